@@ -420,6 +420,7 @@ class Server(uvicorn.Server):
             interface="asgi3",
             lifespan="off",
             log_config=None,
+            log_level="error",  # a line for each peer that sends no HTTP would fill a disk; they are counted
             access_log=False,
             proxy_headers=False,
             server_header=False,
@@ -460,13 +461,9 @@ class Server(uvicorn.Server):
             if self.listener.open:
                 await asyncio.sleep(0.01)
 
-    def call(self, do: Callable[[], object]) -> None:
-        """Do something in the thread that serves; nothing where that has ended."""
-        if self._loop is not None:
-            with contextlib.suppress(RuntimeError):
-                self._loop.call_soon_threadsafe(do)
-
     def end(self) -> None:
         """Ask for the end, from any thread."""
         self.should_exit = True
-        self.call(self._end.set)
+        if self._loop is not None:
+            with contextlib.suppress(RuntimeError):  # it has ended
+                self._loop.call_soon_threadsafe(self._end.set)

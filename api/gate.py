@@ -226,9 +226,15 @@ def _too_large() -> ApiError:
 
 
 def _check_header(scope: Scope) -> None:
-    """Refuse a header that came at once and whole: the connection sees only to one that does not end."""
+    """Refuse a header that came at once and whole: the connection sees only to one that does not end.
+
+    One that says twice where its body ends may say another thing to a proxy in front (RFC 9112, 6.3).
+    """
     size = len(scope.get("raw_path") or b"") + len(scope.get("query_string") or b"")
     size += sum(len(name) + len(value) for name, value in scope["headers"])
     if size > HEADER_BYTES:
         said = f"request line and headers may have {HEADER_BYTES} bytes, not {size}"
         raise ApiError("header", said, headers={"Connection": "close"}, refusal=Refusal.HEADER)
+    if {name for name, _ in scope["headers"]} >= {b"content-length", b"transfer-encoding"}:
+        said = "Content-Length and Transfer-Encoding at once: send one of them"
+        raise ApiError("malformed", said, headers={"Connection": "close"}, refusal=Refusal.MALFORMED)

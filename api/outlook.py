@@ -15,13 +15,14 @@ from msgspec.structs import replace
 from policies.equilibrium import FARTHEST_AGE
 from policies.flushlaw import FlushLaw
 from policies.registry import LAWS
-from tuner.core.setpoint.resting import resting_ratio
-from tuner.core.writes.plan import gain
-from tuner.records import Capacity, Estimate, Facts, Sample, TickRecord
+from tuner.core.setpoint.resting import heeded_from, law_found, resting_ratio
+from tuner.records import LOW_WATER_MARK, Capacity, Estimate, Facts, Sample, TickRecord
 from tuner.settings import Mode, Settings
 
 AS_MANY = 0.05
 """Page writes within this share are called as many."""
+
+TO_LIMIT = "it would grow to the flush limit before anything is flushed"
 
 
 class Without(Struct, frozen=True):
@@ -29,7 +30,7 @@ class Without(Struct, frozen=True):
 
     capacity: Annotated[Capacity, Meta(description="the originals")]
     age_ratio: Annotated[
-        float | None, Meta(description="where the age would settle; none where it would end in sync flushing")
+        float | None, Meta(description="where the age would settle; none where it would at none")
     ]
     page_writes: Annotated[
         float | None,
@@ -65,8 +66,12 @@ def without_of(record: TickRecord, facts: Facts | None) -> Without | None:
         return None
     if found.redo_rate <= 0.0 or found.age_ratio <= 0.0 or found.new_density <= 0.0:
         return None
-    lowest = min(1.0, max(0.01, reading.low_water_age / reading.flush_limit))
-    settles = _settles(law, found, originals, lowest)
+    mark = record.low_water
+    operator = mark.operator if mark is not None and mark.ours else None
+    if not law_found(law, operator).authority:
+        text = f"with {originals} and {LOW_WATER_MARK} = 0, as found, no M would move the age: {TO_LIMIT}"
+        return Without(originals, None, None, text)
+    settles = _settles(law, found, originals, reading, operator)
     if settles is None:
         text = f"with {originals} it would come to sync flushing at this load (predicted)"
         return Without(originals, None, None, text)
@@ -93,16 +98,22 @@ def burst_of(record: TickRecord, settings: Settings | None) -> Burst | None:
     return replace(burst, seconds=round(max(0.0, reading.sync_point - reading.modified_age) / growth, 1))
 
 
-def _settles(law: FlushLaw, found: Estimate, originals: Capacity, lowest: float) -> float | None:
+def _settles(
+    law: FlushLaw, found: Estimate, originals: Capacity, reading: Sample, operator: int | None
+) -> float | None:
     """Return the age ratio where the age comes to rest with that pair; None where beyond the flush limit."""
+    lowest = min(1.0, max(0.01, reading.low_water_age / reading.flush_limit))
+    written = found.flush_rate + found.lru_rate
+    lists = found.flush_rate / written if written > 0.0 else 1.0
     settles = resting_ratio(
-        law,
-        lambda ratio: found.new_density * _denser(found, ratio),
-        gain=gain(originals),
+        law_found(law, operator),
+        lambda ratio: lists * found.new_density * _denser(found, ratio),
+        pair=originals,
         redo_rate=found.redo_rate,
         flush_rate=found.flush_rate,
         response=found.flush_response,
         device=math.inf if found.sustained_capacity is None else found.sustained_capacity,
+        heeded=heeded_from(reading, operator, combining_exponent=found.combining_exponent),
     )
     return None if settles > 1.0 else max(lowest, settles)
 

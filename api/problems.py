@@ -27,7 +27,7 @@ HEADERS = {
 """Every answer has them, except where its route says otherwise."""
 
 PROBLEMS: dict[str, tuple[int, str, str]] = {
-    "malformed": (400, "Not JSON", "The body cannot be read as JSON."),
+    "malformed": (400, "Malformed", "The request cannot be read as HTTP, or its body as JSON."),
     "unauthorised": (401, "Token needed", "Over TCP this needs a token that is valid."),
     "forbidden": (403, "Role not enough", "The token is valid, and its role does not cover this."),
     "cross-origin": (403, "Another origin", "A page of another origin asks; only the daemon's own may."),

@@ -22,6 +22,7 @@ from fastapi import FastAPI
 
 from api.connections import BACKLOG, Listener, Server
 from tuner.board import ApiFailure, PortTaken
+from tuner.files import require_plain
 
 SOCKET_MODE = 0o660
 _LONGEST_SOCKET_PATH = 107
@@ -120,6 +121,7 @@ class Certificate:
         """
         for path, what in ((self._certificate, "certificate"), (self._key, "key")):
             try:
+                require_plain(path)
                 with path.open("rb") as file:
                     file.read(1)
             except OSError as error:
@@ -133,17 +135,13 @@ class Certificate:
         context.options |= ssl.OP_NO_RENEGOTIATION
         context.set_alpn_protocols(["http/1.1"])
         try:
-            self.load_into(context)
+            context.load_cert_chain(self._certificate, self._key, password=_no_password)
         except (OSError, ValueError) as error:
             raise ApiServerError(
                 f"api.tls: {self._certificate} and {self._key} cannot be used: {error}; expected a "
                 "certificate chain and its private key, PEM, without a password"
             ) from error
         return context
-
-    def load_into(self, context: ssl.SSLContext) -> None:
-        """Have a context use the files as they are now, for new connections."""
-        context.load_cert_chain(self._certificate, self._key, password=_no_password)
 
 
 class ApiServer:
@@ -217,16 +215,25 @@ class ApiServer:
         raise ApiServerError(f"the API did not start within {_START_SECONDS:.0f} s; the log has its error")
 
     def reload(self) -> None:
-        """Read the certificate again, for new connections; a bad one is logged and the old one stays."""
-        certificate, context = self._certificate, self._context
-        if certificate is None or context is None:
+        """Read the certificate again, for new connections; a bad one is logged and the old one stays.
+
+        A context keeps a certificate of each type of key that was loaded into it, so that a renewed one of
+        another type would come second: each handshake is handed the newest context instead.
+        """
+        if self._certificate is None or self._context is None:
             return
         try:
-            certificate.context()
+            renewed = self._certificate.context()
         except ApiServerError as error:
             _LOG.warning("the old certificate stays in use: %s", error)
             return
-        self._servers[-1].call(lambda: certificate.load_into(context))
+
+        def hand_over(
+            connection: ssl.SSLSocket | ssl.SSLObject, _name: str | None, _: ssl.SSLContext
+        ) -> None:
+            connection.context = renewed
+
+        self._context.sni_callback = hand_over
         _LOG.info("certificate read again")
 
     def stop(self, timeout: float) -> bool:

@@ -26,7 +26,7 @@ import msgspec
 from msgspec import Meta, Struct
 from msgspec.structs import replace
 
-from tuner.statedir import give_to_owner
+from tuner.statedir import give_to_owner, read_plain
 
 NAME = "tokens.json"
 FIRST = "first"
@@ -340,20 +340,6 @@ def _fingerprint(path: Path) -> tuple[int, int, int] | None:
     except OSError:
         return None
     return found.st_ino, found.st_mtime_ns, found.st_size
-
-
-def read_plain(path: Path, most: int) -> tuple[int, bytes]:
-    """Return a plain file's mode and its first bytes, read through no link and waiting for nobody.
-
-    Raises:
-        OSError: it is not there, a link, no plain file, or not to be read.
-    """
-    how = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
-    with os.fdopen(os.open(path, how), "rb") as file:
-        mode = os.fstat(file.fileno()).st_mode
-        if not stat.S_ISREG(mode):
-            raise OSError(errno.EINVAL, "it is no plain file", str(path))
-        return mode, file.read(most)
 
 
 def write_private(path: Path, content: bytes) -> None:

@@ -60,6 +60,7 @@ class Crash(NamedTuple):
                 clock,
                 left.begin(ADVISORY, facts, now=clock.monotonic()),
                 self.ending,
+                standing=left.stood(facts),
                 notes=notes,
                 began=clock.monotonic(),
                 unattended=unattended,

@@ -4,20 +4,24 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import msgspec
 import pytest
+from msgspec.structs import replace
 
 from tests.bench import Bench
-from tests.core.lever import in_force
+from tests.core.lever import OURS, in_force
 from tests.crashed import ADVISORY, PAIRED, SOON, Crash, crash
 from tests.factory import ACTIVE, C_NAME, DEFAULT, EPOCH, IDENTITY, M_NAME, SAVED, command, held
 from tuner.cli.replay import replay_trace
-from tuner.core.writes.plan import plan
+from tuner.core.ownership.standing import Standing
+from tuner.core.writes.plan import Steps, plan
 from tuner.journal.ending import last_writes, left_by
-from tuner.journal.reader import trace
+from tuner.journal.reader import done_offline, standing, trace
 from tuner.journal.writer import JournalWriter
 from tuner.memory import look
 from tuner.park import LIMIT_SECONDS, READ_SECONDS
-from tuner.records import LOW_WATER_MARK, Capacity, percent
+from tuner.records import LOW_WATER_MARK, Capacity, Missed, Receipt, Sample, percent
+from tuner.servers.port import ServerError
 
 
 @pytest.fixture
@@ -215,6 +219,63 @@ def test_the_low_water_mark_goes_back_after_the_park(tmp_path: Path, *, parked: 
     assert left.server.mark == mark
     assert [steps[0][0] for steps, _, _ in left.server.applied[begun:]][-1] == LOW_WATER_MARK
     assert left.park().endswith("already")
+
+
+def test_a_mark_that_is_back_is_taken_out_of_the_journal(tmp_path: Path) -> None:
+    """The next daemon takes a 0.001 that somebody has set since for somebody's, not for ours."""
+    left = crash(tmp_path, in_force())
+    left.park()
+    (note,) = standing(tmp_path).values()
+
+    assert msgspec.json.decode(note, type=Standing).low_water is None
+
+
+@pytest.mark.parametrize("why", ["refused", "no estimate"])
+def test_the_low_water_mark_goes_back_without_a_park(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, why: str
+) -> None:
+    """Where C and M cannot be parked the mark is the operator's again all the same, and both are told."""
+    left = crash(tmp_path, in_force())
+    server = left.server
+    apply, read = server.apply, server.read
+
+    def refuses(steps: Steps, wanted: Capacity) -> Receipt:
+        server.refusal = "" if steps[0][0] == LOW_WATER_MARK else "lock wait timeout"
+        return apply(steps, wanted)
+
+    def backwards() -> Sample | Missed:
+        server.lsn -= 50e6
+        server.oldest -= 50e6
+        return read()
+
+    if why == "refused":
+        monkeypatch.setattr(server, "apply", refuses)
+    else:
+        monkeypatch.setattr(server, "read", backwards)
+        monkeypatch.setattr(Crash, "ending", replace(left.ending, last=None))
+
+    with pytest.raises(ServerError, match=r"^not parked.*; innodb_max_dirty_pages_pct_lwm = 0 again$"):
+        left.park()
+    assert server.mark == 0
+
+
+@pytest.mark.parametrize("bars", ["read_only", "refused"])
+def test_a_low_water_mark_that_cannot_go_back_is_told(tmp_path: Path, bars: str) -> None:
+    """What stays in force is named, the journal goes on knowing it, and nothing says that it is back."""
+    left = crash(tmp_path, in_force())
+    left.server.shows = {"read_only": bars == "read_only"}
+    left.server.refusal = "access denied" if bars == "refused" else ""
+    try:
+        said = left.park()
+    except ServerError as error:
+        said = str(error)
+    (note,) = standing(tmp_path).values()
+
+    assert "innodb_max_dirty_pages_pct_lwm = 0" in said
+    assert not said.endswith("again")
+    assert left.server.mark == OURS
+    assert msgspec.json.decode(note, type=Standing).low_water == 0
+    assert done_offline(tmp_path, after=0.0) == []
 
 
 def test_a_low_water_mark_that_is_not_its_own_stays(tmp_path: Path) -> None:

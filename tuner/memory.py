@@ -53,7 +53,7 @@ class Left(NamedTuple):
 
     def begin(self, settings: Settings, facts: Facts, *, now: float) -> State:
         """Return the state of a run that begins with what is known of a server, before its first tick."""
-        originals, standing = self.originals_of(facts), self._stood(facts)
+        originals, standing = self.originals_of(facts), self.stood(facts)
         advisory = standing is not None and standing.advisory
         remembered = self._learned_about(facts)
         state = start(
@@ -71,10 +71,10 @@ class Left(NamedTuple):
 
     def advisory_from_here(self, facts: Facts) -> Standing:
         """Return what stands for a server whose originals a person wants back."""
-        standing = self._stood(facts) or Standing(facts.identity, facts.started)
+        standing = self.stood(facts) or Standing(facts.identity, facts.started)
         return replace(standing, advisory=True, why="restored by innobrim restore, without a daemon")
 
-    def _stood(self, facts: Facts) -> Standing | None:
+    def stood(self, facts: Facts) -> Standing | None:
         """Return what stands for a server, and that this is not known where it is not; None for nothing."""
         standing = self._standing_of(*facts.names)
         why = self.unheard.beside(*facts.names)

@@ -132,6 +132,7 @@ def park_offline(
     state: State,
     ending: Ending,
     *,
+    standing: Standing | None = None,
     notes: Notebook,
     began: float,
     unattended: bool = False,
@@ -139,12 +140,15 @@ def park_offline(
 ) -> str:
     """Park what a dead daemon left behind, then put the low-water mark back; return what was done.
 
+    The mark goes back also where no park could be written.
+
     Args:
         server: reached already.
         clock: whose time it is.
         state: advisory, before its first tick, with originals and what earlier writes may have left.
         ending: how the last run ended.
-        notes: told of the write before it is carried out.
+        standing: what the journal says of this server; a mark that is back is taken out of it.
+        notes: told of a park before it is carried out, and of the mark when it is back.
         began: monotonic time that the limits count from, seconds.
         unattended: nobody asked; see ``spared``.
         wait: called with the seconds between two readings.
@@ -158,20 +162,33 @@ def park_offline(
     server.claims_writer = True
     why = _observe(watch, server, clock, ending, began=began, unattended=unattended, wait=wait)
     mark, sample = watch.state.low_water, watch.state.estimator.last
-    if why:
-        said = f"nothing to park: {why}"
-    else:
-        watch.state = _owing(watch.state, ending)
-        said = _park(watch, server, clock, notes=notes, began=began, wait=wait)
-    if not mark.ours or mark.original is None or sample is None or not_writer(watch.state, sample):
-        return said
-    back = f"{LOW_WATER_MARK} = {percent(mark.original)}"
-    notes.done(f"{back} is put back", wall=clock.wall(), who=WHO)
-    try:
-        _put_back(server, sample, mark.original)
-    except ServerError as error:
-        raise ServerError(f"{said}; {error}") from error
-    return f"{said}; {back} again"
+    failure: ServerError | None = None
+    said = f"nothing to park: {why}"
+    if not why:
+        try:
+            watch.state = _owing(watch.state, ending)
+            said = _park(watch, server, clock, notes=notes, began=began, wait=wait)
+        except Unreachable:
+            raise
+        except ServerError as error:
+            failure, said = error, str(error)
+    if mark.ours and mark.original is not None and sample is not None:
+        if bars := not_writer(watch.state, sample):
+            ours = f"{LOW_WATER_MARK} = {percent(LOWEST_ABOVE_ZERO)}, ours, stays in force"
+            said = f"{said}; {ours}: {'; '.join(reason for reason, _ in bars)}"
+        else:
+            try:
+                _put_back(server, sample, mark.original)
+            except ServerError as error:
+                raise ServerError(f"{said}; {error}") from error
+            back = f"{LOW_WATER_MARK} = {percent(mark.original)} again"
+            notes.done(back, wall=clock.wall(), who=WHO)
+            if standing is not None:
+                notes.stands(replace(standing, low_water=None))
+            said = f"{said}; {back}"
+    if failure is not None:
+        raise ServerError(said) from failure
+    return said
 
 
 def _park(

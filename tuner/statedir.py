@@ -17,6 +17,7 @@ import msgspec
 
 _OPEN = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 _MOST_LINKS = 40
+MOST_BYTES = 4096
 _PROGRAM = (os.__file__, msgspec.__file__, __file__)
 """A file of each place that this program's modules come from."""
 
@@ -89,16 +90,28 @@ def give_to_owner(descriptor: int, directory: Path) -> None:
         os.fchown(descriptor, owner.st_uid, owner.st_gid)
 
 
-def read_text(path: Path) -> str:
+def read_text(path: Path, most: int = MOST_BYTES) -> str:
     """Return what is in a small file of a state directory, as the owner reads it, through no link.
 
     Raises:
         OSError: it is not there, no plain file, or not to be read.
+        UnicodeDecodeError: it is no ASCII.
     """
-    with as_owner(path.parent), os.fdopen(os.open(path, _OPEN), encoding="ascii") as file:
-        if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
+    with as_owner(path.parent):
+        return read_plain(path, most)[1].decode("ascii")
+
+
+def read_plain(path: Path, most: int) -> tuple[int, bytes]:
+    """Return a plain file's mode and its first bytes, read through no link and waiting for nobody.
+
+    Raises:
+        OSError: it is not there, a link, no plain file, or not to be read.
+    """
+    with os.fdopen(os.open(path, _OPEN), "rb") as file:
+        mode = os.fstat(file.fileno()).st_mode
+        if not stat.S_ISREG(mode):
             raise OSError(errno.EINVAL, "it is no plain file", str(path))
-        return file.read()
+        return mode, file.read(most)
 
 
 def _opened(directory: Path) -> int:

@@ -93,6 +93,11 @@ def counted(port: int) -> dict[str, float]:
         (HEAD + b"X: " + b"y" * 17_000 + b"\r\n\r\n", b" 431 ", Refusal.HEADER),
         (HEAD + b"X: " + b"y" * 17_000, b" 400 ", Refusal.MALFORMED),
         (POST + b"Content-Length: 20000\r\n\r\n{", b" 413 ", Refusal.BODY),
+        (
+            POST + b"Content-Length: 4\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n" + HEAD + b"\r\n",
+            b" 400 ",
+            Refusal.MALFORMED,
+        ),
     ],
     ids=[
         "silent",
@@ -106,6 +111,7 @@ def counted(port: int) -> dict[str, float]:
         "a large header",
         "a large header that goes on",
         "a large body",
+        "two ends of a body, and a request behind it",
     ],
 )
 def test_what_is_no_decent_request_is_answered_and_cut_off(
@@ -175,7 +181,8 @@ class Watched:
             self._server.listener.look(self._begun + seconds)
             looked.set()
 
-        self._server.call(look)
+        loop = self._place.protocol.loop  # type: ignore[union-attr]  # it has one
+        loop.call_soon_threadsafe(look)
         assert looked.wait(PATIENT)
         protocol = self._place.protocol
         return protocol is None or protocol.transport.is_closing()

@@ -11,7 +11,16 @@ from api.models import Status
 from api.views import status_of
 from tests import factory
 from tuner.cli.status import table
-from tuner.records import Capacity, Decision, DecisionKind, Facts, Lifecycle, TickRecord
+from tuner.records import (
+    LOWEST_ABOVE_ZERO,
+    Capacity,
+    Decision,
+    DecisionKind,
+    Facts,
+    Lifecycle,
+    LowWaterMark,
+    TickRecord,
+)
 from tuner.settings import Mode, Settings
 
 DEFAULT = Capacity(10_000, 20_000)
@@ -44,6 +53,30 @@ def test_the_values_that_hold_an_age_would_hold_it_without_a_daemon() -> None:
     assert found is not None
     assert found.age_ratio == pytest.approx(0.7, abs=0.005)
     assert "as many page writes as now" in found.text
+
+
+def test_pages_that_the_lru_writes_are_not_the_flush_lists() -> None:
+    """Where the LRU writes every other page, half of the M holds the age."""
+    at_rest = round(400.0 * 0.75 / 0.7**1.5)
+    originals = Capacity(at_rest // 4, at_rest // 2)
+
+    found = status(record(originals=originals, flush_rate=200.0, lru_rate=200.0)).without
+
+    assert found is not None
+    assert found.age_ratio == pytest.approx(0.7, abs=0.01)
+
+
+@pytest.mark.parametrize(("found_mark", "told"), [(0, "no M would move the age"), (1_000_000, "settle at")])
+def test_with_our_low_water_mark_the_originals_are_those_with_theirs(found_mark: int, told: str) -> None:
+    """While 0.001 is in force, what is foretold of C and M is foretold with the mark that was found."""
+    mark = LowWaterMark(in_force=LOWEST_ABOVE_ZERO, operator=found_mark, ours=True)
+    made = replace(record(originals=Capacity(750, 1500)), low_water=mark)
+
+    found = status(made, replace(factory.FACTS, flush_law="mariadb")).without
+
+    assert found is not None
+    assert told in found.text
+    assert (found.age_ratio is None) is (found_mark == 0)
 
 
 def test_higher_originals_would_write_more_pages() -> None:

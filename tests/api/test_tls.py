@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import os
 import shutil
 import socket
 import ssl
@@ -60,6 +61,26 @@ def test_a_renewed_certificate_is_taken_at_a_reload(served: tuple[int, ApiServer
         get(port, "one")
 
 
+def test_a_renewed_certificate_may_have_another_type_of_key(
+    served: tuple[int, ApiServer], tmp_path: Path
+) -> None:
+    """After ECDSA comes RSA, and ECDSA again: whoever connects, by name or by address, gets the newest."""
+    port, serving = served
+    for name in ("rsa", "two", "rsa"):
+        put_certificate(name, tmp_path)
+        serving.reload()
+
+        assert get(port, name) == 200
+        for said in ("localhost", None):
+            context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+            context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
+            plain = socket.create_connection(("127.0.0.1", port), timeout=20.0)
+            with context.wrap_socket(plain, server_hostname=said) as peer:
+                given = ssl.DER_cert_to_PEM_cert(peer.getpeercert(binary_form=True) or b"")
+
+            assert given.strip() == (CERTIFICATES / f"{name}.crt").read_text().strip()
+
+
 def test_a_bad_certificate_leaves_the_old_one(
     served: tuple[int, ApiServer], tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -114,6 +135,20 @@ def test_a_file_that_is_not_there_is_named(tmp_path: Path, missing: str) -> None
 
     with pytest.raises(ApiServerError, match=rf"api\.tls: the {missing} .* cannot be read"):
         Certificate(files).context()
+
+
+def test_a_pipe_in_the_place_of_a_certificate_holds_nobody_up(
+    served: tuple[int, ApiServer], tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """A reload reads no pipe, which nobody may ever write to."""
+    port, serving = served
+    (tmp_path / "api.key").unlink()
+    os.mkfifo(tmp_path / "api.key")
+
+    serving.reload()
+
+    assert "api.key cannot be read: no regular file" in caplog.text
+    assert get(port, "one") == 200
 
 
 def test_one_file_may_hold_both(tmp_path: Path) -> None:

@@ -218,3 +218,15 @@ def test_no_token_goes_to_another_machine_in_the_clear(
 
     assert (token or "") == sent
     assert sent or "--token-file" in why
+
+
+@pytest.mark.parametrize("words", ["two words", "line\nline", "\x01", "\u00fc", ""], ids=repr)
+def test_a_file_without_a_token_is_named(tmp_path: Path, words: str) -> None:
+    """What is no one word is no token: nothing of it becomes a header, and the file is named."""
+    (tmp_path / "token").write_text(words, encoding="utf-8")
+    url = "http://127.0.0.1:8633"
+    for file in (None, str(tmp_path / "token")):
+        where = Where(url=url, api_socket=None, token_file=file, config=None, state_directory=None)
+        config = Config(daemon=DaemonSection(state_directory=str(tmp_path)))
+
+        assert Daemon(where, config)._token(url) == (None, f"{tmp_path / 'token'} holds no token")

@@ -256,7 +256,7 @@ def test_a_pipe_gets_a_line_for_each_tick(folder: Path, daemon: AnsweringLoop) -
 def test_no_daemon_carries_the_picture() -> None:
     """A daemon with its API does not import rich."""
     code = (
-        "import sys, tuner.daemon, tuner.cli.run, tuner.cli.serve, api.app;"
+        "import sys, tuner.daemon, tuner.cli.run, api.app;"
         "print([name for name in sys.modules if name.split('.')[0] in {'rich', 'pygments', 'markdown_it'}])"
     )
     path = os.pathsep.join(one for one in sys.path if one)

@@ -11,7 +11,8 @@ from api.models import Events, Status
 from tests import factory
 from tests.cli.watching import PROCESS, SECONDS, event, history, record, status
 from tuner.cli.answer import Unreachable
-from tuner.cli.watch.follow import COLUMNS, LONGEST_WAIT, Follower
+from tuner.cli.picture import HISTORY
+from tuner.cli.watch import LONGEST_WAIT, Follower
 
 AnswerT = TypeVar("AnswerT")
 
@@ -109,19 +110,22 @@ def test_silence_keeps_what_was_known_and_is_asked_later_and_later(
     before = follower.ask()
     daemon.status = None
     waits: list[float] = []
-    for _ in range(8):
+    for _ in range(7):
         clock.now += 1.0
         found = follower.ask()
-        assert found.gone is not None
-        waits.append(found.gone.again - clock.now)
+        waits.append(follower.due - clock.now)
 
-    assert found.status == before.status
-    assert found.gone is not None
-    assert (found.gone.began, found.gone.why) == (51.0, "connection refused")
-    assert waits == [1.0, 2.0, 4.0, 8.0, 16.0, LONGEST_WAIT, LONGEST_WAIT, LONGEST_WAIT]
+    assert (found.status, found.gone, found.gone_since) == (
+        before.status,
+        "connection refused",
+        factory.EPOCH,
+    )
+    assert waits == [1.0, 2.0, 4.0, 8.0, 16.0, LONGEST_WAIT, LONGEST_WAIT]
 
 
-def test_a_daemon_that_is_back_is_asked_for_everything(daemon: Daemon, follower: Follower) -> None:
+def test_a_daemon_that_is_back_is_asked_for_everything(
+    daemon: Daemon, clock: Time, follower: Follower
+) -> None:
     """A new daemon's numbers take the place of the old one's, and waits begin anew."""
     follower.ask()
     daemon.status = None
@@ -131,12 +135,10 @@ def test_a_daemon_that_is_back_is_asked_for_everything(daemon: Daemon, follower:
     daemon.history = history(gap=range(200, 290))
     found = follower.ask()
 
-    assert found.gone is None
-    assert found.history is daemon.history
+    assert (found.gone, found.history) == ("", daemon.history)
     daemon.status = None
-    silent = follower.ask().gone
-    assert silent is not None
-    assert silent.again == 51.0
+    follower.ask()
+    assert follower.due - clock.now == 1.0
 
 
 def test_a_longer_range_asks_for_a_longer_past(daemon: Daemon, follower: Follower) -> None:
@@ -155,4 +157,4 @@ def test_every_column_that_is_drawn_is_one_that_the_daemon_keeps() -> None:
     """What is asked for is in the history's own list."""
     from api.read import HISTORY_COLUMNS  # noqa: PLC0415 - the web framework, for this alone
 
-    assert set(COLUMNS) <= set(HISTORY_COLUMNS)
+    assert set(HISTORY) <= set(HISTORY_COLUMNS)

@@ -25,6 +25,7 @@ RUN = """
 import signal, sys
 from tuner.cli.main import main
 signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's background jobs ignore it
+signal.signal(signal.SIGHUP, signal.SIG_DFL)  # as nohup does this one
 sys.exit(main())
 """
 

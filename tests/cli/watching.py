@@ -11,9 +11,7 @@ from rich.segment import Segment
 from api.models import HistoryAnswer, NumberedEvent, Process, Status
 from api.views import status_of
 from tests import factory
-from tuner.cli.watch.follow import COLUMNS
-from tuner.cli.watch.picture import Picture
-from tuner.cli.watch.view import View
+from tuner.cli.picture import HISTORY, Picture, View
 from tuner.records import Capacity, Decision, DecisionKind, Event, Lifecycle, TickRecord
 from tuner.settings import Mode, Settings
 
@@ -77,7 +75,7 @@ def history(gap: range = range(0), **columns: float) -> HistoryAnswer:
         "row_rate": 3000.0,
     } | columns
     made: dict[str, list[float | None]] = {
-        name: [None if second in gap else values[name] for second in range(SECONDS)] for name in COLUMNS
+        name: [None if second in gap else values[name] for second in range(SECONDS)] for name in HISTORY
     }
     made["time"] = [factory.EPOCH + second for second in range(SECONDS)]
     return HistoryAnswer(factory.EPOCH, factory.EPOCH + SECONDS, 1.0, made, {}, oldest=factory.EPOCH)
@@ -106,13 +104,12 @@ def view(now: Status | None = None, past: HistoryAnswer | None = None, **changes
 def segments(
     found: View | None = None,
     *,
-    now: float = NOW,
     size: tuple[int, int] = (80, 24),
     **look: Any,  # noqa: ANN401 - any field
 ) -> list[list[Segment]]:
     """Return the picture as rich draws it."""
     console = Console(width=size[0], height=size[1], color_system="truecolor", legacy_windows=False)
-    made = Picture(found or view(), now, float(SECONDS), **look)
+    made = Picture(found or view(), float(SECONDS), **look)
     return console.render_lines(made, console.options.update(height=size[1]), pad=False)
 
 

@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tuner.config import load
 from tuner.config.keys import KEYS, nearest_key
 from tuner.config.load import ConfigError, load_config
 from tuner.config.schema import Config
@@ -194,9 +195,10 @@ def test_an_unreadable_file_says_why(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match="a directory; give --config the path of a TOML file"):
         load_config(str(tmp_path), environ={}, flags={})
     path = tmp_path / "c.toml"
-    path.write_bytes(b"\xff\xfe")
-    with pytest.raises(ConfigError, match="not UTF-8 at byte 0"):
-        load_config(str(path), environ={}, flags={})
+    for content, why in ((b"\xff", "not UTF-8 at byte 0"), ("[log]".encode("utf-16"), "UTF-16; save it as")):
+        path.write_bytes(content)
+        with pytest.raises(ConfigError, match=why):
+            load_config(str(path), environ={}, flags={})
 
 
 def test_a_key_given_twice_is_named(refused: Refused) -> None:
@@ -312,7 +314,7 @@ def test_a_directory_that_may_not_be_entered_is_named(monkeypatch: pytest.Monkey
         raise PermissionError(13, "Permission denied")
 
     monkeypatch.setattr(Path, "stat", deny)
-    monkeypatch.setattr(Path, "read_text", deny)
+    monkeypatch.setattr(load, "read_whole", deny)
     with pytest.raises(
         ConfigError, match=r"none\.toml: permission denied; it must be readable by the account"
     ):

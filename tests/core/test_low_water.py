@@ -11,6 +11,7 @@ from tests.factory import DEFAULT, SAVED, command
 from tuner.core.lowwater import LEAVING_SECONDS, may_be_written
 from tuner.core.ownership.standing import standing_of, take_up
 from tuner.core.snapshot import decode_state, encode_state
+from tuner.core.targets import baseline_ratio, headroom_of
 from tuner.records import (
     LOW_WATER_MARK,
     SET_LOW_WATER,
@@ -356,6 +357,20 @@ def test_a_failure_to_put_the_operators_back_keeps_ours_from_nothing() -> None:
     bench.turns(60)
 
     assert bench.server.mark == OURS
+
+
+@pytest.mark.parametrize(("mark", "rests"), [(0, 1.0), (50_000_000, None)])
+def test_the_baseline_is_reckoned_with_the_mark_found(mark: int, rests: float | None) -> None:
+    """With 0 the server left alone goes to the flush limit, where no set-point follows it."""
+    bench = in_force(mark)
+    sample, found = bench.state.estimator.last, bench.state.estimate
+    assert sample is not None
+    assert found is not None
+
+    reckoned = baseline_ratio(bench.state, sample, found)
+
+    assert rests in {None, reckoned}
+    assert (headroom_of(bench.state, sample, found, baseline=reckoned).baseline == 0.0) is (mark == 0)
 
 
 @pytest.mark.parametrize("mode", [Mode.ACTIVE, Mode.ADVISORY])

@@ -6,7 +6,7 @@ import sys
 
 from lab.demo import simulated_server
 from tuner.board import Board
-from tuner.cli.serve import make_api
+from tuner.cli.run import make_api
 from tuner.clock import SystemClock
 from tuner.config.schema import ApiSection, Config, DaemonSection
 from tuner.daemon import Daemon

@@ -26,7 +26,7 @@ from tests.deploy.support import (
     tool,
 )
 from tests.real.support import until
-from tuner.cli.serve import SOCKET_NAME
+from tuner.cli.options import SOCKET_NAME
 
 SOON = 90.0
 """Seconds that a condition may take on a busy machine; on an idle one each takes a few."""

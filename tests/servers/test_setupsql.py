@@ -225,6 +225,11 @@ def test_a_series_is_version_enough(version: str, family: str) -> None:
     ("version", "said"),
     [
         ("5.5.62", "too old"),
+        ("8.0.mysql_aurora.3.05.2", "Aurora flushes no pages"),
+        ("8.0.11-TiDB-v8.1.0", "TiDB speaks MySQL's protocol and has no InnoDB"),
+        ("5.7.25-OceanBase-v4.2.1", "OceanBase .* has no InnoDB"),
+        ("8.0.", "no release can be read"),
+        ("8.0..46", "no release can be read"),
         ("10.4.34-MariaDB", "too old"),
         ("10.11.6", "write 10.11.6-MariaDB"),
         ("10.11", "write 10.11-MariaDB"),

@@ -11,13 +11,15 @@ import pytest
 from msgspec.structs import replace
 
 from tests.factory import C_NAME, FACTS, sample
+from tests.servers.fixtured import opened
 from tests.servers.scripted import Scripted, good
 from tuner.records import Capacity, Missed
 from tuner.servers import mysql
 from tuner.servers.driver import PACKET_BYTES
 from tuner.servers.families.redo_capacity import RedoCapacityAdapter
 from tuner.servers.mysql import MySQLServer
-from tuner.servers.session import whole
+from tuner.servers.port import ServerError
+from tuner.servers.session import decimal, text, whole
 from tuner.servers.sound import LONGEST, plain, sound, sound_facts
 from tuner.servers.writing import bounds, sets_low_water
 
@@ -122,6 +124,30 @@ def test_a_number_is_never_written_out_before_it_was_judged(value: object) -> No
 def test_what_servers_say_of_a_count_is_one(value: object, number: int) -> None:
     """A sum or a count is read to the last digit, whichever type the driver made of it."""
     assert whole(value) == number
+
+
+NO_NUMBERS = ("nan", "-inf", "Infinity", "1e999", " 12 ", "12\n", "+12", "1_000", "४२", "0x10", "")
+"""What Python takes for a number, or people do, and no server says."""
+
+
+@pytest.mark.parametrize("value", NO_NUMBERS)
+def test_what_only_python_takes_for_a_number_is_none(value: str) -> None:
+    """In a time, a share, a count or a limit it is refused, and so it is in a reading."""
+    for read in (decimal, whole):
+        with pytest.raises(ValueError, match=r"is no (whole )?number"):
+            read(value)
+    for name in ("innodb_page_size", "innodb_max_dirty_pages_pct_lwm"):
+        found, session, _ = opened("mariadb-11.8.6")
+        session.reading.variables[name] = value
+        with pytest.raises(ServerError, match="unexpected answer"):
+            found.facts()
+
+
+@pytest.mark.parametrize("value", [7, "7.5", b"-0.001", 1e-05, "1e-05", Decimal("0E-7"), Decimal("1.500000")])
+def test_what_servers_say_of_a_time_or_a_share_is_one(value: object) -> None:
+    """A number is read whichever type the driver made of it, with an exponent where it is very small."""
+    assert decimal(value) == float(text(value))
+    assert plain({"a": text(value).lower()})
 
 
 @pytest.mark.parametrize("ending", ["x", "7", "7x", "\n"])

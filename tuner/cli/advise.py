@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import statistics
-import sys
 import threading
 
 import click
@@ -13,8 +12,8 @@ from policies.flushlaw import SOFT_LIMIT
 from policies.setpoint import LOWEST
 from tuner.advice import advise as advise_on
 from tuner.advice import broken_budgets, durations, expected_effect, statements
-from tuner.cli.answer import FINE, NO, UNREACHABLE, answering, say, say_json
-from tuner.cli.options import WholeNumber, configuration, fail, real_server, server_options
+from tuner.cli.answer import Refused, answering, say, say_json
+from tuner.cli.options import WholeNumber, configuration, real_server, server_options
 from tuner.clock import Clock, SystemClock
 from tuner.config.schema import Config
 from tuner.core.laws import law_of
@@ -27,7 +26,6 @@ from tuner.core.writes.parking import PARKED_RATIO, parked
 from tuner.findings import Finding, in_its_way, pages_dirtied
 from tuner.loop import drive
 from tuner.records import Command, Estimate, Missed, Sample, TickRecord
-from tuner.servers.port import ServerError, Unreachable
 from tuner.settings import Mode, Settings
 
 PROGRESS_TICKS = 10
@@ -102,10 +100,6 @@ def _watch(config: Config, seconds: int) -> Watched:
             publish=watched.publish,
             until=clock.monotonic() + seconds,
         )
-    except Unreachable as error:
-        fail(str(error), UNREACHABLE)
-    except ServerError as error:
-        fail(str(error), NO)
     finally:
         server.close()
     return watched
@@ -115,7 +109,7 @@ def _answer(watched: Watched, *, as_json: bool) -> None:
     last = next((record for record in reversed(watched.records) if record.estimate is not None), None)
     if last is None or watched.state is None:
         reasons = {r.tick.reading.reason for r in watched.records if isinstance(r.tick.reading, Missed)}
-        fail(f"no usable sample in {len(watched.records)} readings: {'; '.join(sorted(reasons))}", NO)
+        raise Refused(f"no usable sample in {len(watched.records)} readings: {'; '.join(sorted(reasons))}")
     facts = watched.state.facts
     dirtied = max(pages_dirtied(one.estimate) for one in watched.records if one.estimate is not None)
     found = advise_on(last, facts, watched.state.settings, dirtied=dirtied)
@@ -130,7 +124,6 @@ def _answer(watched: Watched, *, as_json: bool) -> None:
             show(finding)
         if not found:
             say("nothing to advise: what is set suits what was seen")
-    sys.exit(FINE)
 
 
 def static_value(records: list[TickRecord], state: State) -> list[Finding]:

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import difflib
 import signal
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from types import FrameType
+from types import FrameType, MappingProxyType
 from typing import IO, Any, NoReturn
 
 import click
 import msgspec
 
+from tuner.config.schema import ConfigError
 from tuner.printable import escaped, printable
+from tuner.servers import port
 
 FINE = 0
 NO = 1
@@ -62,14 +64,31 @@ class Unreachable(CommandError):  # noqa: N818 - reads as the state it names
     exit_code = UNREACHABLE
 
 
-ENDS = {end.exit_code: end for end in (Refused, Unusable, Unreachable)}
+MEANS: Mapping[type[Exception], type[CommandError]] = {
+    port.Unreachable: Unreachable,
+    port.ServerError: Refused,
+    ConfigError: Unusable,
+}
+"""How an error of the daemon's rooms ends a command; the first that fits counts."""
 
 
 @contextmanager
-def answering(*, as_json: bool) -> Iterator[None]:
-    """Print why a command failed as JSON too, where JSON is wanted; it ends with the same exit code."""
+def answering(
+    *, as_json: bool = False, means: Mapping[type[Exception], type[CommandError]] = MappingProxyType({})
+) -> Iterator[None]:
+    """End with an exit code where a command fails, and print why as JSON too, where JSON is wanted.
+
+    Args:
+        as_json: JSON is wanted.
+        means: how other errors end it than those of ``MEANS``.
+    """
+    known = {**means, **MEANS}
     try:
-        yield
+        try:
+            yield
+        except tuple(known) as error:
+            end = next(end for kind, end in known.items() if isinstance(error, kind))
+            raise end(str(error)) from error
     except CommandError as error:
         if as_json:
             say_json(error.problem or {"title": "Not done", "detail": error.message})
@@ -156,7 +175,7 @@ class Group(click.Group):
 
     def invoke(self, ctx: click.Context) -> Any:  # noqa: ANN401 - click's signature
         """Run a command."""
-        with _in_our_words():
+        with _in_our_words(), answering():
             return super().invoke(ctx)
 
     def resolve_command(

@@ -27,7 +27,16 @@ from lab.servers.base import LabServer, LabServerError
 from lab.servers.choose import remove_leftovers, server_named
 from lab.servers.existing import SCHEME, DsnError, DsnServer, NotConfirmedError
 from lab.workloads.sysbench import sysbench
-from tuner.cli.answer import NO, UNFINISHED, UNREACHABLE, exit_code, like_ctrl_c, say_json
+from tuner.cli.answer import (
+    UNFINISHED,
+    Refused,
+    Unreachable,
+    Unusable,
+    answering,
+    exit_code,
+    like_ctrl_c,
+    say_json,
+)
 from tuner.cli.answer import say as print_lines
 from tuner.cli.bench_plan import (
     best_here,
@@ -38,12 +47,21 @@ from tuner.cli.bench_plan import (
     refuse_beside_own,
     specification,
 )
-from tuner.cli.options import Duration, WholeNumber, fail, usage
-from tuner.cli.parts import kept_text, refuse_given
+from tuner.cli.options import Duration, WholeNumber, refuse_given
+from tuner.cli.wording import kept_text
 
 WEEK = 7 * 86_400
 OF_A_PART = frozenset({"resume", "limit", "as_json", "yes", "variants", "defaults_file", "only_plan"})
 """Options that each part of a bench has for itself."""
+
+ENDS = {
+    PlanError: Unusable,
+    DsnError: Unusable,
+    NotConfirmedError: Unusable,
+    store.HeldError: Refused,
+    LabServerError: Unreachable,
+}
+"""How a bench that cannot begin ends."""
 
 Say = Callable[[str], None]
 
@@ -125,8 +143,8 @@ def bench(
     if dsn is not None:
         refuse_beside_own(context)
         if "://" not in dsn:
-            usage(f"--dsn {dsn}: write mysql://USER@HOST:PORT, or mysql://USER@/PATH/TO/SOCKET")
-    with _ending_in_words():
+            raise Unusable(f"--dsn {dsn}: write mysql://USER@HOST:PORT, or mysql://USER@/PATH/TO/SOCKET")
+    with answering(means=ENDS), _beginning():
         if resume is not None:
             refuse_given(context, OF_A_PART, " cannot be changed with --resume; start another bench for it")
             if only_plan:  # also of a bench at work
@@ -172,6 +190,16 @@ def bench(
         )
 
 
+@contextlib.contextmanager
+def _beginning() -> Iterator[None]:
+    """Say where Ctrl-C ends a bench that nothing was begun of."""
+    try:
+        yield
+    except KeyboardInterrupt as error:
+        print_lines("interrupted; nothing was begun", err=True)
+        raise click.exceptions.Exit(exit_code(error)) from error
+
+
 def _check_servers(suite: Suite) -> None:
     """Raise a ``PlanError`` where a server cannot be started as its plan says; later would be after hours."""
     for one in suite.plans:
@@ -181,22 +209,6 @@ def _check_servers(suite: Suite) -> None:
 def _say(text: str, *, err: bool) -> None:
     """Print text, in which a server, a container's log or a suite's file may have chosen the words."""
     print_lines(*text.split("\n"), err=err)
-
-
-@contextlib.contextmanager
-def _ending_in_words() -> Iterator[None]:
-    """End with message and exit code where a bench cannot begin."""
-    try:
-        yield
-    except (PlanError, DsnError, NotConfirmedError) as error:
-        usage(str(error))
-    except store.HeldError as error:
-        fail(str(error), NO)
-    except LabServerError as error:
-        fail(str(error), UNREACHABLE)
-    except KeyboardInterrupt as error:
-        click.echo("interrupted; nothing was begun", err=True)
-        raise click.exceptions.Exit(exit_code(error)) from error
 
 
 def _asked(suite: Suite, dsn: str | None, server_words: str, seed: int | None) -> plan.Asked:
@@ -282,7 +294,7 @@ def _carry_out(
         if isinstance(error, KeyboardInterrupt):
             say(f"interrupted; {kept}")
             raise click.exceptions.Exit(exit_code(error)) from error
-        fail(f"{error}\n{kept}", UNREACHABLE)
+        raise Unreachable(f"{error}\n{kept}") from error
 
 
 def _conclude(
@@ -310,7 +322,7 @@ def _page(ledger: Ledger, directory: Path) -> Path | None:
     try:
         return write_bench(directory)[0]
     except ReportError as error:
-        fail(f"{error}; once that is put right: innobrim report {directory}", NO)
+        raise Refused(f"{error}; once that is put right: innobrim report {directory}") from error
 
 
 def _going_on(context: click.Context, directory: Path, *, needs: float | None = None) -> str:

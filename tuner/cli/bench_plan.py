@@ -15,7 +15,7 @@ from lab.bench.refusals import PlanError, in_words
 from lab.servers.base import LabServerError, ServerSpec
 from lab.servers.choose import Kind, choose, kind_of
 from lab.servers.existing import PASSWORD_PLACES
-from tuner.cli.parts import refuse_given
+from tuner.cli.options import refuse_given
 
 MEBIBYTE = 1024 * 1024
 

@@ -9,8 +9,8 @@ import msgspec
 
 from tuner.check import Report
 from tuner.check import check as look
-from tuner.cli.answer import FINE, NO, UNREACHABLE, answering, say, say_json
-from tuner.cli.options import configuration, endpoint, real_server, server_options, usage
+from tuner.cli.answer import FINE, NO, UNREACHABLE, Unusable, answering, say, say_json
+from tuner.cli.options import configuration, endpoint, real_server, server_options
 from tuner.clock import SystemClock
 from tuner.config.checks import unusable_extra
 from tuner.preconditions import connection_line
@@ -38,7 +38,7 @@ def check(config_path: str | None, *, active: bool, as_json: bool, **server_flag
     with answering(as_json=as_json):
         config = configuration(config_path, server_flags)
         if lacking := unusable_extra(config.loop.policy):
-            usage(f"loop.policy = {config.loop.policy} {lacking}")
+            raise Unusable(f"loop.policy = {config.loop.policy} {lacking}")
         server = real_server(config, SystemClock())
         connection = connection_line(endpoint(config, noted=lambda _: None))
         server.writes_low_water = config.loop.low_water_mark

@@ -16,9 +16,9 @@ import msgspec
 
 from tuner.board import PortTaken
 from tuner.cli.answer import CommandError, Refused, Unreachable, Unusable
-from tuner.cli.options import Where
-from tuner.cli.serve import socket_path
+from tuner.cli.options import Where, socket_path
 from tuner.config.schema import Config, is_loopback
+from tuner.files import read_whole
 from tuner.imports import hidden
 from tuner.statedir import read_text
 
@@ -289,13 +289,15 @@ class Daemon:
             return None, f"{url} is another machine without encryption, which gets one with --token-file only"
         path = Path(self._where.token_file or Path(self._config.daemon.state_directory) / TOKEN_NAME)
         try:
-            if self._where.token_file is None:
-                return read_text(path).strip(), ""
-            return path.read_text(encoding="ascii").strip(), ""
+            found = read_text(path) if self._where.token_file is None else read_whole(path).decode("ascii")
         except OSError as error:
             return None, f"{path}: {error.strerror}"
         except UnicodeDecodeError:
+            found = ""
+        words = found.split()
+        if len(words) != 1 or not words[0].isprintable():
             return None, f"{path} holds no token"
+        return words[0], ""
 
 
 class Stranger(Exception):  # noqa: N818 - reads as what it names

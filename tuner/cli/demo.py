@@ -17,10 +17,10 @@ from lab.servers.base import LabServerError
 from lab.servers.choose import Family, choose
 from lab.servers.existing import parse_dsn
 from tuner.board import ApiFailure, Board, PortTaken
-from tuner.cli.answer import NO, UNREACHABLE, say
+from tuner.cli.answer import NO, Refused, Unreachable, Unusable, answering, say
 from tuner.cli.client import port_taken
-from tuner.cli.options import WholeNumber, fail, usage
-from tuner.cli.serve import make_api
+from tuner.cli.options import WholeNumber
+from tuner.cli.run import make_api
 from tuner.clock import Clock, SystemClock
 from tuner.config.schema import ApiSection, Config, DaemonSection, LogSection
 from tuner.core.state import State
@@ -30,7 +30,7 @@ from tuner.park import restore_offline
 from tuner.records import Command, Sample, TickRecord
 from tuner.servers.endpoint import Endpoint
 from tuner.servers.mysql import MySQLServer
-from tuner.servers.port import Server, ServerError, Unreachable, Unsupported
+from tuner.servers.port import Server
 from tuner.settings import Mode, Settings
 from tuner.systemd import Notifier
 
@@ -65,7 +65,10 @@ def demo(kind: str, *, dsn: str | None, yes: bool, seconds: int | None, port: in
     Example: innobrim demo --server simulated --seconds 60
     """
     configure_logs(level="error", style="auto")
-    with contextlib.ExitStack() as stack:
+    with (
+        answering(means={LabServerError: Unreachable, ApiFailure: Unusable}),
+        contextlib.ExitStack() as stack,
+    ):
         try:
             tcp_socket(HOST, port, public=False).close()  # before minutes are spent on a server
             if dsn is not None:
@@ -74,16 +77,8 @@ def demo(kind: str, *, dsn: str | None, yes: bool, seconds: int | None, port: in
                 return
             else:
                 _simulated(seconds or DEFAULT_SECONDS["simulated"], port)
-        except LabServerError as error:
-            fail(str(error), UNREACHABLE)
-        except Unreachable as error:
-            fail(str(error), UNREACHABLE)
         except PortTaken as error:
-            usage(port_taken(error, way="name a free one with --port"))
-        except ApiFailure as error:
-            usage(str(error))
-        except (Unsupported, ServerError) as error:
-            fail(str(error), NO)
+            raise Unusable(port_taken(error, way="name a free one with --port")) from error
 
 
 def _real(stack: contextlib.ExitStack, kind: str, *, seconds: int | None, port: int) -> bool:
@@ -95,7 +90,7 @@ def _real(stack: contextlib.ExitStack, kind: str, *, seconds: int | None, port: 
         say(f"not taken: {refusal}")
     if choice.kind == "none":
         if kind != "auto":
-            fail(f"no real {name} can be had here: {choice.why}", NO)
+            raise Refused(f"no real {name} can be had here: {choice.why}")
         say(f"no real MySQL can be had here ({choice.why}); taking the simulated one")
         return False
     say(f"server: {name}, because {choice.why}")
@@ -124,7 +119,7 @@ def _own(dsn: str, *, yes: bool, seconds: int | None, port: int) -> Iterator[Non
     try:
         endpoint = parse_dsn(dsn, environ=os.environ)
     except LabServerError as error:
-        usage(f"--dsn: {error}")
+        raise Unusable(f"--dsn: {error}") from error
     click.secho(f"THIS WRITES innodb_io_capacity AND innodb_io_capacity_max ON {endpoint}.", bold=True)
     say("It starts no load of its own; the values found are put back at the end.")
     if not yes and not click.confirm("Go on?"):
@@ -135,11 +130,11 @@ def _own(dsn: str, *, yes: bool, seconds: int | None, port: int) -> Iterator[Non
     server.claims_writer = True
     facts = server.facts()
     if facts.disabled_counters:
-        fail("counters are off; see: innobrim check", NO)
+        raise Refused("counters are off; see: innobrim check")
     reading = server.read()
     originals = getattr(reading, "capacity", None)
     if originals is None:
-        fail(f"no sample: {getattr(reading, 'reason', '')}", UNREACHABLE)
+        raise Unreachable(f"no sample: {getattr(reading, 'reason', '')}")
     try:
         _present(server, clock, board, seconds=seconds or DEFAULT_SECONDS["real"], port=port, speed=1.0)
         yield

@@ -35,7 +35,7 @@ COMMANDS = {
     "simulate": "tuner.cli.simulate",
     "status": "tuner.cli.status",
     "token": "tuner.cli.token",
-    "watch": "tuner.cli.watch.command",
+    "watch": "tuner.cli.watch",
 }
 
 

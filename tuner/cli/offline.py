@@ -214,7 +214,16 @@ def _park(config: Config, found: Ending, *, say: Callable[[str], None], unattend
             return f"nothing to park: nothing was written to {facts.endpoint} since its mysqld started{named}"
         state = left.begin(replace(config.loop, mode=Mode.ADVISORY), facts, now=clock.monotonic())
         server.writes_low_water = may_be_written(state)
-        done = park_offline(server, clock, state, found, notes=notes, began=began, unattended=unattended)
+        done = park_offline(
+            server,
+            clock,
+            state,
+            found,
+            standing=left.stood(facts),
+            notes=notes,
+            began=began,
+            unattended=unattended,
+        )
         if notes.begun:
             notes.done(f"{done} on {facts.endpoint}", wall=clock.wall(), who=WHO)
     except ServerUnreachable as error:

@@ -5,27 +5,25 @@ from __future__ import annotations
 import functools
 import os
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, fields
 from functools import wraps
 from pathlib import Path
-from typing import Any, Concatenate, NoReturn, ParamSpec, TypeVar, get_args
+from typing import Any, Concatenate, ParamSpec, TypeVar, get_args
 
 import click
 
-from tuner.cli.answer import ENDS, Unusable, answering, say
+from tuner.cli.answer import Unusable, answering, say
 from tuner.clock import Clock
 from tuner.config.credentials import identity_of, read_credentials
 from tuner.config.load import load_config
-from tuner.config.schema import Config, ConfigError
+from tuner.config.schema import Config
 from tuner.core.ages import EXPECTED, PATTERN
 from tuner.servers.endpoint import Endpoint
 from tuner.servers.mysql import MySQLServer
 from tuner.settings import REMOVED_POLICIES, PolicyName
 from tuner.statedir import as_caller, as_owner
-
-F = TypeVar("F", bound=Callable[..., object])
 
 SERVER_FLAGS = {
     "socket": "server.socket",
@@ -37,103 +35,87 @@ SERVER_FLAGS = {
 }
 
 
-def server_options(command: F) -> F:
-    """Add the options that say which server is meant."""
-    for option in reversed(
-        (
-            click.option("--config", "config_path", metavar="FILE", help="Configuration file (TOML)."),
-            click.option("--socket", metavar="PATH", help="mysqld's unix socket."),
-            click.option("--host", help="Host name or address of the server."),
-            click.option("--port", type=int, help="TCP port of the server."),
-            click.option(
-                "--user", help="Account; the password comes from an option file or INNOBRIM_PASSWORD."
-            ),
-            click.option("--defaults-file", metavar="FILE", help="MySQL option file with a [client] group."),
-            click.option("--state-directory", metavar="DIR", help="Where journal and token live."),
-        )
-    ):
-        command = option(command)
-    return command
+Command = TypeVar("Command", bound=Callable[..., object])
 
 
-def stand_in_options(command: F) -> F:
-    """Add the options that say which server is meant where no daemon says it."""
-    for option in reversed(
-        (
-            click.option("--host", help="Without a daemon: host name or address of the server."),
-            click.option("--port", type=int, help="Without a daemon: TCP port of the server."),
-            click.option("--socket", metavar="PATH", help="Without a daemon: mysqld's unix socket."),
-            click.option("--user", help="Without a daemon: account of the server."),
-            click.option(
-                "--defaults-file",
-                metavar="FILE",
-                help="Without a daemon: MySQL option file with a [client] group.",
-            ),
-        )
-    ):
-        command = option(command)
-    return command
+def with_options(*options: Callable[[Command], Command]) -> Callable[[Command], Command]:
+    """Return a decorator that adds options, in this order in the help."""
+
+    def added(command: Command) -> Command:
+        for option in reversed(options):
+            command = option(command)
+        return command
+
+    return added
 
 
-def configuration(config_path: str | None, flags: Mapping[str, object]) -> Config:
-    """Return the configuration from file, environment and flags; exit 2 with the reason where it is wrong.
+def _server(place: str) -> tuple[Callable[[Any], Any], ...]:
+    return (
+        click.option("--socket", metavar="PATH", help=f"{place}mysqld's unix socket."),
+        click.option("--host", help=f"{place}host name or address of the server."),
+        click.option("--port", type=int, help=f"{place}TCP port of the server."),
+        click.option(
+            "--user", help=f"{place}account; the password comes from an option file or INNOBRIM_PASSWORD."
+        ),
+        click.option(
+            "--defaults-file", metavar="FILE", help=f"{place}MySQL option file with a [client] group."
+        ),
+    )
 
-    Args:
-        config_path: the file, None for the default one.
-        flags: option values by option name or dotted key; None values are left out.
-    """
-    try:
-        return reread(config_path, flags, noted=warn)
-    except ConfigError as error:
-        usage(str(error))
+
+server_options = with_options(
+    click.option("--config", "config_path", metavar="FILE", help="Configuration file (TOML)."),
+    *_server(""),
+    click.option("--state-directory", metavar="DIR", help="Where journal and token live."),
+)
+"""Which server is meant."""
+
+stand_in_options = with_options(*_server("Without a daemon: "))
+"""Which server is meant where no daemon says it."""
 
 
-def reread(
-    config_path: str | None, flags: Mapping[str, object], *, noted: Callable[[str], object] = lambda _: None
+def configuration(
+    config_path: str | None, flags: Mapping[str, object], *, noted: Callable[[str], object] | None = None
 ) -> Config:
-    """Return the configuration as ``configuration`` does.
+    """Return the configuration from file, environment and flags.
 
     Args:
         config_path: the file, None for the default one.
         flags: option values by option name or dotted key; None values are left out.
-        noted: told in a line of each value that should be written otherwise.
+        noted: told in a line of each value that should be written otherwise; None prints them.
 
     Raises:
         ConfigError: it is wrong.
     """
     dotted = {SERVER_FLAGS.get(name, name): value for name, value in flags.items() if value is not None}
-    return load_config(config_path, environ=os.environ, flags=dotted, noted=noted)
+    return load_config(config_path, environ=os.environ, flags=dotted, noted=noted or warn)
 
 
 def endpoint(config: Config, noted: Callable[[str], object] | None = None) -> Endpoint:
-    """Return where and as whom to connect; exit 2 where the credentials cannot be read.
+    """Return where and as whom to connect.
 
     Args:
         config: the configuration.
         noted: told each warning about the option file; None prints them.
+
+    Raises:
+        ConfigError: the credentials cannot be read.
     """
-    try:
-        found = read_credentials(config.server, environ=os.environ)
-    except ConfigError as error:
-        usage(str(error))
+    found = read_credentials(config.server, environ=os.environ)
     for warning in found.warnings:
         (noted or warn)(warning)
     return found
 
 
 def real_server(config: Config, clock: Clock) -> MySQLServer:
-    """Return the server that the configuration names; its credentials are read as whoever runs this."""
+    """Return the server that the configuration names; its credentials are read as whoever runs this.
+
+    Raises:
+        ConfigError: credentials, or the name that a person gave the server, cannot be used.
+    """
     with as_caller():
         where = endpoint(config)
-    return MySQLServer(where, clock, name=server_name())
-
-
-def server_name() -> str:
-    """Return the name that a person gave the server, empty without one; exit 2 where it is none."""
-    try:
-        return identity_of(os.environ)
-    except ConfigError as error:
-        usage(str(error))
+    return MySQLServer(where, clock, name=identity_of(os.environ))
 
 
 class PolicyChoice(click.Choice[str]):
@@ -153,10 +135,10 @@ class PolicyChoice(click.Choice[str]):
 class WholeNumber(click.IntRange):
     """A whole number from a lowest one on; another value is refused with what would be right."""
 
-    def __init__(self, lowest: int, highest: int | None = None) -> None:
-        """Take the bounds, both allowed."""
+    def __init__(self, lowest: int, highest: int | None = None, unit: str = "") -> None:
+        """Take the bounds, both allowed, and the unit in words."""
         super().__init__(min=lowest, max=highest)
-        self._bounds = f"from {lowest:,}" + ("" if highest is None else f" to {highest:,}")
+        self._bounds = f"from {lowest:,}" + ("" if highest is None else f" to {highest:,}") + unit
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:  # noqa: ANN401 - click's signature
         """Return the number."""
@@ -172,19 +154,20 @@ def warn(message: str) -> None:
     say(f"warning: {message}", err=True)
 
 
-def usage(message: str) -> NoReturn:
-    """Say what is wrong and exit 2."""
-    raise Unusable(message)
+def refuse_given(context: click.Context, allowed: Collection[str], why: str) -> None:
+    """End where an option is given on the command line that has no place there.
 
+    Args:
+        context: of the command.
+        allowed: options that have.
+        why: what is said behind the option's name.
+    """
+    for param in context.command.params:
+        name = str(param.name)
+        source = context.get_parameter_source(name)
+        if name not in allowed and source is click.core.ParameterSource.COMMANDLINE:
+            raise Unusable(f"{param.opts[0]}{why}")
 
-def fail(message: str, code: int) -> NoReturn:
-    """Say why and exit with that code, which is not 0."""
-    raise ENDS[code](message)
-
-
-LOWEST_M = 100
-HIGHEST_M = 4_000_000_000
-"""Which io_capacity_max an override may ask for, pages/s."""
 
 MOST_SEEDS = 1000
 
@@ -216,27 +199,6 @@ class Duration(click.ParamType[float]):
             most = f"{self._longest / _UNITS[unit]:.10g}{unit}"
             self.fail(f"{value!r} must be above 0{unit} and at most {most}", param, ctx)
         return seconds
-
-
-class PagesPerSecond(click.ParamType[int]):
-    """A whole number of pages a second, inside bounds."""
-
-    name = "pages/s"
-
-    def __init__(self, lowest: int, highest: int) -> None:
-        """Take the bounds, both allowed."""
-        self._lowest, self._highest = lowest, highest
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:  # noqa: ANN401 - click's signature
-        """Return pages/s."""
-        try:
-            number = int(value)
-        except ValueError:
-            self.fail(f"{value!r} must be a whole number of pages/s, such as 4000", param, ctx)
-        if not self._lowest <= number <= self._highest:
-            bounds = f"from {self._lowest} up to {self._highest:,} pages/s"
-            self.fail(f"{value!r} must be {bounds}", param, ctx)
-        return number
 
 
 class Seeds(click.ParamType[tuple[str, int]]):
@@ -278,7 +240,7 @@ class CheckpointAge(click.ParamType[str]):
         return text
 
 
-DAEMON_OPTIONS = (
+_daemon = with_options(
     click.option("--config", metavar="FILE", help="Configuration file of the daemon."),
     click.option(
         "--state-directory", metavar="DIR", help="Where the daemon keeps socket, token and journal."
@@ -317,7 +279,7 @@ class Where:
 
     @property
     def named(self) -> str:
-        """The option that names one certain daemon, for which nothing may stand in; empty where none does."""
+        """Return the option that names one certain daemon, for which nothing may stand in; empty without."""
         return "--url" if self.url is not None else "--api-socket" if self.api_socket is not None else ""
 
 
@@ -332,9 +294,7 @@ def daemon_options(function: Callable[..., None]) -> Callable[..., None]:
         with answering(as_json=given["as_json"]):
             function(where, **given)
 
-    for option in reversed(DAEMON_OPTIONS):
-        command = option(command)
-    return command
+    return _daemon(command)
 
 
 def daemon_configuration(where: Where, flags: Mapping[str, object] | None = None) -> Config:
@@ -382,3 +342,13 @@ def in_state_directory(
             return function(config, *args, **kwargs)
 
     return inside
+
+
+SOCKET_NAME = "api.sock"
+
+
+def socket_path(config: Config) -> str | None:
+    """Return where the API's unix socket is; None where the configuration wants none."""
+    if config.api.socket == "-":
+        return None
+    return config.api.socket or str(Path(config.daemon.state_directory) / SOCKET_NAME)

@@ -11,13 +11,12 @@ from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
 from types import FrameType
-from typing import NoReturn
 
 import click
 
 from tuner.board import Board, BoardInbox
-from tuner.cli.answer import FINE, NO, UNREACHABLE, say
-from tuner.cli.options import Duration, configuration, endpoint, fail, real_server, server_options, usage
+from tuner.cli.answer import FINE, NO, Refused, Unusable, answering, say
+from tuner.cli.options import Duration, configuration, endpoint, real_server, server_options
 from tuner.cli.wording import duration
 from tuner.clock import Clock, SystemClock
 from tuner.config.schema import Config
@@ -30,7 +29,7 @@ from tuner.records import Command, Facts, Missed, TickRecord
 from tuner.servers.detect import detect
 from tuner.servers.failures import CUT_SHORT, HANGS
 from tuner.servers.fixture import Fixture, FixtureRecorder, encode
-from tuner.servers.port import Server, ServerError, Unreachable, Unsupported
+from tuner.servers.port import Server, Unreachable, Unsupported
 from tuner.servers.session import Session
 
 LONGEST = 31 * 86_400
@@ -90,18 +89,16 @@ def record(
     config = configuration(config_path, {**server_flags, "loop.mode": "advisory"})
     if fixture is not None:
         if output is not None:
-            usage("--output, --fixture: a trace or a fixture; name one of them")
+            raise Unusable("--output, --fixture: a trace or a fixture; name one of them")
         record_fixture(config, fixture, seconds=seconds)
+        return
     path = _file(output)
     clock = SystemClock()
     server = real_server(config, clock)
     try:
         facts = server.facts()
-        done = _record(config, path, server, clock, facts=facts, seconds=seconds or USUAL)
-    except Unreachable as error:
-        fail(str(error), UNREACHABLE)
-    except (ServerError, RecordError) as error:
-        fail(str(error), NO)
+        with answering(means={RecordError: Refused}):
+            done = _record(config, path, server, clock, facts=facts, seconds=seconds or USUAL)
     finally:
         server.close()
     _tell(path, done)
@@ -176,7 +173,9 @@ def _file(output: Path | None) -> Path:
     stamp = datetime.now(UTC).strftime("%Y%m%d-%H%M%S")
     path = new_file("--output", output or Path(f"innobrim-{stamp}.db"), "a trace")
     if path.suffix == LOCK_SUFFIX:
-        usage(f"--output {path}: {LOCK_SUFFIX} is for the file that keeps a second writer out; write .db")
+        raise Unusable(
+            f"--output {path}: {LOCK_SUFFIX} is for the file that keeps a second writer out; write .db"
+        )
     return path
 
 
@@ -199,8 +198,8 @@ ON = ("enabled", "1")
 """What the families call a counter that is on."""
 
 
-def record_fixture(config: Config, given: Path, *, seconds: float | None) -> NoReturn:
-    """Record into a new file, say what was taken out, and exit.
+def record_fixture(config: Config, given: Path, *, seconds: float | None) -> None:
+    """Record into a new file, and say what was taken out.
 
     Args:
         config: says where the server is.
@@ -209,7 +208,7 @@ def record_fixture(config: Config, given: Path, *, seconds: float | None) -> NoR
     """
     for_ = seconds or FIXTURE_USUAL
     if for_ > FIXTURE_LONGEST:
-        usage(f"--for {duration(for_)}: with --fixture at most {duration(FIXTURE_LONGEST)}")
+        raise Unusable(f"--for {duration(for_)}: with --fixture at most {duration(FIXTURE_LONGEST)}")
     path = new_file("--fixture", given, "a fixture")
     clock = SystemClock()
     session = Session(endpoint(config), clock.monotonic)
@@ -218,18 +217,16 @@ def record_fixture(config: Config, given: Path, *, seconds: float | None) -> NoR
         recorder = FixtureRecorder(session, clock)
         recorder.look()
         missed = _readings(recorder, clock, for_)
-    except Unreachable as error:
-        fail(str(error), UNREACHABLE)
     finally:
         session.close()
     if recorder.count == 0:
-        fail(f"no reading succeeded, so there is no file: {missed[-1]}", NO)
+        raise Refused(f"no reading succeeded, so there is no file: {missed[-1]}")
     found = recorder.fixture()
     try:
         with path.open("xb") as file:
             file.write(encode(found))
     except OSError as error:
-        fail(f"--fixture {path}: {error.strerror or error}", NO)
+        raise Refused(f"--fixture {path}: {error.strerror or error}") from error
     lost = f", {len(missed)} missed ({missed[-1]})" if missed else ""
     say(f"{recorder.count} readings{lost} in {path} ({said(path.stat().st_size)})")
     for name, number in found.refused.items():
@@ -241,7 +238,6 @@ def record_fixture(config: Config, given: Path, *, seconds: float | None) -> NoR
     for what in wanting(found):
         say(f"missing: {what}")
     say("it is text: look through it before you send it; docs/record-and-report.md says where to")
-    sys.exit(FINE)
 
 
 def _announce(session: Session, path: Path, seconds: float) -> None:
@@ -334,9 +330,11 @@ def new_file(option: str, given: Path, what: str) -> Path:
     """
     path = given.absolute()
     if path.exists():
-        usage(f"{option} {path}: is there already; name a file that is not, for {what} is never overwritten")
+        raise Unusable(
+            f"{option} {path}: is there already; name a file that is not, for {what} is never overwritten"
+        )
     if not path.parent.is_dir():
-        usage(f"{option} {path}: there is no directory {path.parent}")
+        raise Unusable(f"{option} {path}: there is no directory {path.parent}")
     if not os.access(path.parent, os.W_OK):
-        usage(f"{option} {path}: this account may not write to {path.parent}")
+        raise Unusable(f"{option} {path}: this account may not write to {path.parent}")
     return path

@@ -11,8 +11,7 @@ import click
 import msgspec
 from msgspec import Struct
 
-from tuner.cli.answer import FINE, NO, say, say_json
-from tuner.cli.options import usage
+from tuner.cli.answer import FINE, NO, Unusable, answering, say, say_json
 from tuner.core.snapshot import decode_state
 from tuner.core.state import State
 from tuner.core.step import step
@@ -143,36 +142,26 @@ def replay(journal: Path, *, run: int | None, as_json: bool) -> None:
 
     Example: innobrim replay /var/lib/innobrim/journal.db
     """
-    try:
+    with answering(as_json=as_json, means={JournalError: Unusable}):
         outcome = replay_trace(trace(journal, run))
-    except JournalError as error:
-        _refuse(str(error), as_json=as_json)
-    if not outcome.compared and outcome.same:
-        _refuse(f"{journal}: no snapshot left to start from in run {outcome.run}", as_json=as_json)
+        if not outcome.compared and outcome.same:
+            raise Unusable(f"{journal}: no snapshot left to start from in run {outcome.run}")
     if as_json:
         say_json(outcome, enc_hook=str)
     else:
-        say(*_told(outcome).split("\n"))
+        say(*_told(outcome))
     sys.exit(FINE if outcome.same else NO)
 
 
-def _refuse(message: str, *, as_json: bool) -> None:
-    if as_json:
-        say_json({"error": message})
-    usage(message)
-
-
-def _told(outcome: Outcome) -> str:
+def _told(outcome: Outcome) -> list[str]:
     skipped = f", {outcome.skipped} skipped for want of a state to start from" if outcome.skipped else ""
-    found = outcome.difference
+    whose, found = f"run {outcome.run} by InnoBrim {outcome.program}", outcome.difference
     if found is None:
-        return (
-            f"run {outcome.run} by InnoBrim {outcome.program}: {outcome.compared} ticks "
-            f"({outcome.first} to {outcome.last}), every decision the same{skipped}"
-        )
+        ticks = f"{outcome.compared} ticks ({outcome.first} to {outcome.last})"
+        return [f"{whose}: {ticks}, every decision the same{skipped}"]
     when = datetime.fromtimestamp(found.wall, UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
     first = (
-        f"run {outcome.run} by InnoBrim {outcome.program}: tick {found.tick} at {when} differs in "
+        f"{whose}: tick {found.tick} at {when} differs in "
         f"{', '.join(found.parts)} after {outcome.compared} that did not{skipped}"
     )
     lines = [first]
@@ -182,4 +171,4 @@ def _told(outcome: Outcome) -> str:
             f"    recorded  {found.recorded[name]}",
             f"    replayed  {found.replayed[name]}",
         ]
-    return "\n".join(lines)
+    return lines

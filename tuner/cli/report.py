@@ -6,7 +6,9 @@ from pathlib import Path
 
 import click
 
-from tuner.cli.options import usage
+from lab.report.files import beside, is_journal, located, write
+from lab.report.rows import ReportError
+from tuner.cli.answer import Unusable, answering
 
 
 @click.command()
@@ -34,20 +36,19 @@ def report(
 
     Example: innobrim report monday.db --csv
     """
-    from lab.report.files import beside, is_journal, located, write  # noqa: PLC0415 - the list of commands needs no templates
-    from lab.report.rows import ReportError  # noqa: PLC0415 - the same
-
-    try:
+    with answering(means={ReportError: Unusable}):
         paths = [located(source) for source in sources]
         rows = [path for path in paths if not is_journal(path)]
         if rows and len(paths) > 1:
-            usage(f"{rows[0]}: rows of a bench have a page of their own; only traces and journals share one")
+            raise Unusable(
+                f"{rows[0]}: rows of a bench have a page of their own; only traces and journals share one"
+            )
         if run is not None and (rows or len(paths) > 1):
-            usage(f"--run {run}: it names a run of one journal, and {paths[0]} is not the one that is meant")
+            raise Unusable(
+                f"--run {run}: it names a run of one journal, and {paths[0]} is not the one that is meant"
+            )
         page = output or beside(sources, paths)
         if page.resolve() in {path.resolve() for path in paths}:
-            usage(f"--output {page}: that is what the page is made of; name another file")
+            raise Unusable(f"--output {page}: that is what the page is made of; name another file")
         for written in write(paths, page, as_csv=as_csv, as_json=as_json, run=run):
             click.echo(written)
-    except ReportError as error:
-        usage(str(error))

@@ -4,32 +4,23 @@ from __future__ import annotations
 
 import os
 import signal
+import time
+from collections.abc import Callable
 from pathlib import Path
 
 import click
 from msgspec.structs import replace
 
 from tuner.board import ApiFailure, Board, PortTaken
-from tuner.cli.answer import NO, USAGE
-from tuner.cli.options import (
-    PolicyChoice,
-    configuration,
-    endpoint,
-    entered,
-    fail,
-    reread,
-    server_name,
-    server_options,
-    usage,
-)
-from tuner.cli.serve import make_api, socket_path
+from tuner.cli.answer import Unusable
+from tuner.cli.options import PolicyChoice, configuration, endpoint, entered, server_options, socket_path
 from tuner.clock import SystemClock
+from tuner.config.credentials import identity_of
 from tuner.config.schema import PLAIN, Config, ConfigError
-from tuner.daemon import Daemon
+from tuner.daemon import Api, Daemon
 from tuner.logs import configure_logs, get_logger
 from tuner.servers.endpoint import Endpoint
 from tuner.servers.mysql import MySQLServer
-from tuner.servers.port import ServerError
 from tuner.settings import Mode, as_formerly
 from tuner.systemd import Notifier
 from tuner.version import program_version
@@ -107,14 +98,13 @@ def _serve(
     try:
         directory.mkdir(parents=True, exist_ok=True, mode=0o750)
     except OSError as error:
-        fail(
+        raise Unusable(
             f"the state directory {directory} cannot be made: {error.strerror}; "
-            "name one that this account may write to with --state-directory",
-            USAGE,
-        )
+            "name one that this account may write to with --state-directory"
+        ) from error
     clock = SystemClock()
     board = Board(watched=config.api.enabled)
-    server = MySQLServer(where, clock, name=server_name(), beat=board.pulse.beat)
+    server = MySQLServer(where, clock, name=identity_of(os.environ), beat=board.pulse.beat)
     state: list[Daemon] = []
 
     def on_mode(mode: Mode) -> None:
@@ -161,18 +151,62 @@ def _serve(
     except PortTaken as error:
         from tuner.cli.client import port_taken  # noqa: PLC0415 - a daemon that starts carries no client
 
-        fail(port_taken(error, way=ANOTHER_PORT), USAGE)
+        raise Unusable(port_taken(error, way=ANOTHER_PORT)) from error
     except ApiFailure as error:
-        fail(str(error), USAGE)
-    except ServerError as error:
-        fail(str(error), NO)
+        raise Unusable(str(error)) from error
+
+
+def make_api(
+    config: Config, board: Board, *, configuration: Callable[[], Config], insecure: bool = False
+) -> Api:
+    """Return the HTTP side, ready to start; it is imported only where it is wanted.
+
+    Args:
+        config: the configuration at the start.
+        board: the seam to the loop.
+        configuration: returns the configuration in force.
+        insecure: other machines may be served without TLS, and read without a token.
+
+    Raises:
+        Unusable: the tokens cannot be read or made.
+    """
+    from api.access import Access  # noqa: PLC0415 - a daemon without API must not carry it
+    from api.app import create_app  # noqa: PLC0415 - the same
+    from api.server import ApiServer, Certificate  # noqa: PLC0415 - the same
+    from api.tokens import TokenError, Tokens, prepare  # noqa: PLC0415 - the same
+    from api.vitals import About  # noqa: PLC0415 - the same
+    from tuner.advice import advise_now  # noqa: PLC0415 - the same
+
+    try:
+        tokens = Tokens(prepare(config.daemon.state_directory))
+    except TokenError as error:
+        raise Unusable(str(error)) from error
+    about = About(
+        version=program_version(),
+        interval=config.daemon.interval,
+        started=time.time(),
+        configuration=configuration,
+    )
+    api = config.api
+    access = Access(
+        tokens, names=frozenset({api.address, *api.names}), open_reading=insecure or not api.public
+    )
+    app = create_app(board, access=access, about=about, advice=lambda: advise_now(board))
+    return ApiServer(
+        app,
+        api.address,
+        api.port,
+        socket_path(config),
+        certificate=None if api.certificate is None else Certificate(api.certificate),
+        insecure=insecure,
+    )
 
 
 def _said_twice(config: Config, *, insecure_api: bool) -> bool:
     """Tell whether other machines are served without encryption; exit 2 where only one place says so."""
     plain = config.api.public and config.api.tls == PLAIN
     if plain and not insecure_api:
-        usage(
+        raise Unusable(
             f'api.host = {config.api.host} with api.tls = "{PLAIN}" serves other machines unencrypted: '
             "say --insecure-api as well where that is meant, or give api.tls a certificate and key"
         )
@@ -205,9 +239,9 @@ def _addresses(config: Config) -> list[str]:
 
 def _reread(config_path: str | None, flags: dict[str, object]) -> Config:
     """Return the configuration as it is now; say where the command line keeps it from taking effect."""
-    found = _at_home(reread(config_path, flags, noted=log.warning))
+    found = _at_home(configuration(config_path, flags, noted=log.warning))
     try:
-        alone = _at_home(reread(config_path, {}))
+        alone = _at_home(configuration(config_path, {}, noted=lambda _: None))
     except ConfigError:
         return found
     for dotted in sorted(name for name, value in flags.items() if "." in name and value is not None):

@@ -10,8 +10,8 @@ import click
 import msgspec
 import pymysql
 
-from tuner.cli.answer import NO, UNREACHABLE, answering, say_json
-from tuner.cli.options import configuration, fail, server_options, usage
+from tuner.cli.answer import Refused, Unreachable, Unusable, answering, say_json
+from tuner.cli.options import configuration, server_options
 from tuner.cli.options import endpoint as where_from
 from tuner.config.credentials import read_credentials, socket_there
 from tuner.config.optionfile import written
@@ -19,7 +19,8 @@ from tuner.config.schema import Config
 from tuner.printable import printable
 from tuner.records import Bounds, account_of, is_local
 from tuner.servers.endpoint import Endpoint
-from tuner.servers.port import ServerError, Unreachable, Unsupported
+from tuner.servers.port import ServerError, Unsupported
+from tuner.servers.port import Unreachable as ServerUnreachable
 from tuner.servers.release import version_in, version_of
 from tuner.servers.session import Session, text
 from tuner.servers.setupsql import (
@@ -173,7 +174,7 @@ def _must_be_let_in(request: Request, by: str) -> None:
     """Exit 2 where a daemon that does without TLS, by what ``by`` says, could not use the accounts."""
     for one in request.accounts:
         if requires_tls(request, one):
-            usage(
+            raise Unusable(
                 f"--account {one}: is let in over TLS alone, and {by} has the daemon do without: "
                 "turn that on, or say --no-require-ssl, by which the password crosses the network in clear"
             )
@@ -181,7 +182,7 @@ def _must_be_let_in(request: Request, by: str) -> None:
 
 def _accounts(found: Endpoint, given: tuple[str, ...]) -> tuple[str, ...]:
     if not given and found.socket is None and not is_local(f"{found.user}@{found.host}"):
-        usage(
+        raise Unusable(
             f"server.host = {found.host} is another machine: say as whom the daemon comes there, by "
             f"--account {found.user}@ADDRESS"
         )
@@ -192,9 +193,11 @@ def _account(written: str, source: str = "--account") -> str:
     try:
         account = account_of(written)
     except ValueError as error:
-        usage(f"{source} {printable(written)}: {error}")
+        raise Unusable(f"{source} {printable(written)}: {error}") from error
     if account.startswith(f"{DEFINER}@"):
-        usage(f"{source} {written}: {DEFINER} is the procedures' own account; the daemon has another one")
+        raise Unusable(
+            f"{source} {written}: {DEFINER} is the procedures' own account; the daemon has another one"
+        )
     return account
 
 
@@ -211,12 +214,14 @@ def _password(config: Config, found: Endpoint, new: str | None) -> str:
     source = read_credentials(config.server, environ=os.environ).password_from
     if new is None:
         if not found.password.isprintable():
-            usage(
+            raise Unusable(
                 f"{source}: the password {UNPRINTABLE}: choose another one, or --new-password FILE draws one"
             )
-        return found.password or usage(UNPROTECTED)
+        if not found.password:
+            raise Unusable(UNPROTECTED)
+        return found.password
     if found.password:
-        usage(
+        raise Unusable(
             f"--new-password {new}: the daemon has its password from {source} already: leave --new-password "
             "out, and the SQL is made with that one. For another one, take that away first: the account is "
             "then given the new one"
@@ -227,7 +232,9 @@ def _password(config: Config, found: Endpoint, new: str | None) -> str:
         with os.fdopen(handle, "w", encoding="utf-8") as file:
             file.write(f"[client]\nuser={written(found.user)}\npassword={made}\n")
     except OSError as error:
-        usage(f"--new-password {new}: {error.strerror or error}; it must be a file that is not there yet")
+        raise Unusable(
+            f"--new-password {new}: {error.strerror or error}; it must be a file that is not there yet"
+        ) from error
     return made
 
 
@@ -237,7 +244,7 @@ def _given(banner: str) -> str:
         version = version_in(banner)
         family_of(version)
     except (ValueError, Unsupported) as error:
-        usage(f"--server-version: {error}")
+        raise Unusable(f"--server-version: {error}") from error
     return version
 
 
@@ -248,10 +255,10 @@ def _version(endpoint: Endpoint) -> str:
     try:
         version = version_in(version_of(text(session.query("SELECT VERSION()")[0][0])))
         family_of(version)
-    except Unreachable as error:
-        fail(f"{error}; {beside}", UNREACHABLE)
+    except ServerUnreachable as error:
+        raise Unreachable(f"{error}; {beside}") from error
     except (ServerError, pymysql.MySQLError, ValueError, IndexError) as error:
-        fail(f"{endpoint}: {error}; {beside}", NO)
+        raise Refused(f"{endpoint}: {error}; {beside}") from error
     finally:
         session.close()
     return version

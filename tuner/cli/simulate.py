@@ -16,9 +16,9 @@ from lab.scenarios.search import BestStatic, Untouched
 from lab.simulate import FLAVOURS, NoStatic, Result, SimulateError, in_place_of, resized, shortened
 from lab.simulate import simulate as run_simulation
 from lab.simulate_loop import Optimised
-from tuner.cli.answer import NO, exit_code, like_ctrl_c, say, say_json
+from tuner.cli.answer import Refused, exit_code, like_ctrl_c, say, say_json
 from tuner.cli.bar import Bar
-from tuner.cli.options import PolicyChoice, WholeNumber, fail, warn
+from tuner.cli.options import PolicyChoice, WholeNumber, warn
 from tuner.cli.wording import counted, duration, gain_text
 from tuner.config.checks import unusable_extra
 from tuner.config.load import load_config
@@ -147,7 +147,7 @@ def simulate(
     else:
         print_table(result, scenario)
     if lost:
-        fail(lost, NO)
+        raise Refused(lost)
 
 
 def _settings(config_path: str | None, policy: str | None) -> Settings:

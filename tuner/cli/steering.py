@@ -18,12 +18,10 @@ from tuner.cli.offline import (
     restore_without_daemon,
 )
 from tuner.cli.options import (
-    HIGHEST_M,
-    LOWEST_M,
     CheckpointAge,
     Duration,
-    PagesPerSecond,
     Where,
+    WholeNumber,
     daemon_configuration,
     daemon_options,
     stand_in_options,
@@ -151,7 +149,10 @@ def resume(where: Where, *, reason: str, as_json: bool) -> None:
 
 @click.command()
 @click.option(
-    "--io-capacity-max", metavar="N", type=PagesPerSecond(LOWEST_M, HIGHEST_M), help="M to hold, pages/s."
+    "--io-capacity-max",
+    metavar="N",
+    type=WholeNumber(100, 4_000_000_000, " pages/s"),
+    help="M to hold, pages/s.",
 )
 @click.option(
     "--ttl",

@@ -5,8 +5,8 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterable
 from datetime import UTC, datetime
+from functools import wraps
 from pathlib import Path
-from typing import Any
 
 import click
 from msgspec import Struct
@@ -23,8 +23,9 @@ from api.tokens import (
     prepare,
     revoke,
 )
-from tuner.cli.answer import Group, Refused, Unusable, answering, say_json
-from tuner.cli.options import Duration, configuration, entered
+from tuner.cli.answer import Group, Refused, Unusable, answering, say, say_json
+from tuner.cli.options import Duration, configuration, entered, with_options
+from tuner.cli.wording import columns
 
 LONGEST = 3650 * 86_400
 NO_TOKEN = "reading over TCP on loopback needs no token"  # noqa: S105 - a sentence about tokens
@@ -59,17 +60,26 @@ def token() -> None:
     """
 
 
+_options = with_options(
+    click.option("--config", "config_path", metavar="FILE", help="Configuration file of the daemon."),
+    click.option("--state-directory", metavar="DIR", help="Where the daemon keeps its tokens."),
+    click.option("--json", "as_json", is_flag=True, help="Print one JSON object."),
+)
+
+
 def _place(function: Callable[..., None]) -> Callable[..., None]:
-    """Add the options that say which daemon's tokens are meant."""
-    for option in reversed(
-        (
-            click.option("--config", "config_path", metavar="FILE", help="Configuration file of the daemon."),
-            click.option("--state-directory", metavar="DIR", help="Where the daemon keeps its tokens."),
-            click.option("--json", "as_json", is_flag=True, help="Print one JSON object."),
-        )
-    ):
-        function = option(function)
-    return function
+    """Add the options that say which daemon's tokens are meant, and hand over its state directory."""
+
+    @wraps(function)
+    def command(
+        *, config_path: str | None, state_directory: str | None, as_json: bool, **given: object
+    ) -> None:
+        with answering(as_json=as_json, means={TokenError: Refused}):
+            directory = _directory(config_path, state_directory)
+            with entered(directory):
+                function(directory, as_json=as_json, **given)
+
+    return _options(command)
 
 
 @token.command("make")
@@ -84,15 +94,7 @@ def _place(function: Callable[..., None]) -> Callable[..., None]:
     help="How long it lives, such as 90d; default: for ever.",
 )
 @_place
-def make_token(
-    name: str,
-    *,
-    role: str,
-    expires: float | None,
-    config_path: str | None,
-    state_directory: str | None,
-    as_json: bool,
-) -> None:
+def make_token(directory: Path, *, name: str, role: str, expires: float | None, as_json: bool) -> None:
     """Make a token and print it, once: it is stored nowhere.
 
     "read" may look at everything, "operate" may change things too. The name is what the audit events say.
@@ -100,38 +102,29 @@ def make_token(
 
     Example: innobrim token make oncall --role operate --expires 90d
     """
-    with answering(as_json=as_json):
-        directory = _directory(config_path, state_directory)
-        ends = None if expires is None else time.time() + expires
-        with entered(directory):
-            _try(lambda: prepare(directory))
-            if name == ANONYMOUS:
-                if role != Role.READ or expires is not None:
-                    raise click.UsageError(f"{ANONYMOUS} may have --role read, without --expires")
-                _try(lambda: let_anonymous_read(directory, allowed=True))
-                _say({"name": name, "role": role}, NO_TOKEN, as_json=as_json)
-                return
-            secret = _try(lambda: make(directory, name, Role(role), expires=ends))
-        if as_json:
-            _say({"name": name, "role": role, "expires": ends, "token": secret}, "", as_json=True)
-            return
-        click.echo(secret)
-        click.echo(
-            f"{name} may {role}{_until(ends)}; this is the only time that the token is shown", err=True
-        )
+    prepare(directory)
+    if name == ANONYMOUS:
+        if role != Role.READ or expires is not None:
+            raise click.UsageError(f"{ANONYMOUS} may have --role read, without --expires")
+        let_anonymous_read(directory, allowed=True)
+        _say({"name": name, "role": role}, NO_TOKEN, as_json=as_json)
+        return
+    ends = None if expires is None else time.time() + expires
+    secret = make(directory, name, Role(role), expires=ends)
+    _say({"name": name, "role": role, "expires": ends, "token": secret}, secret, as_json=as_json)
+    if not as_json:
+        until = "" if ends is None else f" until {_shown(ends)}"
+        say(f"{name} may {role}{until}; this is the only time that the token is shown", err=True)
 
 
 @token.command("list")
 @_place
-def list_tokens(*, config_path: str | None, state_directory: str | None, as_json: bool) -> None:
+def list_tokens(directory: Path, *, as_json: bool) -> None:
     """List who may use the API over TCP, by name and role.
 
     Example: innobrim token list
     """
-    with answering(as_json=as_json):
-        directory = _directory(config_path, state_directory)
-        with entered(directory):
-            found = tuple(_listed(_try(lambda: load(directory / NAME)), wall=time.time()))
+    found = tuple(_listed(load(directory / NAME), wall=time.time()))
     if as_json:
         say_json({"tokens": found})
         return
@@ -141,31 +134,26 @@ def list_tokens(*, config_path: str | None, state_directory: str | None, as_json
             "never" if one.expires is None else _shown(one.expires) + (" (expired)" if one.expired else "")
         )
         rows.append((one.name, one.role.value, "-" if one.made is None else _shown(one.made), until))
-    width = [max(len(row[at]) for row in rows) for at in range(4)]
-    for row in rows:
-        click.echo("  ".join(cell.ljust(width[at]) for at, cell in enumerate(row)).rstrip())
+    say(*columns(rows, indent=""))
 
 
 @token.command("revoke")
 @click.argument("name")
 @_place
-def revoke_token(name: str, *, config_path: str | None, state_directory: str | None, as_json: bool) -> None:
+def revoke_token(directory: Path, *, name: str, as_json: bool) -> None:
     """Take a token back; whoever has it is refused within a second.
 
     "revoke anonymous" closes reading without a token, which is open on loopback otherwise.
 
     Example: innobrim token revoke grafana
     """
-    with answering(as_json=as_json):
-        directory = _directory(config_path, state_directory)
-        said = "reading over TCP needs a token from now on, on loopback too; the probes need none"
-        with entered(directory):
-            if name == ANONYMOUS:
-                _try(lambda: let_anonymous_read(directory, allowed=False))
-            else:
-                _try(lambda: revoke(directory, name))
-                said = f"{name} is revoked"
-        _say({"name": name, "revoked": True}, said, as_json=as_json)
+    said = "reading over TCP needs a token from now on, on loopback too; the probes need none"
+    if name == ANONYMOUS:
+        let_anonymous_read(directory, allowed=False)
+    else:
+        revoke(directory, name)
+        said = f"{name} is revoked"
+    _say({"name": name, "revoked": True}, said, as_json=as_json)
 
 
 def _directory(config_path: str | None, state_directory: str | None) -> Path:
@@ -193,22 +181,11 @@ def _listed(register: Register, *, wall: float) -> Iterable[Listed]:
         yield Listed(one.name, one.role, one.made, one.expires, one.expired(wall))
 
 
-def _try(do: Callable[[], Any]) -> Any:  # noqa: ANN401 - whatever it does
-    try:
-        return do()
-    except TokenError as error:
-        raise Refused(str(error)) from error
-
-
 def _say(found: dict[str, object], words: str, *, as_json: bool) -> None:
     if as_json:
         say_json(found)
     else:
-        click.echo(words)
-
-
-def _until(ends: float | None) -> str:
-    return "" if ends is None else f" until {_shown(ends)}"
+        say(words)
 
 
 def _shown(wall: float) -> str:

@@ -26,7 +26,8 @@ from tuner.config.optionfile import (
     read_options,
     read_tls,
 )
-from tuner.config.schema import ConfigError, ServerSection
+from tuner.config.schema import UTF_16, ConfigError, ServerSection
+from tuner.files import read_whole
 from tuner.servers import endpoint
 from tuner.servers.endpoint import Endpoint
 
@@ -382,7 +383,7 @@ def _is_text(value: str) -> bool:
 
 def _read(path: Path) -> str:
     try:
-        return path.read_bytes().decode("utf-8", "surrogateescape")
+        content = read_whole(path)
     except FileNotFoundError as error:
         raise ConfigError(
             [f"{path}: no such file; server.defaults_file names a MySQL option file"]
@@ -391,3 +392,6 @@ def _read(path: Path) -> str:
         raise ConfigError([f"{path}: cannot be read: {error.strerror}; check its owner and mode"]) from error
     except ValueError as error:
         raise ConfigError([f"{path}: has a zero byte; no path has one"]) from error
+    if content.startswith(UTF_16):
+        raise ConfigError([f"{path}: UTF-16; save it as UTF-8"])
+    return content.decode("utf-8", "surrogateescape")

@@ -33,7 +33,8 @@ from tuner.config.keys import (
     nearest_variable,
 )
 from tuner.config.schedule import read_schedule
-from tuner.config.schema import Config, ConfigError, ScheduleTable
+from tuner.config.schema import UTF_16, Config, ConfigError, ScheduleTable
+from tuner.files import read_whole
 from tuner.systemd import watchdog_seconds
 
 DEFAULT_PATH = "/etc/innobrim/innobrim.toml"
@@ -100,7 +101,7 @@ def read_toml(path: str) -> dict[str, Any]:
     if not path:
         raise ConfigError(["--config is empty: give it the path of a TOML file"])
     try:
-        text = Path(path).read_text(encoding="utf-8-sig")  # a byte order mark is none of TOML's letters
+        content = read_whole(path)
     except FileNotFoundError as error:
         raise ConfigError([f"{path}: no such file; give --config the path of a TOML file"]) from error
     except PermissionError as error:
@@ -113,8 +114,11 @@ def read_toml(path: str) -> dict[str, Any]:
         raise ConfigError(
             [f"{path}: cannot be read: {error.strerror}; give --config the path of a TOML file"]
         ) from error
+    try:
+        text = content.decode("utf-8-sig")  # a byte order mark is none of TOML's letters
     except UnicodeDecodeError as error:
-        raise ConfigError([f"{path}: not UTF-8 at byte {error.start}"]) from error
+        why = "UTF-16; save it as UTF-8" if content.startswith(UTF_16) else f"not UTF-8 at byte {error.start}"
+        raise ConfigError([f"{path}: {why}"]) from error
     try:
         return tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:

@@ -16,7 +16,6 @@ import os
 import re
 import ssl
 from collections.abc import Callable, Iterator, Mapping
-from pathlib import Path
 from typing import NamedTuple
 
 import msgspec
@@ -24,6 +23,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from tuner.config.schema import ConfigError
+from tuner.files import read_whole, require_plain
 from tuner.servers.endpoint import USUAL, VERSIONS, TlsDetails, required
 
 _GROUP = re.compile(r"\[([^\]]*)\]")
@@ -345,12 +345,12 @@ def must_hold_certificates(named: str, path: str) -> None:
     Raises:
         ConfigError: it cannot be read or has no certificate.
     """
-    _usable(
-        f"{named} = {path}",
-        f"a file of certificates (PEM), {BY_WHOM}",
-        lambda: ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT).load_verify_locations(cafile=path),
-        "no certificate in it",
-    )
+
+    def look() -> None:
+        require_plain(path)
+        ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT).load_verify_locations(cafile=path)
+
+    _usable(f"{named} = {path}", f"a file of certificates (PEM), {BY_WHOM}", look, "no certificate in it")
 
 
 def _public_key(named: str, path: str) -> str:
@@ -359,7 +359,7 @@ def _public_key(named: str, path: str) -> str:
 
     def read() -> None:
         nonlocal text
-        text = Path(path).read_text(encoding="ascii", errors="replace")
+        text = read_whole(path).decode("ascii", "replace")
         _require("-----BEGIN PUBLIC KEY-----" in text)
 
     wanted = f"a file with the server's public key (PEM), its public_key.pem, {BY_WHOM}"

@@ -27,6 +27,10 @@ def is_loopback(address: str) -> bool:
         return False
 
 
+UTF_16 = (b"\xff\xfe", b"\xfe\xff")
+"""How a file begins that an editor, or a shell of Windows, has saved so."""
+
+
 class ConfigError(Exception):
     """A configuration that cannot be used.
 

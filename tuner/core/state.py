@@ -223,6 +223,11 @@ class LowWater(Struct, frozen=True):
         """Tell whether a mark of ours is or may be in force."""
         return any(one not in {None, self.original} for one in (self.own, self.asked))
 
+    @property
+    def operators_beside_ours(self) -> int | None:
+        """Return the operator's while ours is in force; None otherwise."""
+        return self.original if self.ours else None
+
 
 class State(Struct, frozen=True):
     """The whole state; each module owns its slice.

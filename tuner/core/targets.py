@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from functools import partial
 
 from msgspec.structs import replace
 
@@ -13,25 +12,29 @@ from policies.setpoint import LOWEST, Headroom, bounds_of, follow, highest_ratio
 from policies.types import Suggestion
 from tuner.core import scheduled
 from tuner.core.degraded import MARGIN
+from tuner.core.estimate.load import MEMORY_SECONDS
 from tuner.core.estimate.window import telling, warm
 from tuner.core.laws import law_of
 from tuner.core.limits import bounds
+from tuner.core.noharm import Side
 from tuner.core.overlay import configured
 from tuner.core.ownership.handover import role_of
 from tuner.core.sawtooth import Sawtooth
 from tuner.core.setpoint import budgets
 from tuner.core.setpoint.announced import drop, update
 from tuner.core.setpoint.budgets import foreseen
-from tuner.core.setpoint.resting import resting_ratio
+from tuner.core.setpoint.resting import heeded_from, law_found, resting_ratio
 from tuner.core.state import State
 from tuner.core.trials import optimising
 from tuner.core.writes import parking
-from tuner.core.writes.plan import gain
 from tuner.records import Capacity, Estimate, Event, Sample, Window, winners
 from tuner.settings import HIGHEST_CHECKPOINT_AGE_RATIO, Settings
 
 FOLLOWED = frozenset({"flush_law", "free_pages"})
 """Sources whose set-point is followed as it is: constant or smooth already, where steps would swing."""
+
+SEEN_SECONDS = 2.0 * MEMORY_SECONDS
+"""The baseline has to be in force for so long before the mean age is its own, seconds."""
 
 
 def home_of(state: State, current: Capacity) -> int:
@@ -177,26 +180,38 @@ def _preferred(
 
 
 def baseline_ratio(state: State, sample: Sample, found: Estimate) -> float:
-    """Return the age ratio at which the settings that the server was found with rest; 0 for unknown."""
-    law, load = law_of(state), state.estimator.load
+    """Return the age ratio at which the settings that the server was found with rest; 0 for unknown.
+
+    The settings are C, M and the low-water mark. Where they have been in force for long it is the mean age
+    that was seen; else it is what the law foretells for the pages that the LRU leaves to the flush list.
+    """
+    operator = state.low_water.operators_beside_ours
+    law, load = law_found(law_of(state), operator), state.estimator.load
     if not law.authority:
         return 1.0
     if load.combining.weight <= 0.0:
         return 0.0
-    pair = sample.capacity if state.originals is None else state.originals.capacity
+    if state.noharm.side is Side.BASELINE and sample.monotonic - state.noharm.since >= SEEN_SECONDS:
+        return math.exp(load.combining.mean_x)
+    exponent, lists = load.combining_exponent, 1.0 - state.caution.lru_share
     return resting_ratio(
         law,
-        partial(load.density_at, combining_exponent=load.combining_exponent),
-        gain=gain(pair),
+        lambda ratio: lists * load.density_at(ratio, exponent),
+        pair=sample.capacity if state.originals is None else state.originals.capacity,
         redo_rate=state.estimator.trends.rate_mean,
         flush_rate=found.flush_rate,
         response=found.flush_response,
+        heeded=heeded_from(sample, operator, combining_exponent=exponent),
     )
 
 
 def headroom_of(state: State, sample: Sample, found: Estimate, *, baseline: float) -> Headroom:
-    """Return what load, server and alarm leave of the age; ``baseline`` as ``baseline_ratio`` returns it."""
+    """Return what load, server and alarm leave of the age; ``baseline`` as ``baseline_ratio`` returns it.
+
+    A baseline that swings up to the flush limit, as with a low-water mark of 0, rests nowhere.
+    """
     asked = state.settings.max_checkpoint_age_ratio < HIGHEST_CHECKPOINT_AGE_RATIO
+    swings = state.low_water.operators_beside_ours == 0
     resting = rate_at_rest(
         redo_rate=found.redo_rate,
         flush_rate=found.flush_rate,
@@ -217,7 +232,7 @@ def headroom_of(state: State, sample: Sample, found: Estimate, *, baseline: floa
         combining_exponent=state.estimator.load.curve.combining_exponent,
         emergency_seconds=state.settings.emergency_seconds,
         steady=state.estimator.trends.steady,
-        baseline=0.0 if asked else baseline,
+        baseline=0.0 if asked or swings else baseline,
     )
 
 

@@ -21,8 +21,8 @@ from tuner.servers.failures import (
 from tuner.servers.families import SUPPORTED, asked, recognise
 from tuner.servers.port import ServerError, Unreachable, Unsupported
 from tuner.servers.release import version_of
-from tuner.servers.session import Session, text, whole
-from tuner.servers.sound import sound_facts, sound_words
+from tuner.servers.session import Session, decimal, text, whole
+from tuner.servers.sound import plain, sound_facts, sound_words
 
 
 def detect(session: Session) -> tuple[Facts, Adapter]:
@@ -69,6 +69,7 @@ def _failed(session: Session, error: pymysql.MySQLError) -> ServerError:
 
 def _detect(session: Session) -> tuple[Facts, Adapter]:
     variables = sound_words(_variables(session))
+    plain({name: said for name, said in variables.items() if name.startswith("innodb_")})
     family = recognise(variables)
     adapter = family.adapter
     states = _states(session, adapter)
@@ -83,7 +84,7 @@ def _detect(session: Session) -> tuple[Facts, Adapter]:
         page_size=adapter.page_size,
         capacity_minimum=CAPACITY_MINIMUM,
         capacity_maximum=family.capacity_maximum,
-        started=float(started),
+        started=decimal(started),
         disabled_counters=tuple(name for name in adapter.counters if not states.get(name)),
         blockers=tuple(_blockers(session, family, variables, states)),
         account=text(account) if is_account(text(account)) else "",
@@ -127,7 +128,7 @@ def _blockers(
             f"SELECT name, count FROM information_schema.innodb_metrics WHERE name IN ({names})"
         )
     status = session.pairs(family.adapter.limit_status) if family.adapter.limit_status else {}
-    mismatch = family.adapter.limits_mismatch({**variables, **exported, **status})
+    mismatch = family.adapter.limits_mismatch({**variables, **plain(exported), **plain(status)})
     return [*found, mismatch] if mismatch else found
 
 

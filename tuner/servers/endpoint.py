@@ -11,6 +11,7 @@ from pathlib import Path
 from msgspec import Struct
 from msgspec.structs import replace
 
+from tuner.files import require_plain
 from tuner.servers.port import Unreachable
 
 VERSIONS = {"TLSv1.2": ssl.TLSVersion.TLSv1_2, "TLSv1.3": ssl.TLSVersion.TLSv1_3}
@@ -87,6 +88,7 @@ def signed_for_anybody(authority: str | None, directory: str | None) -> bool:
     files += sorted(Path(directory).glob("????????.*")) if directory is not None else []
     for file in files:
         with contextlib.suppress(OSError):  # the connection says which file it cannot use
+            require_plain(file)
             named.load_verify_locations(cafile=file)
         if len(named.get_ca_certs()) > FEW:
             return True
@@ -99,7 +101,7 @@ def _version(path: str | None) -> tuple[int, int, int] | None:
     """Return what tells a file from the one that takes its place."""
     if path is None:
         return None
-    found = Path(path).stat()
+    found = require_plain(path)
     return found.st_ino, found.st_mtime_ns, found.st_size
 
 

@@ -87,8 +87,10 @@ LIBRARIES: Mapping[str, str] = {
     "cryptography": "use the unix socket, a server with TLS, or install the extra: "
     "pip install 'innobrim[rsa]'",
     "pynacl": ED25519,
+    "unexpected packet during authentication": "give the account one method alone, where it has a second "
+    "factor (ALTER USER … DROP 2 FACTOR)",
 }
-"""What helps where the driver lacks a library for the account's plugin, by what it says of it."""
+"""What helps against what the driver cannot do for the account's plugin, by its words."""
 
 CUT_SHORT = frozenset({ER.QUERY_TIMEOUT, ER.STATEMENT_TIMEOUT, ER.QUERY_INTERRUPTED, ER.LOCK_WAIT_TIMEOUT})
 """The server's errors for a statement that took too long: MySQL's time limit, MariaDB's, a KILL, a lock."""

@@ -29,7 +29,7 @@ from tuner.servers.failures import EXPIRED, error_number, in_words, refusal
 from tuner.servers.families.redo_capacity import RedoCapacityAdapter
 from tuner.servers.identity import Identity
 from tuner.servers.port import ServerError, Unreachable
-from tuner.servers.session import Session, whole
+from tuner.servers.session import Session, decimal, whole
 from tuner.servers.sound import plain, sound, sound_facts, sound_pair
 from tuner.servers.surroundings import Surroundings, UndoWatch, recovery_seconds
 from tuner.servers.writerlock import WriterLock
@@ -254,7 +254,7 @@ class MySQLServer:
 
     def _low_water_mark(self) -> int:
         row = self._session.query(f"SELECT @@GLOBAL.{LOW_WATER_MARK}")[0]
-        return round(float(row[0]) * MILLIONTHS)
+        return round(decimal(row[0]) * MILLIONTHS)
 
     def _sets_low_water(self) -> bool:
         """Tell whether a procedure sets the low-water mark; not asked where that is not to be written."""

@@ -10,6 +10,7 @@ from typing import Any
 
 import pymysql
 from pymysql.connections import Connection
+from pymysql.constants import ER
 
 from tuner.servers.driver import RESOLVER, DriverConnection, Resolver
 from tuner.servers.endpoint import Endpoint, context_of, located
@@ -31,6 +32,9 @@ EXECUTION_TIME = (5, 7, 8)
 
 _WHOLE = re.compile(r"([0-9]{1,20})(\.[0-9]{1,30})?")
 """A number as servers write sums and counts; what has an exponent can be longer than any memory."""
+
+_DECIMAL = re.compile(r"-?[0-9]{1,20}(\.[0-9]{1,30})?([eE][-+]?[0-9]{1,2})?")
+"""A number as servers write times, shares and differences."""
 
 SHORTEST = 1.0
 
@@ -84,6 +88,17 @@ def whole(value: object) -> int:
     return int(found[1])
 
 
+def decimal(value: object) -> float:
+    """Return a number that the driver gave, of which Python alone would take more: nan, inf, 1_0, ४२.
+
+    Raises:
+        ValueError: it is none that a server says.
+    """
+    if _DECIMAL.fullmatch(said := text(value)) is None:
+        raise ValueError(f"{said[:25]!r} is no number in plain digits")
+    return float(said)
+
+
 def answered(connection: DriverConnection, statement: str) -> Sequence[tuple[Any, ...]]:
     """Run one statement and return its rows.
 
@@ -97,19 +112,37 @@ def answered(connection: DriverConnection, statement: str) -> Sequence[tuple[Any
         return rows
 
 
-def session_limits(version: str, timeout: float) -> str:
-    """Return the statement that limits what a session may wait for, as far as this server can.
+def session_limits(version: str, timeout: float) -> tuple[str, ...]:
+    """Return the statements that limit what a session may wait for; the first that the server knows does.
+
+    A greeting may name another server than the one that answers: a proxy's does, and a MariaDB's can.
 
     Args:
         version: as the server's greeting says.
-        timeout: seconds for each statement.
+        timeout: seconds for each statement; at least a millisecond, as 0 is no limit to a server.
     """
     limits = f"SET SESSION wait_timeout = {IDLE_SECONDS}, SESSION lock_wait_timeout = {LOCK_SECONDS}"
-    if "MariaDB" in version:
-        return f"{limits}, SESSION max_statement_time = {timeout:g}"
-    if release_of(version) >= EXECUTION_TIME:
-        return f"{limits}, SESSION max_execution_time = {int(timeout * 1000)}"
-    return limits
+    milliseconds = max(1, int(timeout * 1000))
+    mariadb = f"{limits}, SESSION max_statement_time = {milliseconds / 1000:g}"
+    mysql = f"{limits}, SESSION max_execution_time = {milliseconds}"
+    if "mariadb" in version.lower():
+        return mariadb, mysql, limits
+    return (mysql, mariadb, limits) if release_of(version) >= EXECUTION_TIME else (limits,)
+
+
+def limit(connection: DriverConnection, timeout: float) -> None:
+    """Limit what a session may wait for, as far as its server can; raises what ``answered`` raises."""
+    version = connection.get_server_info()  # type: ignore[no-untyped-call] # the driver is untyped
+    *likely, last = session_limits(version, timeout)
+    for statement in likely:
+        try:
+            answered(connection, statement)
+        except pymysql.MySQLError as error:
+            if error_number(error) != ER.UNKNOWN_SYSTEM_VARIABLE:
+                raise
+        else:
+            return
+    answered(connection, last)
 
 
 class Session:
@@ -199,8 +232,7 @@ class Session:
             connection = opened(endpoint, endpoint.timeout, resolver=self._resolver, beat=self._beat)
             connection.connect()
             self._beat(endpoint.timeout)
-            version = connection.get_server_info()  # type: ignore[no-untyped-call] # the driver is untyped
-            answered(connection, session_limits(version, endpoint.timeout))
+            limit(connection, endpoint.timeout)
         except Unreachable:
             raise
         except Exception as error:  # whatever the driver fails with at an answer that is none
@@ -240,7 +272,7 @@ class Session:
             ):
                 return
             uptime = ask("SHOW GLOBAL STATUS LIKE 'Uptime'")
-            if float(uptime[0][1]) + UPTIME_SLACK >= self._now() - since:
+            if decimal(uptime[0][1]) + UPTIME_SLACK >= self._now() - since:
                 ask(f"KILL {lost}")
 
 

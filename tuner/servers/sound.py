@@ -48,10 +48,8 @@ HIGHEST_PERCENTAGE = 100_000
 DIGITS = 25
 """A number with more is not shown."""
 
-_DIGITS = re.compile(r"[-+\s_.]*\d[\s_.\d]*")
-"""What may be a number to Python; no letter fits two neighbours of it, so that no length is tried twice."""
-
-_PLAIN = re.compile(r"-?[0-9.]+")
+_PLAIN = re.compile(r"-?[0-9.]+(e[-+]?[0-9]{1,2})?")
+"""A number as servers write it; with an exponent where it is a very small share."""
 
 PERCENTAGES = frozenset({"adaptive_flushing_lwm", "dirty_limit"})
 
@@ -119,12 +117,20 @@ def plain(answers: Mapping[str, str]) -> Mapping[str, str]:
     """Return answers whose numbers are written as servers write them; Python reads others as well.
 
     Raises:
-        ValueError: one has underscores, blanks, a plus, or digits of another script.
+        ValueError: one has underscores, blanks, a plus, digits of another script, or is none, as nan and inf.
     """
     for name, words in answers.items():
-        if _DIGITS.fullmatch(words) and not _PLAIN.fullmatch(words):
+        if not _PLAIN.fullmatch(words) and _is_number_to_python(words):
             raise ValueError(f"{name[:64]} is {words[:DIGITS]!r}; right is a number in plain digits")
     return answers
+
+
+def _is_number_to_python(words: str) -> bool:
+    try:
+        float(words)
+    except ValueError:
+        return False
+    return True
 
 
 @functools.cache

@@ -19,7 +19,7 @@ from pymysql.constants import ER
 from tuner.printable import printable
 from tuner.servers.failures import CUT_SHORT, error_number
 from tuner.servers.port import Unreachable
-from tuner.servers.session import Session, text, whole
+from tuner.servers.session import Session, decimal, text, whole
 
 EPOCH_LAG = 1e9
 """A lag beyond this, seconds, was counted from 1970: the source told no commit time."""
@@ -225,7 +225,7 @@ def ask(session: Session, parts: Mapping[str, Part], names: Sequence[str]) -> di
 
 
 def _number(value: object) -> float:
-    return 0.0 if value is None else float(text(value))
+    return 0.0 if value is None else decimal(value)
 
 
 def counted(value: object) -> int:
@@ -378,7 +378,7 @@ def recovery_seconds(session: Session) -> float | None:
     """Return the time of InnoDB's last start where that was a recovery; None where clean or not visible."""
     with contextlib.suppress(Unreachable, pymysql.MySQLError, ValueError, TypeError, ArithmeticError):
         rows = session.query(ERROR_LOG)
-        return last_recovery([(text(code), float(text(logged))) for code, logged in reversed(rows)])
+        return last_recovery([(text(code), decimal(logged)) for code, logged in reversed(rows)])
     return None
 
 

@@ -52,6 +52,7 @@ class Mysqld:
         logins: what came as the answer to the greeting.
         heard: every packet of every login.
         noticed: called with each statement before it is answered.
+        refuses: called with each SET of limits; number and text of an error, or None.
     """
 
     def __init__(self, listener: socket.socket) -> None:
@@ -67,6 +68,7 @@ class Mysqld:
         self.logins: list[bytes] = []
         self.heard: list[bytes] = []
         self.noticed: Callable[[str], None] = lambda _statement: None
+        self.refuses: Callable[[str], tuple[int, str] | None] = lambda _statement: None
         self.open = threading.Event()
         self._listener = listener
         self._threads: list[threading.Thread] = []
@@ -151,6 +153,8 @@ class Mysqld:
         self.statements.append(statement)
         self.noticed(statement)
         said: Answer = [] if statement.startswith(("SET", "KILL")) else self.answers(statement)
+        if "wait_timeout" in statement:
+            said = self.refuses(statement) or []
         if said == "hang":
             self.open.wait(PATIENCE)
             return False

@@ -55,6 +55,28 @@ def test_the_session_limits_itself_on_the_server(mysqld: Mysqld, session: Sessio
     assert "max_execution_time = 300" in said
 
 
+@pytest.mark.parametrize(
+    ("version", "knows"),
+    [
+        (b"8.0.44 (ProxySQL)", "max_statement_time = 0.3"),
+        (b"8.0.30-as-the-clients-want-it", "max_statement_time = 0.3"),
+        (b"5.5.5-10.6.18-mariadb", "max_statement_time = 0.3"),
+        (b"10.11.6-MariaDB", "max_execution_time = 300"),
+        (b"8.0.11", "wait_timeout = 15, SESSION lock_wait_timeout = 2"),
+        (b"5.6.51", "wait_timeout = 15, SESSION lock_wait_timeout = 2"),
+    ],
+)
+def test_a_server_that_greets_as_another_one_is_limited_as_far_as_it_can(
+    mysqld: Mysqld, session: Session, version: bytes, knows: str
+) -> None:
+    """Behind a proxy, or under a version that somebody chose, the limits are those that the server knows."""
+    mysqld.version = version
+    mysqld.refuses = lambda said: None if said.endswith(knows) else (1193, "Unknown system variable")
+
+    assert session.query("SELECT 1") == (("1",),)
+    assert [one for one in mysqld.statements if "wait_timeout" in one][-1].endswith(knows)
+
+
 def test_a_statement_that_hangs_is_given_up_and_its_session_ended(mysqld: Mysqld, session: Session) -> None:
     """A silent server costs one time-out; the next statement connects again and ends the lost session."""
     mysqld.answers = hanging(uptime=77)

@@ -11,7 +11,7 @@ from tuner.servers.families.log_files import MySQL56Adapter, MySQL57Adapter, MyS
 from tuner.servers.families.mariadb import MariaDBAdapter
 from tuner.servers.families.redo_capacity import RedoCapacityAdapter
 from tuner.servers.port import Unsupported
-from tuner.servers.release import release_of, version_of
+from tuner.servers.release import EXAMPLES, release_of, version_of
 
 FAMILIES: list[type[Adapter]] = [
     MySQL56Adapter,
@@ -23,6 +23,9 @@ FAMILIES: list[type[Adapter]] = [
 """All of them; Percona Server is read as the MySQL that it is made of. A new one is its module and a line."""
 
 SUPPORTED = "supported are MySQL 5.6 to 9.x and 26.7, Percona Server 5.7 to 8.4 and MariaDB from 10.5.7 on"
+
+WITHOUT_INNODB = ("TiDB", "OceanBase", "SingleStore", "StarRocks", "Doris")
+"""Other databases, by the word that each has in its version or the comment to it."""
 
 _ASKED = (
     *VARIABLES,
@@ -66,12 +69,16 @@ def recognise(variables: Mapping[str, str]) -> Family:
     except ValueError as error:
         raise Unsupported(f"the server says as its version what is none: {error}") from error
     name = f"{printable(variables.get('version_comment', ''))} {version}".strip()
-    if "aurora_version" in variables:
+    if "aurora_version" in variables or "mysql_aurora" in version:
+        aurora = f"Aurora {printable(variables.get('aurora_version', ''))}".strip()
         raise Unsupported(
-            f"{name}: Aurora {printable(variables['aurora_version'])} flushes no pages "
-            "from the instance, so io_capacity has no effect"
+            f"{name}: {aurora} flushes no pages from the instance, so io_capacity has no effect"
         )
+    if stranger := next((one for one in WITHOUT_INNODB if one.lower() in name.lower()), ""):
+        raise Unsupported(f"{name}: {stranger} speaks MySQL's protocol and has no InnoDB; {SUPPORTED}")
     build = Build(name.lower(), release_of(version), variables, provider(variables))
+    if build.release == (0, 0, 0):
+        raise Unsupported(f"{name}: no release can be read from that; a version is {EXAMPLES}")
     for one in FAMILIES:
         if (family := one.recognise(build)) is not None:
             return family

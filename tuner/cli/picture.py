@@ -1,9 +1,14 @@
-"""The picture: what is known of a daemon as lines of a terminal. Pure: the same view is the same picture."""
+"""The picture of ``innobrim watch``: what is known of a daemon as lines of a terminal.
+
+Pure: the same view is the same picture.
+"""
 
 from __future__ import annotations
 
 import math
 import os
+import sys
+import time
 from collections.abc import Iterable, Iterator, Sequence
 
 from msgspec import Struct
@@ -13,17 +18,36 @@ from rich.style import Style
 from rich.table import Table
 from rich.text import Text
 
-from api.models import Status
+from api.models import HistoryAnswer, NumberedEvent, Status
 from tuner.cli.status import rows
-from tuner.cli.watch.follow import COLUMNS
-from tuner.cli.watch.view import BAD, CAREFUL, GOOD, View, clock, verdict
-from tuner.cli.wording import duration, mib, set_point_text
+from tuner.cli.wording import decision_text, duration, mib, pair_text, set_point_text
 from tuner.printable import printable
-from tuner.records import CAPACITY_MINIMUM, DecisionKind
+from tuner.records import CAPACITY_MINIMUM, DecisionKind, Lifecycle
+from tuner.settings import Mode
+
+GOOD, CAREFUL, BAD = "green", "yellow", "bold red"
+LATE_TICKS, LATE_SECONDS = 3.0, 2.0
+"""A loop does not tick whose last tick is so many intervals old, and so many seconds."""
+
+HISTORY = (
+    "checkpoint_age",
+    "stall_point",
+    "sync_point",
+    "flush_limit",
+    "set_point",
+    "io_capacity",
+    "io_capacity_max",
+    "redo_rate",
+    "flush_rate",
+    "sync_rate",
+    "lru_rate",
+    "row_rate",
+)
+"""Columns of the history that are drawn."""
 
 LABEL_WIDTH, FIGURES_WIDTH = 15, 28
 NARROW = 70
-"""With fewer columns figures stand above what is drawn of them."""
+"""With fewer columns nothing is drawn."""
 
 TIMED = 40
 """With fewer columns there is no clock."""
@@ -69,12 +93,90 @@ Values = Sequence[float | None]
 Lines = list[list[Segment]]
 
 
+class View(Struct, frozen=True):
+    """All that is known of a daemon; what is drawn is made of nothing else.
+
+    Attributes:
+        status: its last answer.
+        answered: monotonic time of that.
+        history: numbers of the last ``span`` seconds.
+        asked: monotonic time when the history was asked for.
+        span: how far back charts go, seconds.
+        events: the last ones, oldest first.
+        gone: why it does not answer; empty while it does.
+        gone_since: Unix time of the first question without an answer.
+        refused: it answers, but does not take the token.
+    """
+
+    status: Status
+    answered: float
+    history: HistoryAnswer
+    asked: float
+    span: float
+    events: tuple[NumberedEvent, ...] = ()
+    gone: str = ""
+    gone_since: float = 0.0
+    refused: bool = False
+
+
 def is_ascii() -> bool:
-    """Tell whether the person's locale has no block elements, whatever Python makes of the locale C."""
-    coerced = os.environ.get("LC_CTYPE") in {"C.UTF-8", "C.utf8", "UTF-8"} and "LANG" in os.environ
-    names = ("LC_ALL", "LANG") if coerced else ("LC_ALL", "LC_CTYPE", "LANG")
-    named = next(filter(None, map(os.environ.get, names)), "")
-    return not named.lower().replace("-", "").endswith("utf8") or os.environ.get("TERM") == "linux"
+    """Tell whether the output's encoding, or a Linux console, has no block elements."""
+    return "utf" not in (sys.stdout.encoding or "").lower() or os.environ.get("TERM") == "linux"
+
+
+def verdict(view: View) -> tuple[str, str, str]:
+    """Return whether it works in a word or two, the style of that, and what is to be added."""
+    status = view.status
+    late = max(LATE_SECONDS, LATE_TICKS * (1.0 if status.process is None else status.process.interval))
+    server = "the server is not known"
+    if status.server is not None:
+        server = f"{status.server.product} at {status.server.endpoint}"
+    since = f"since {clock(view.gone_since)} UTC"
+    held = ", ".join(hold.code.value for hold in status.holds)
+    old = f"its last tick is {duration(status.seconds_old)} old"
+    ways = (
+        (view.refused, "TOKEN REFUSED", BAD, since),
+        (bool(view.gone), "NO ANSWER", BAD, since),
+        (status.seconds_old > late, "LOOP STANDS", BAD, old),
+        (status.missed is not None, "NO READING", BAD, status.missed or ""),
+        (status.lifecycle is not Lifecycle.RUNNING, status.lifecycle.value.upper(), CAREFUL, server),
+        (status.decision.kind is DecisionKind.EMERGENCY, "EMERGENCY", BAD, server),
+        (bool(held), "HELD", CAREFUL, f"{held}; {server}"),
+        (status.mode is Mode.ADVISORY, "ADVISORY", CAREFUL, f"nothing is written; {server}"),
+        (True, "WORKING", GOOD, f"{status.mode.value}; {server}"),
+    )
+    return next((word, style, more) for so, word, style, more in ways if so)
+
+
+def line_of(view: View) -> str:
+    """Return one look at the daemon as a line, for a log or a terminal that cannot do more."""
+    status, (word, _, more) = view.status, verdict(view)
+    if view.gone:
+        return f"{clock(view.gone_since)} {word} {more}: {view.gone}"
+    parts = [f"{clock(status.at)} {word}", pair_text(status.in_force)]
+    found, limits = status.estimate, status.limits
+    if found is not None and limits is not None:
+        set_point = "unknown" if status.set_point is None else f"{status.set_point:.3f}"
+        parts += [
+            f"age {mib(found.checkpoint_age)} of {mib(limits.stall_point)}",
+            f"age ratio {found.age_ratio:.3f}, set-point {set_point}",
+            f"redo {mib(found.redo_rate)}/s",
+            f"pages/s {found.flush_rate:,.0f}, sync {found.sync_rate:,.0f}, LRU {found.lru_rate:,.0f}",
+            f"row changes/s {found.row_rate:,.0f}",
+        ]
+    if status.missed is not None:
+        parts.append(status.missed)
+    elif status.holds:
+        hold = status.holds[0]
+        parts.append(f"{hold.code.value} for {duration(hold.seconds)}: {hold.reason}")
+    else:
+        parts.append(decision_text(status.decision))
+    return "; ".join(parts)
+
+
+def clock(wall: float) -> str:
+    """Return the time of day of a Unix time, UTC as everywhere."""
+    return time.strftime("%H:%M:%S", time.gmtime(wall))
 
 
 class Picture(Struct, frozen=True):
@@ -82,7 +184,6 @@ class Picture(Struct, frozen=True):
 
     Attributes:
         view: what is known.
-        now: monotonic, seconds.
         span: of the charts, seconds; the view's is that of its numbers.
         plain: ASCII alone.
         live: somebody looks at it who can press a key.
@@ -90,7 +191,6 @@ class Picture(Struct, frozen=True):
     """
 
     view: View
-    now: float
     span: float
     plain: bool = False
     live: bool = True
@@ -104,12 +204,12 @@ class Picture(Struct, frozen=True):
 
         height = (options.height or console.height) if self.live else 2 * console.height
         first, facts = lined(self._first(options.max_width)), lined(self._facts())
-        why = lined(self._table([("why", self.view.gone.why, BAD)])) if self.view.gone is not None else []
+        why = lined(self._table([("why", self.view.gone, BAD)])) if self.view.gone else []
         last = lined(self._keys()) if self.live else []
         room = height - len(first) - len(why) - len(last)
-        least = sum(low for low, _ in CHARTS.values()) * (2 if options.max_width < NARROW else 1)
+        least = sum(low for low, _ in CHARTS.values())
         charts: Lines = []
-        if room - len(facts) >= least:
+        if options.max_width >= NARROW and room - len(facts) >= least:
             charts = [
                 line
                 for made in self._charts(options.max_width, room - len(facts) - least - LOG_LINES)
@@ -117,7 +217,7 @@ class Picture(Struct, frozen=True):
             ]
         log = lined(self._log())[: max(0, room - len(facts) - len(charts))] if self.view.events else []
         body = [*facts, *charts, *log][:room]
-        if self.view.gone is not None:
+        if self.view.gone:
             body = [list(Segment.apply_style(line, Style(dim=True))) for line in body]
         empty: Lines = [[]] * (room - len(body) if self.live else 0)
         for index, line in enumerate([*first, *why, *body, *empty, *last]):
@@ -132,7 +232,7 @@ class Picture(Struct, frozen=True):
 
     def _first(self, width: int) -> Table:
         """Return whether it works, where, and what time it is there."""
-        word, style, more = verdict(self.view, self.now)
+        word, style, more = verdict(self.view)
         said = Text.assemble((f" {word} ", f"{style} reverse"), " ", self._text(more))
         paused = Text("PAUSED " if self.paused else "", CAREFUL)
         made = Table.grid(expand=True, padding=(0, 1, 0, 0))
@@ -162,8 +262,7 @@ class Picture(Struct, frozen=True):
 
     def _charts(self, width: int, more: int) -> Iterator[Text]:
         """Yield the charts, with so many lines more than each needs at least, and the line of time."""
-        narrow = width < NARROW
-        columns = max(8, width - LABEL_WIDTH - (0 if narrow else FIGURES_WIDTH + 1))
+        columns = width - LABEL_WIDTH - FIGURES_WIDTH - 1
         heights = {name: low for name, (low, _) in CHARTS.items()}
         more -= 1
         for name, (low, high) in CHARTS.items():
@@ -174,10 +273,6 @@ class Picture(Struct, frozen=True):
         for name, (figures, values, top, style, marks) in charts.items():
             drawn = _bars(values, top, heights[name], style, marks, plain=self.plain)
             label = Text(f"{name:<{LABEL_WIDTH}}", "bold", no_wrap=True)
-            if narrow:
-                yield label + self._text("; ".join(figures))
-                yield from (Text(" " * LABEL_WIDTH) + line for line in drawn)
-                continue
             for index, line in enumerate(drawn):
                 beside = "; ".join(figures) if len(drawn) == 1 else "".join(figures[index : index + 1])
                 made = (label if index == 0 else Text(" " * LABEL_WIDTH, no_wrap=True)) + line
@@ -229,7 +324,7 @@ def _style(label: str, status: Status) -> str:
 def _drawn(view: View, columns: int) -> dict[str, Chart]:
     """Return what each chart shows, in so many columns."""
     status, found, limits = view.status, view.status.estimate, view.status.limits
-    past = {name: _means(view.history.columns[name], columns) for name in COLUMNS}
+    past = {name: _means(view.history.columns[name], columns) for name in HISTORY}
     age, capacity, pages = ["unknown"], ["unknown"], ["unknown"]
     top = _peak(past["stall_point"]) or 1.0
     if found is not None and limits is not None:

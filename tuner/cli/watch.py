@@ -1,0 +1,289 @@
+"""``innobrim watch``: a picture on a terminal, a line a tick anywhere else."""
+
+from __future__ import annotations
+
+import os
+import select
+import signal
+import sys
+import termios
+import time
+import tty
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Protocol, TypeVar
+
+import click
+from msgspec.structs import replace
+from rich.console import Console
+from rich.live import Live
+
+from api.models import Events, HistoryAnswer, Status
+from tuner.cli.answer import CommandError, Ended, exit_code, like_ctrl_c, say, say_json
+from tuner.cli.client import Daemon
+from tuner.cli.options import Duration, Where, daemon_configuration, daemon_options
+from tuner.cli.picture import HISTORY, Picture, View, is_ascii, line_of
+
+LONGEST_INTERVAL = 3600.0
+LONGEST_WAIT = 30.0
+"""Between two questions to a daemon that does not answer, and between two for its numbers; seconds."""
+
+SPANS = (60.0, 300.0, 900.0, 3600.0, 6 * 3600.0)
+"""Times that the charts can go back, seconds."""
+
+POINTS = 120
+"""Of the history that is asked for: a chart is seldom wider."""
+
+EVENTS = 50
+REFUSALS = (401, 403)
+"""Status of an answer that says no to whoever asks, whatever is asked."""
+
+COLUMNS, LINES = 80, 24
+"""Size of a picture that is not on a terminal."""
+
+SUSPEND, ESCAPE = "\x1a", b"\x1b"
+
+AnswerT = TypeVar("AnswerT")
+
+
+@click.command()
+@click.option(
+    "--interval",
+    metavar="TIME",
+    type=Duration(LONGEST_INTERVAL),
+    default="1s",
+    show_default=True,
+    help="Ask the daemon so often, in s, m or h.",
+)
+@click.option(
+    "--range",
+    "span",
+    metavar="TIME",
+    type=Duration(SPANS[-1]),
+    default="5m",
+    show_default=True,
+    help="How far back the charts go; at most 6h.",
+)
+@click.option("--once", is_flag=True, help="Print one picture and end.")
+@click.option("--ascii", "plain", is_flag=True, help="Use ASCII alone, as where the locale is not UTF-8.")
+@daemon_options
+def watch(where: Where, *, interval: float, span: float, once: bool, plain: bool, as_json: bool) -> None:
+    """Show what the loop does and why, as a picture that goes on; on this machine or over --url.
+
+    First whether it works, then holds, its last decision and why, and what would be without it; charts of
+    the last minutes, with the age up to max checkpoint age; the last events. It only reads: no key changes
+    anything.
+
+    Keys: q quit, p pause the picture, + and - the range of the charts.
+
+    Where the output is no terminal, or one that cannot move its cursor (TERM=dumb), it prints a line a tick,
+    until Ctrl-C. --json prints what innobrim status --json does: with --once one object, else one a line each
+    time. NO_COLOR is heeded. While the daemon does not answer, the last picture stays, dimmed, and is gone on
+    with as soon as it answers again.
+
+    Exit 0: ended by q or Ctrl-C. Exit 3: nothing answers at the beginning.
+
+    \b
+    Example: innobrim watch
+             innobrim watch --url https://db1.example:8633 --range 1h
+             innobrim watch --interval 10s >> innobrim.log
+    """  # noqa: D301 - click's sign for lines that stay as they are
+    follower = Follower(Daemon(where, daemon_configuration(where)), interval=interval, span=span)
+    first = follower.ask()
+    plain = plain or is_ascii()
+    console = Console(highlight=False, markup=False, emoji=False, safe_box=plain)
+    drawn = sys.stdout.isatty() and not console.is_dumb_terminal
+    try:
+        with like_ctrl_c():
+            if once and not as_json:
+                if not drawn:
+                    console.size = console.size._replace(width=COLUMNS, height=LINES)
+                console.print(Picture(first, span, plain=plain, live=False))
+            elif drawn and not as_json:
+                Screen(follower, first, console, plain=plain).run()
+            else:
+                _stream(follower, first, once=once, as_json=as_json)
+    except Ended as error:
+        raise click.exceptions.Exit(exit_code(error)) from error
+    except KeyboardInterrupt:
+        return
+
+
+class Answering(Protocol):
+    """Something that answers as a daemon does."""
+
+    def get(self, path: str, answer: type[AnswerT]) -> AnswerT:
+        """Return what a route says; raise ``CommandError`` where it says nothing of use."""
+        ...
+
+
+class Follower:
+    """Asks again and again, and keeps the newest view."""
+
+    def __init__(
+        self,
+        daemon: Answering,
+        *,
+        interval: float,
+        span: float,
+        monotonic: Callable[[], float] = time.monotonic,
+        wall: Callable[[], float] = time.time,
+    ) -> None:
+        """Take whom to ask, how often, and how far back, both seconds."""
+        self.span = span
+        self.due = 0.0
+        self._daemon = daemon
+        self._interval = interval
+        self._monotonic, self._wall = monotonic, wall
+        self._view: View | None = None
+        self._failures = 0
+
+    def ask(self) -> View:
+        """Return what is known after one more question, and set when the next one is due.
+
+        Raises:
+            CommandError: there was no answer, and never one before.
+        """
+        try:
+            self._view, self._failures, wait = self._asked(self._view), 0, self._interval
+        except CommandError as error:
+            if self._view is None:
+                raise
+            wait = min(LONGEST_WAIT, self._interval * 2.0**self._failures)
+            self._failures += 1
+            self._view = replace(
+                self._view,
+                gone=error.message,
+                gone_since=self._view.gone_since or self._wall(),
+                refused=(error.problem or {}).get("status") in REFUSALS,
+            )
+        now = self._monotonic()
+        self.due = now + wait if self._failures else max(self.due + wait, now)
+        return self._view
+
+    def widen(self, steps: int) -> None:
+        """Take the next longer or shorter time for the charts, from the next question on, which is now."""
+        places = [one for one in SPANS if one > self.span] if steps > 0 else SPANS[::-1]
+        self.span = next((one for one in places if steps > 0 or one < self.span), self.span)
+        self.due = 0.0
+
+    def _asked(self, before: View | None) -> View:
+        """Return a view with another status; numbers and events are asked for where there may be new ones."""
+        status, answered, span = self._daemon.get("/v1/status", Status), self._monotonic(), self.span
+        step = max(span / POINTS, 1.0 if status.process is None else status.process.interval)
+        if (
+            before is not None
+            and not before.gone
+            and before.span == span
+            and answered - before.asked < min(step, LONGEST_WAIT)
+            and _told(before.status) == _told(status)
+        ):
+            return replace(before, status=status, answered=answered)
+        path = f"/v1/history?start=-{span:g}&step={step:g}&columns={','.join(HISTORY)}"
+        return View(
+            status=status,
+            answered=answered,
+            history=self._daemon.get(path, HistoryAnswer),
+            asked=answered,
+            span=span,
+            events=self._daemon.get(f"/v1/events?limit={EVENTS}", Events).events,
+        )
+
+
+def _told(status: Status) -> tuple[object, ...]:
+    """Return what of a status does not change without an event."""
+    started = None if status.process is None else status.process.started
+    holds = tuple(hold.code for hold in status.holds)
+    return started, status.mode, status.in_force, status.changes_last_hour, holds, status.occurrences
+
+
+def _stream(follower: Follower, view: View, *, once: bool, as_json: bool) -> None:
+    """Print a line for each tick that is seen and one for a daemon that is gone, or the status each time."""
+    told: tuple[int, bool] | None = None
+    while True:
+        what = (view.status.tick, bool(view.gone))
+        if as_json and not view.gone:
+            say_json(view.status)
+        elif not as_json and told != what:
+            told = what
+            say(line_of(view))
+        if once:
+            return
+        time.sleep(max(0.0, follower.due - time.monotonic()))
+        view = follower.ask()
+
+
+class Screen:
+    """The picture on a terminal, and what keys make of it."""
+
+    def __init__(self, follower: Follower, view: View, console: Console, *, plain: bool) -> None:
+        """Take whom to follow, the first view, the terminal, and whether it shows ASCII alone."""
+        self._follower, self._view, self._console = follower, view, console
+        self._plain = plain
+        self._paused = self._ended = False
+
+    def run(self) -> None:
+        """Show it until somebody presses q; the terminal is given back whatever ends it."""
+        while not self._ended:
+            with (
+                _keys(),
+                Live(
+                    console=self._console,
+                    screen=True,
+                    auto_refresh=False,
+                    redirect_stdout=False,
+                    redirect_stderr=False,
+                ) as live,
+            ):
+                self._show(live)
+            if not self._ended:  # Ctrl-Z: the shell lets go on
+                os.kill(os.getpid(), signal.SIGTSTP)
+
+    def _show(self, live: Live) -> None:
+        """Draw at every new view and key, and each second, as times count on; until q or Ctrl-Z."""
+        while not self._ended:
+            now, span = time.monotonic(), self._follower.span
+            shown = Picture(self._view, span, plain=self._plain, paused=self._paused)
+            live.update(shown, refresh=True)
+            wait = 1.0 if self._paused else min(1.0, max(0.0, self._follower.due - now))
+            for key in _pressed(wait):
+                if key in "qQ":
+                    self._ended = True
+                elif key == SUSPEND:
+                    return
+                elif key in "pP ":
+                    self._paused = not self._paused
+                elif key in "+=-_":
+                    self._follower.widen(1 if key in "+=" else -1)
+            if not self._paused and not self._ended and time.monotonic() >= self._follower.due:
+                self._view = self._follower.ask()
+
+
+@contextmanager
+def _keys() -> Iterator[None]:
+    """Have keys come one by one and unseen, Ctrl-Z among them; give the terminal back as it was."""
+    if not sys.stdin.isatty():
+        yield
+        return
+    saved = termios.tcgetattr(sys.stdin)
+    try:
+        tty.setcbreak(sys.stdin, termios.TCSANOW)
+        ours = termios.tcgetattr(sys.stdin)
+        ours[6][termios.VSUSP] = b"\0"
+        termios.tcsetattr(sys.stdin, termios.TCSANOW, ours)
+        yield
+    finally:
+        termios.tcsetattr(sys.stdin, termios.TCSANOW, saved)
+
+
+def _pressed(seconds: float) -> str:
+    """Return the keys that were pressed within a time; empty for none, and for those with a sequence."""
+    if not sys.stdin.isatty():
+        time.sleep(seconds)
+        return ""
+    if not select.select([sys.stdin], [], [], seconds)[0]:
+        return ""
+    pressed = os.read(sys.stdin.fileno(), 64)
+    if not pressed:  # the terminal is gone
+        raise Ended(signal.SIGHUP)
+    return "" if pressed[:1] == ESCAPE and len(pressed) > 1 else pressed.decode("latin-1")
