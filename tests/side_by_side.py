@@ -1,4 +1,4 @@
-"""Which tests run beside which under ``pytest -n 4``: docs/decisions/side-by-side.md.
+"""Which tests run beside which under ``pytest -n 4``: docs/decisions/tests.md.
 
 A worker takes a whole unit at a time: a file, or what several files share a server or a package for.
 """
