@@ -82,6 +82,7 @@ class HoldInForce(Struct, frozen=True):
     seconds: Annotated[float, Meta(description="how long it has held")]
     reason: str
     clears: Annotated[str, Meta(description="who or what ends it")]
+    resume: Annotated[bool, Meta(description="a person ends it, with innobrim resume")] = False
 
 
 class OverrideInForce(Struct, frozen=True):

@@ -34,6 +34,7 @@ from tuner.fields import BY_NAME
 from tuner.findings import Finding
 from tuner.history import COLUMNS, MAX_POINTS
 from tuner.records import Decision, TickRecord
+from tuner.remedies import told
 
 ENDED_SECONDS = 3600.0
 """So long status says how a drain ended."""
@@ -232,7 +233,7 @@ def past_routes(board: Board, about: About) -> APIRouter:
             found, gap = board.events(limit=limit), False
         else:
             found, gap = board.events_after(after, limit=limit)
-        numbered = (NumberedEvent(number, one.wall, one.code, one.message, one.who) for number, one in found)
+        numbered = (NumberedEvent(number, one.wall, one.code, told(one), one.who) for number, one in found)
         return encoded(Events(tuple(numbered), run=about.run, gap=gap))
 
     @routes.get(
@@ -263,13 +264,13 @@ def _drain_ended(board: Board, now: float) -> str:
     found = [event for _, event in board.events(limit=RING_EVENTS) if event.code in {"drain", "drain_ended"}]
     if not found or found[-1].code == "drain" or now - found[-1].wall > ENDED_SECONDS:
         return ""
-    return f"{max(0.0, now - found[-1].wall):.0f} s ago: {found[-1].message}"
+    return f"{max(0.0, now - found[-1].wall):.0f} s ago: {told(found[-1])}"
 
 
 def _forgotten(board: Board, now: float) -> tuple[str, ...]:
     """Return what was learned and begins afresh, by the events of the last day, oldest first."""
     return tuple(
-        f"{max(0.0, now - event.wall) / 60.0:.0f} min ago: {event.message}"
+        f"{max(0.0, now - event.wall) / 60.0:.0f} min ago: {told(event)}"
         for _, event in board.events(limit=RING_EVENTS)
         if event.code in FORGOTTEN and now - event.wall <= FORGOTTEN_SECONDS
     )

@@ -24,6 +24,7 @@ from api.vitals import About, Vitals
 from tuner.board import Board
 from tuner.core.ages import EXPECTED, PATTERN
 from tuner.records import LONGEST_TTL, Command, Lifecycle
+from tuner.remedies import told
 from tuner.settings import Mode
 
 ANSWER_SECONDS = 3.0
@@ -220,9 +221,9 @@ async def carry_out(board: Board, about: About, vitals: Vitals, command: Command
             raise ApiError("no-answer", f"{waited}; {command.name} may still be carried out")
         await asyncio.sleep(_POLL_SECONDS)
     if not answer.accepted:
-        raise ApiError("refused", answer.message)
+        raise ApiError("refused", told(answer))
     return Change(
-        command=command.name, message=answer.message, old=state_of(before), new=state_of(newest(board))
+        command=command.name, message=told(answer), old=state_of(before), new=state_of(newest(board))
     )
 
 

@@ -30,6 +30,7 @@ from api.read import differs
 from api.views import tick_of
 from tuner.board import RING_TICKS, Board, NumberedEvents
 from tuner.records import Decision, TickRecord
+from tuner.remedies import told
 
 MESSAGES: dict[str, type[Struct]] = {
     "tick": StreamTick,
@@ -210,7 +211,7 @@ class Streams:
         """Return all messages of a tick; the id comes last, so that none of them can be left out."""
         tick, decision = record.tick, record.decision
         parts = [
-            _message("event", NumberedEvent(number, event.wall, event.code, event.message, event.who))
+            _message("event", NumberedEvent(number, event.wall, event.code, told(event), event.who))
             for number, event in events
         ]
         if self._decision is None or differs(decision, self._decision):

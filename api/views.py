@@ -32,7 +32,6 @@ from tuner.core.scheduled import settings_of
 from tuner.core.setpoint.budgets import KEYS, Durations, Name, durations_of
 from tuner.core.writes.parking import parked
 from tuner.fields import BY_NAME
-from tuner.findings import ended_by
 from tuner.records import (
     Capacity,
     Facts,
@@ -45,6 +44,7 @@ from tuner.records import (
     effects,
     winners,
 )
+from tuner.remedies import clears, needs_resume
 from tuner.settings import Mode, Settings
 
 
@@ -87,7 +87,7 @@ def status_of(
         lifecycle=record.lifecycle,
         mode=record.mode,
         advisory=(record.advisory or None) if record.mode is Mode.ADVISORY else None,
-        holds=tuple(_hold(record, hold, facts.managed if facts else "") for hold in record.holds),
+        holds=tuple(_hold(record, hold, facts) for hold in record.holds),
         occurrences=record.occurrences,
         degraded=sample is not None and sample.degraded,
         decision=record.decision,
@@ -184,14 +184,15 @@ def parked_of(record: TickRecord, facts: Facts | None, settings: Settings | None
     )
 
 
-def _hold(record: TickRecord, hold: Hold, provider: str) -> HoldInForce:
+def _hold(record: TickRecord, hold: Hold, facts: Facts | None) -> HoldInForce:
     seconds = max(0.0, record.tick.now - hold.since)
     return HoldInForce(
         code=hold.code,
         since=record.tick.wall - seconds,
         seconds=round(seconds, 3),
         reason=hold.reason,
-        clears=ended_by(hold.clears, provider),
+        clears=clears(hold, facts),
+        resume=needs_resume(hold),
     )
 
 

@@ -19,6 +19,7 @@ from lab.workloads.sysbench import SysbenchRun, prepare
 from tuner.clock import Clock
 from tuner.core.estimate.window import all_flushed
 from tuner.records import DecisionKind, Sample, TickRecord
+from tuner.remedies import told
 
 WRITE_IOPS = 1200
 FIRST_SECONDS = 2
@@ -146,7 +147,7 @@ class Table:
         """Print what one tick brought, when it is time or when something happened."""
         at = record.tick.now - self._began
         for event in record.events:
-            self._say(f"{at:6.0f}  ** {event.code}: {event.message}")
+            self._say(f"{at:6.0f}  ** {event.code}: {told(event)}")
         if at < self._due:
             return
         self._due = at + self._every

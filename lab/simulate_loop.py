@@ -13,6 +13,7 @@ from lab.plant.clock import SimClock
 from lab.plant.server import SimulatedServer
 from lab.scenarios.trace import Outcome, Trace
 from tuner.core.step import start
+from tuner.core.trials.engine import Came
 from tuner.loop import drive
 from tuner.optimiser.child import answer, seed_of
 from tuner.records import Capacity, Command, Decision, InUse, OptimiserPhase
@@ -24,9 +25,6 @@ if TYPE_CHECKING:
     from tuner.core.state import State
     from tuner.records import Facts, OptimiserProgress, Receipt, Sample, TickRecord
     from tuner.settings import Settings
-
-WON = "; won"
-"""How the event of a trial ends whose suggestion is the better one."""
 
 
 class Optimised(Struct, frozen=True):
@@ -64,7 +62,7 @@ class Trials:
 
     def add(self, record: TickRecord) -> None:
         """Take one tick in."""
-        codes = [(event.code, event.message) for event in record.events]
+        codes = [(event.code, event.subject) for event in record.events]
         begun = sum(code == "trial_begun" for code, _ in codes)
         now = record.optimiser
         if now is not None:
@@ -73,9 +71,9 @@ class Trials:
             if now.phase is OptimiserPhase.TRIAL and now.number != self._number:
                 self._number, begun = now.number, max(begun, 1)
         self._count("begun", begun)
-        for code, message in codes:
-            self._count("won", code == "trial_ended" and message.endswith(WON))
-            self._count("not_used", code == "trial_ended" and not message.endswith(WON))
+        for code, came in codes:
+            self._count("won", came == Came.WON)
+            self._count("not_used", came == Came.NOT_USED)
             self._count("unsafe", code == "suggestion_unsafe")
         self._last = now
 

@@ -222,7 +222,7 @@ SOFT_LIMIT = replace(
     name="soft-limit",
     authority=False,
     beyond="",
-    remedy="SET GLOBAL innodb_max_dirty_pages_pct_lwm = 0.001 lets M move it",
+    remedy="innodb_max_dirty_pages_pct_lwm = 0.001 lets M move it",
 )
 """MariaDB 10.5.9, 10.5.24, 10.6.17, 10.11.7, 11.x of February 2024 and later, with
 ``innodb_max_dirty_pages_pct_lwm`` = 0, its default.

@@ -43,6 +43,7 @@ from tuner.records import (
     Sample,
     TickRecord,
 )
+from tuner.remedies import told
 from tuner.servers.families.redo_capacity import redo_limits
 from tuner.settings import Settings
 
@@ -361,7 +362,7 @@ class Bench:
     def answer(self, *commands: Command) -> tuple[bool, str]:
         """Tick once; return whether the last of these commands was accepted, and what was said."""
         last = self.turn(*commands).acknowledgements[-1]
-        return last.accepted, last.message
+        return last.accepted, told(last)
 
     @property
     def m(self) -> int:
@@ -383,7 +384,7 @@ class Bench:
     def said(self, code: str, *, since: int = 0) -> list[str]:
         """Return the messages of the events with this code, in the records from a place on."""
         return [
-            event.message for record in self.records[since:] for event in record.events if event.code == code
+            told(event) for record in self.records[since:] for event in record.events if event.code == code
         ]
 
     def codes(self, *prefixes: str, since: int = 0) -> list[str]:

@@ -18,7 +18,7 @@ from tuner.advice import advise, advise_now, expected_effect, statements
 from tuner.board import Board
 from tuner.core.writes.plan import gain
 from tuner.findings import Finding
-from tuner.records import Capacity, Decision, DecisionKind, Hold, HoldCode, Lifecycle, TickRecord
+from tuner.records import Capacity, Decision, DecisionKind, Hold, HoldCode, Lifecycle, Remedy, TickRecord
 from tuner.settings import Mode, Settings
 
 
@@ -128,7 +128,7 @@ def test_a_redo_log_that_is_too_small_is_noticed() -> None:
 
 def test_holds_and_counters_are_part_of_it() -> None:
     """Why nothing is written, and what the loop cannot see, are findings with their way out."""
-    hold = Hold(HoldCode.FOREIGN_CHANGE, 0.0, "C/M were 1/2 and are 3/4", "innobrim resume")
+    hold = Hold(HoldCode.FOREIGN_CHANGE, 0.0, "C/M were 1/2 and are 3/4", (Remedy.RESUME,))
     blind = replace(FACTS, disabled_counters=("log_lsn_current",))
     found = by_id(advise(record(holds=(hold,), mode=Mode.ACTIVE), blind, Settings(mode=Mode.ACTIVE)))
 
@@ -229,7 +229,7 @@ def test_a_low_water_mark_that_costs_page_writes_is_named(density: float, age: f
 
 def test_what_holds_only_active_mode_is_not_said_to_hold() -> None:
     """In advisory mode a hold keeps nothing from being done: it says what active mode would meet."""
-    hold = Hold(HoldCode.MODEL_MISMATCH, 0.0, "not verified yet", "matching readings under load")
+    hold = Hold(HoldCode.MODEL_MISMATCH, 0.0, "not verified yet", (Remedy.MATCHING_UNDER_LOAD,))
     found = by_id(advise(record(holds=(hold,)), FACTS, Settings()))
 
     assert found["hold-model-mismatch"].title == "active mode would be held: model mismatch"

@@ -15,6 +15,7 @@ from structlog.testing import capture_logs
 
 from tests.factory import OTHER_IDENTITY, command
 from tests.life import ORIGINALS, Life
+from tuner import remedies
 from tuner.journal.reader import originals
 from tuner.journal.tables import journal_path
 from tuner.memory import Memory
@@ -71,11 +72,11 @@ def test_another_server_since_the_last_run_is_left_alone(before: Life, tmp_path:
 
     (event,) = told(life, "other_server")
     assert event.message == (
-        f"server {OTHER_IDENTITY} answers now; the mode is advisory until a person says: innobrim mode active"
+        f"server {OTHER_IDENTITY} answers now; the mode is advisory until a person says otherwise"
         f"; the last run ended beside {before.server.identity}"
     )
     (started,) = [line for line in logged if line["event"] == "started"]
-    assert str(started["why"]).endswith("innobrim mode active ends that")
+    assert str(started["why"]).endswith("ended by innobrim mode active")
     assert {record.mode for record in (*life.records, *again.records)} == {Mode.ADVISORY}
     assert life.server.applied == again.server.applied == []
     assert OTHER_IDENTITY not in [one.identity for one in originals(tmp_path)]
@@ -151,7 +152,9 @@ def test_a_change_while_no_daemon_ran_waits_for_a_person(before: Life) -> None:
 
     (event,) = told(life, "foreign_change")
     change = f"C/M were left at {left} and are 3000/7000"
-    assert event.message.startswith(f"{change}: somebody else changed them while no daemon ran; who: SELECT ")
+    assert remedies.told(event).startswith(
+        f"{change}: somebody else changed them while no daemon ran; who: SELECT "
+    )
     assert "foreign_change" in holds(life)
 
 

@@ -9,6 +9,7 @@ from tests.factory import FACTS, sample
 from tests.test_check import Odd, line, look
 from tuner.core.holds import law_in_doubt, not_writer
 from tuner.core.step import start
+from tuner.records import Remedy
 from tuner.settings import Mode, Settings
 
 
@@ -165,18 +166,17 @@ def test_an_unverified_law_is_not_acted_on_unless_accepted() -> None:
 
     assert held is not None
     assert "cannot be verified: why" in held[0]
-    assert "loop.accept_unverified = true" in held[1]
-    assert "an upgrade" in held[1]
+    assert held.remedies == (Remedy.UPGRADE,)
     assert accepted is None or "cannot be verified" not in accepted[0]
 
 
 def test_a_managed_server_is_never_written_to() -> None:
     """A managed server holds with the provider's name, and points at the advice."""
     state = start(Settings(mode=Mode.ACTIVE), replace(FACTS, managed="Google Cloud SQL"))
-    ((reason, clears),) = not_writer(state, sample())
+    ((reason, remedy),) = not_writer(state, sample())
 
-    assert "Google Cloud SQL takes no SET GLOBAL" in reason
-    assert "innobrim advise" in clears
+    assert "Google Cloud SQL lets no account set" in reason
+    assert remedy is Remedy.PROVIDER
 
 
 def test_a_server_is_named_as_people_name_it(server: Odd) -> None:

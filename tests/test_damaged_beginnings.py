@@ -20,7 +20,7 @@ from tuner.journal.reader import Unheard, absence, originals, standing, unheard
 from tuner.journal.store import Store
 from tuner.journal.tables import journal_path
 from tuner.memory import Left
-from tuner.records import HoldCode
+from tuner.records import HoldCode, Remedy
 from tuner.settings import Mode, Settings
 
 ACTIVE = Settings(mode=Mode.ACTIVE)
@@ -103,7 +103,7 @@ def test_a_damaged_journal_never_comes_up_active(
         assert life.server.applied == []
         (hold,) = [one for one in life.records[-1].holds if one.code is HoldCode.PAUSED]
         assert "not known what stood" in hold.reason
-        assert hold.clears == "innobrim resume"
+        assert hold.remedies == (Remedy.RESUME,)
         (event,) = told(life, "unheard")
         assert event.message in hold.reason
     assert len(list(tmp_path.glob("journal.damaged-*.db"))) == 1

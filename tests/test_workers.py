@@ -13,7 +13,7 @@ from api.scrape import MetricsPage
 from api.vitals import Vitals
 from tests.api import factory
 from tests.life import Life
-from tuner.records import DecisionKind, HoldCode
+from tuner.records import DecisionKind, HoldCode, Remedy
 from tuner.settings import Mode, Settings
 from tuner.workers import WORKERS
 
@@ -85,7 +85,7 @@ def test_without_its_journal_the_loop_writes_nothing(tmp_path: Path, monkeypatch
         (held,) = life.records[-1].holds
         assert held.code is HoldCode.NOT_WRITER
         assert "'journal' is dead" in held.reason
-        assert "restart" in held.clears
+        assert held.remedies == (Remedy.RESTART_DAEMON,)
         life.server.density *= 10.0
         life.wait_for_ticks(30)
 

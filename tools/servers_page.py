@@ -256,7 +256,7 @@ def _stalls(adapter: Adapter) -> bool:
 
 
 LWM = "innodb_max_dirty_pages_pct_lwm"
-REMEDY = f"SET GLOBAL {LWM} = 0.001"
+REMEDY = f"{LWM} = 0.001"
 
 
 def _formula(law: FlushLaw) -> str:

@@ -15,7 +15,6 @@ from tuner.findings import (
     for_load,
     in_its_way,
     pages_dirtied,
-    sets_in,
     while_asleep,
     without_authority,
     written_as_they_come,
@@ -30,6 +29,7 @@ from tuner.records import (
     Sample,
     TickRecord,
 )
+from tuner.remedies import clears, sql_of
 from tuner.settings import Mode, Settings
 
 SMALL_REDO_SECONDS = 30.0
@@ -74,8 +74,8 @@ def advise(
             title=f"{_held(record.mode)}: {hold.code.value.replace('_', ' ')}",
             reason=hold.reason,
             effect="nothing is written while this lasts" if record.mode is Mode.ACTIVE else "",
-            fix=f"cleared by {hold.clears}",
-            sql=sets_in(hold.clears) if facts.managed else (),
+            fix=f"cleared by {clears(hold, facts)}",
+            sql=sql_of(hold.remedies) if facts.managed else (),
         )
         for hold in record.holds
     ]

@@ -42,6 +42,7 @@ from tuner.records import (
     TickRecord,
     percent,
 )
+from tuner.remedies import remark
 from tuner.schedule import Schedule, ScheduledInbox
 from tuner.servers.port import Server, ServerError, Unreachable
 from tuner.settings import Mode
@@ -194,7 +195,7 @@ class Daemon:
             version=facts.version,
             identity=facts.identity,
             mode=state.mode.value,
-            why=why_not_active(state),
+            why=remark(*why_not_active(state)),
             policy=self.config.loop.policy,
         )
         self._housekeeping.every(LEARNED_SECONDS, memory.keep_newest, name="keep what was learned")

@@ -36,9 +36,7 @@ class Finding(Struct, frozen=True):
     ] = ()
 
 
-_STATEMENT = r"SET GLOBAL (\w+) = '?([\w,.]+)'?"
-_SET = re.compile(rf"{_STATEMENT}$")
-_SETS = re.compile(_STATEMENT)
+_SET = re.compile(r"SET GLOBAL (\w+) = '?([\w,.]+)'?$")
 
 Assignment = tuple[str, str]
 
@@ -111,17 +109,6 @@ def in_its_way(finding: Finding, provider: str) -> Finding:
     """
     way = way_of(finding.sql, provider)
     return finding if way is None else replace(finding, fix=way[0], sql=way[1])
-
-
-def sets_in(words: str) -> tuple[str, ...]:
-    """Return the statements that set a variable, out of a sentence."""
-    return tuple(match[0] for match in _SETS.finditer(words))
-
-
-def ended_by(words: str, provider: str) -> str:
-    """Return what ends a hold, in the provider's way where the words name statements that it refuses."""
-    way = way_of(sets_in(words), provider)
-    return words if way is None else f"{way[0]}: {way[1][0]}"
 
 
 def way_of(sql: Sequence[str], provider: str) -> tuple[str, tuple[str, ...]] | None:

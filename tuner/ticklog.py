@@ -12,6 +12,7 @@ from tuner.core.lowwater import NOT_BACK
 from tuner.journal.items import Advice, advice_of
 from tuner.logs import get_logger
 from tuner.records import DecisionKind, Missed, OptimiserHealth, Sample, TickRecord
+from tuner.remedies import told
 
 MINUTE = 60.0
 HOUR = 3600.0
@@ -87,7 +88,7 @@ def canonical(record: TickRecord) -> dict[str, object]:
     """Return the one set of fields that every record of a tick has; rates rounded to four digits."""
     decision, reading, found = record.decision, record.tick.reading, record.estimate
     fields: dict[str, object] = {
-        "why": "; ".join(event.message for event in record.events) or decision.detail,
+        "why": "; ".join(told(event) for event in record.events) or decision.detail,
         "reason": decision.reason,
         "mode": record.mode.value,
         "tick": record.tick.number,

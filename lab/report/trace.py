@@ -15,6 +15,7 @@ from tuner.journal.items import Advice, advice_of
 from tuner.journal.reader import trace
 from tuner.journal.tables import JournalError, Run, Snapshot
 from tuner.records import Capacity, DecisionKind, Sample, TickRecord
+from tuner.remedies import clears, told
 
 LATENCY_SECONDS = 12.0
 """How long a latency counts: a server is asked for it every ten seconds (``tuner.servers.surroundings``)."""
@@ -297,7 +298,7 @@ def _note(found: Trace, record: TickRecord, at: float, reading: Rates, open_hold
     sample = record.tick.reading
     if not isinstance(sample, Sample):
         found.missed.append(Moment(at, wall, "missed", sample.reason))
-    found.events += [Moment(at, event.wall, event.code, event.message, event.who) for event in record.events]
+    found.events += [Moment(at, event.wall, event.code, told(event), event.who) for event in record.events]
     advice = advice_of(record)
     news = advice is not None and advice.is_news(reading.advice)
     if decision.kind is not DecisionKind.KEEP or news:
@@ -320,4 +321,4 @@ def _note(found: Trace, record: TickRecord, at: float, reading: Rates, open_hold
         found.holds.append(Held(gone.code, gone.since, at, gone.reason, gone.clears, ended=True))
     for code, hold in held.items():
         since = open_holds[code].since if code in open_holds else at
-        open_holds[code] = Held(code, since, at, hold.reason, hold.clears, ended=False)
+        open_holds[code] = Held(code, since, at, hold.reason, clears(hold), ended=False)

@@ -39,6 +39,7 @@ from tuner.records import (
     HoldCode,
     Lifecycle,
     Missed,
+    Remedy,
     Sample,
     Tick,
     TickRecord,
@@ -165,7 +166,11 @@ class AnsweringLoop:
         """Put the next tick on the board."""
         self._number += 1
         made = self.template or record(self._number)
-        holds = (Hold(HoldCode.PAUSED, made.tick.now, "a person asked", "resume"),) if self._paused else ()
+        holds = (
+            (Hold(HoldCode.PAUSED, made.tick.now, "a person asked", (Remedy.RESUME,)),)
+            if self._paused
+            else ()
+        )
         decision = made.decision
         if self._override:
             value = self._override[0]

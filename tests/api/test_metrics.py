@@ -21,12 +21,13 @@ from tuner.records import (
     HoldCode,
     OptimiserHealth,
     Receipt,
+    Remedy,
     TickRecord,
     Window,
 )
 from tuner.settings import Mode, Settings
 
-PAUSED = Hold(HoldCode.PAUSED, 101.0, "a person asked", "resume")
+PAUSED = Hold(HoldCode.PAUSED, 101.0, "a person asked", (Remedy.RESUME,))
 NIGHTLY = Window("nightly", 1_699_999_000.0, 1_700_004_400.0, max_recovery_seconds=60.0)
 Scrape = dict[tuple[str, str], float]
 

@@ -13,7 +13,7 @@ from api.views import parked_of, status_of
 from tests.api.factory import FACTS, START, application, get, missed, record, sample
 from tuner.board import Board
 from tuner.cli.status import table
-from tuner.records import Capacity, Facts, Hold, HoldCode, TickRecord, Window
+from tuner.records import Capacity, Facts, Hold, HoldCode, Remedy, TickRecord, Window
 from tuner.settings import Mode, Settings
 from tuner.ticklog import canonical
 
@@ -46,7 +46,7 @@ def test_status_is_complete(board: Board) -> None:
 
 def test_status_tells_how_long_a_hold_lasts(board: Board) -> None:
     """A hold is shown with its age and who clears it, in people's time."""
-    held = record(10, holds=(Hold(HoldCode.PAUSED, 105.0, "a person asked", "innobrim resume"),))
+    held = record(10, holds=(Hold(HoldCode.PAUSED, 105.0, "a person asked", (Remedy.RESUME,)),))
     board.publish(held, Settings(), FACTS)
 
     (hold,) = get(application(board), "/v1/status").json()["holds"]
@@ -82,7 +82,7 @@ def test_status_has_the_windows_that_are_active(board: Board) -> None:
 
 def test_status_names_no_statement_that_a_provider_refuses(board: Board) -> None:
     """What ends a hold on a managed server is said in its provider's way there too."""
-    held = Hold(HoldCode.INERT, 105.0, "off", "SET GLOBAL innodb_adaptive_flushing = ON")
+    held = Hold(HoldCode.INERT, 105.0, "off", (Remedy.ADAPTIVE_FLUSHING,))
     board.publish(record(10, holds=(held,)), Settings(), replace(FACTS, managed="Amazon RDS"))
 
     (hold,) = get(application(board), "/v1/status").json()["holds"]
@@ -189,7 +189,7 @@ def test_no_authority_is_claimed_where_no_m_moves_the_age() -> None:
 @pytest.mark.parametrize(
     ("law", "said"),
     [
-        ("soft-limit", "SET GLOBAL innodb_max_dirty_pages_pct_lwm = 0.001 lets M move it"),
+        ("soft-limit", "innodb_max_dirty_pages_pct_lwm = 0.001 lets M move it"),
         ("age-blind", "MariaDB 10.5.24, 10.6.17"),
         ("mariadb-wakes", "in between no M moves the age"),
     ],

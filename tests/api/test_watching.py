@@ -24,6 +24,7 @@ from tuner.records import (
     LowWaterMark,
     OptimiserHealth,
     Receipt,
+    Remedy,
     Window,
 )
 from tuner.settings import Settings
@@ -135,7 +136,9 @@ def test_blind_loop_is_live_and_not_ready(board: Board, case: str) -> None:
     """A loop that ticks and cannot see its server is live; it is not ready, and says why."""
     made = {
         "missed": record(2, reading=missed(2)),
-        "stale": record(2, holds=(Hold(HoldCode.STALE, 95.0, "no good sample for 7 s", "a good sample"),)),
+        "stale": record(
+            2, holds=(Hold(HoldCode.STALE, 95.0, "no good sample for 7 s", (Remedy.GOOD_SAMPLE,)),)
+        ),
         "stopping": record(2, lifecycle=Lifecycle.STOPPING),
     }[case]
     board.publish(made, Settings(), FACTS)

@@ -28,7 +28,7 @@ def harmless(text: str) -> bool:
 
 def test_status_shows_a_reason_as_one_line(daemon: AnsweringLoop, run: Run) -> None:
     """Neither escapes nor further lines come through, neither from a hold's reason nor from a decision's."""
-    daemon.holding = (Hold(HoldCode.FOREIGN_CHANGE, 101.0, FORGED, f"somebody {CLEARS}"),)
+    daemon.holding = (Hold(HoldCode.FOREIGN_CHANGE, 101.0, FORGED),)
     daemon.template = record(9, decision=replace(record().decision, detail=f"450 pages/s {CLEARS}"))
     daemon.publish()
 
@@ -42,7 +42,7 @@ def test_status_shows_a_reason_as_one_line(daemon: AnsweringLoop, run: Run) -> N
 
 def test_an_answer_and_a_refusal_are_shown_as_lines(daemon: AnsweringLoop, run: Run) -> None:
     """What the loop says to a change, and an error that quotes what was given, steer nothing either."""
-    daemon.holding = (Hold(HoldCode.FOREIGN_CHANGE, 101.0, FORGED, CLEARS),)
+    daemon.holding = (Hold(HoldCode.FOREIGN_CHANGE, 101.0, FORGED),)
     paused = run("pause", "--reason", CLEARS)
     wrong = run("override", "--io-capacity-max", CLEARS, "--ttl", "10m")
 

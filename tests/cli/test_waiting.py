@@ -10,7 +10,7 @@ from click.testing import Result
 
 from tests.api.factory import MEBIBYTE, START, AnsweringLoop, record, sample
 from tuner.cli import steering
-from tuner.records import Capacity, DrainProgress, Event, Hold, HoldCode, RestoreProgress, TickRecord
+from tuner.records import Capacity, DrainProgress, Event, Hold, HoldCode, Remedy, RestoreProgress, TickRecord
 
 Run = Callable[..., Result]
 Play = Callable[..., None]
@@ -90,7 +90,7 @@ def test_drain_that_is_ended_is_exit_1_with_the_reason(daemon: AnsweringLoop, ru
 
 def test_drain_that_is_held_is_exit_1(daemon: AnsweringLoop, run: Run) -> None:
     """A hold that lasts is not waited for; its reason and what ends it are said."""
-    hold = Hold(HoldCode.RESIZING, 10.0, "a redo capacity change is under way", "the server, when it is done")
+    hold = Hold(HoldCode.RESIZING, 10.0, "a redo capacity change is under way", (Remedy.RESIZE_DONE,))
     daemon.template = draining(50, 79 * MEBIBYTE)
     daemon.holding = (hold,)
 
@@ -186,7 +186,7 @@ def test_park_that_the_server_refuses_is_exit_1_at_once(
     daemon: AnsweringLoop, run: Run, play: Play, words: tuple[str, ...]
 ) -> None:
     """An account that may not write is said with what mends it, with --wait and without."""
-    lost = Hold(HoldCode.PRIVILEGE_LOST, 10.0, "the account may not write", "GRANT it, then innobrim resume")
+    lost = Hold(HoldCode.PRIVILEGE_LOST, 10.0, "the account may not write", (Remedy.RESUME_WITH_GRANT,))
     before = sample(50, io_capacity=300, io_capacity_max=600)
     daemon.template = record(50, reading=before)
     play(record(51, reading=before))
@@ -196,7 +196,7 @@ def test_park_that_the_server_refuses_is_exit_1_at_once(
 
     assert result.exit_code == 1
     assert "not parked, in force: C 300, M 600: the account may not write" in result.output
-    assert "GRANT it, then innobrim resume" in result.output
+    assert "innobrim resume, after GRANT" in result.output
 
 
 def test_park_whose_write_fails_is_exit_1_at_once(daemon: AnsweringLoop, run: Run, play: Play) -> None:
@@ -230,7 +230,7 @@ def test_a_restore_beside_a_pause_says_that_both_are_to_be_ended(
     daemon: AnsweringLoop, run: Run, play: Play
 ) -> None:
     """Where a pause from before goes on, mode active alone is not enough, and resume is named as well."""
-    pause = Hold(HoldCode.PAUSED, 10.0, "paused by ann", "innobrim resume")
+    pause = Hold(HoldCode.PAUSED, 10.0, "paused by ann", (Remedy.RESUME,))
     daemon.holding = (pause,)
     originals = Capacity(10_000, 20_000)
     daemon.template = record(50, originals=originals)
@@ -253,7 +253,7 @@ def test_status_says_what_was_forgotten(daemon: AnsweringLoop, run: Run) -> None
 
 def test_status_says_how_a_drain_ended(daemon: AnsweringLoop, run: Run) -> None:
     """A drain that is over does not vanish: for an hour status says why, and who to ask about a change."""
-    daemon.holding = (Hold(HoldCode.FOREIGN_CHANGE, 10.0, "C/M were 1/2 and are 3/4", "innobrim resume"),)
+    daemon.holding = (Hold(HoldCode.FOREIGN_CHANGE, 10.0, "C/M were 1/2 and are 3/4", (Remedy.RESUME,)),)
     daemon.publish(events=(Event(START, "drain_ended", "drain to 64.0 MiB ended: C/M were 1/2"),))
 
     said = run("status").output

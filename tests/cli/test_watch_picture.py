@@ -12,7 +12,7 @@ from tests.cli import watching
 from tests.cli.watching import drawn, history, record, segments, status, view
 from tuner.cli.picture import SHOWN, View, line_of
 from tuner.cli.status import rows
-from tuner.records import Decision, DecisionKind, Hold, HoldCode, Overlay
+from tuner.records import Decision, DecisionKind, Hold, HoldCode, Overlay, Remedy
 from tuner.settings import Mode
 
 CHARTS = ("age ", "C and M", "redo", "pages/s", "row changes/s")
@@ -27,9 +27,7 @@ def row(lines: list[str], label: str) -> str:
 
 def held(code: HoldCode) -> View:
     """Return what is known of a daemon under a hold."""
-    return view(
-        status(record(holds=(Hold(code, factory.EPOCH, "somebody set M to 800", "innobrim resume"),)))
-    )
+    return view(status(record(holds=(Hold(code, factory.EPOCH, "somebody set M to 800", (Remedy.RESUME,)),))))
 
 
 def test_a_small_terminal_has_all_that_matters() -> None:

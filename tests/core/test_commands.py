@@ -13,7 +13,7 @@ from tuner.core.commands import originals_name
 from tuner.records import Bounds, Capacity, Command, DecisionKind
 from tuner.settings import Mode, Settings
 
-LOCKED = "another InnoBrim holds this server's writer lock; cleared by the other one's end"
+LOCKED = "another InnoBrim holds this server's writer lock; ended by the other one's end"
 NEEDS = "needs io_capacity_max"
 
 
@@ -132,8 +132,8 @@ def test_an_emergency_ends_an_override() -> None:
 @pytest.mark.parametrize(
     ("name", "helps"),
     [
-        ("park", "innobrim mode active changes that"),
-        ("restore", "or stop the daemon and use innobrim restore without it"),
+        ("park", "ended by innobrim mode active"),
+        ("restore", "innobrim restore, once the daemon is stopped"),
     ],
 )
 def test_nothing_is_parked_or_restored_where_nothing_may_be_written(

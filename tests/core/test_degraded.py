@@ -12,7 +12,7 @@ from tuner.core.degraded import MARGIN
 from tuner.core.gate import GateState
 from tuner.core.memory import Learned, learn
 from tuner.core.step import start
-from tuner.records import ENABLE_COUNTERS, Capacity, DecisionKind, HoldCode, Missed, Sample
+from tuner.records import ENABLE_COUNTERS, Capacity, DecisionKind, HoldCode, Missed, Remedy, Sample
 
 OFF = {"degraded": True}
 
@@ -107,7 +107,7 @@ def test_a_law_that_is_not_known_to_match_is_not_written_without_counters(bench:
 
     assert hold.code is HoldCode.MODEL_MISMATCH
     assert bench.state.facts.version in hold.reason
-    assert hold.clears == "; ".join(ENABLE_COUNTERS)
+    assert hold.remedies == (Remedy.ENABLE_COUNTERS,)
 
 
 def test_what_was_verified_outlives_the_daemon(bench: Bench) -> None:

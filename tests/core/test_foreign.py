@@ -8,7 +8,7 @@ from msgspec.structs import replace
 from tests.bench import Bench
 from tests.factory import ACTIVE, codes, held
 from tuner.core.ownership.foreign import COOLDOWN_SECONDS, READOPTIONS
-from tuner.records import Capacity
+from tuner.records import Capacity, Remedy
 
 BASELINE, OTHER = Capacity(200, 2_000), Capacity(300, 3_000)
 COOLDOWN = int(COOLDOWN_SECONDS)
@@ -29,7 +29,7 @@ def changed(bench: Bench, pair: Capacity) -> None:
 def test_the_declared_baseline_is_taken_over_after_a_cool_down(declared: Bench) -> None:
     """What configuration management sets makes the loop yield for the cool-down, and then no longer."""
     changed(declared, BASELINE)
-    assert declared.record.holds[0].clears.startswith("300 s of ")
+    assert declared.record.holds[0].seconds == COOLDOWN_SECONDS
     declared.turns(COOLDOWN - 1)
     assert held(declared.record) == {"foreign_change"}
     record = declared.turn()
@@ -54,7 +54,7 @@ def test_anything_else_waits_for_a_person(declared: Bench) -> None:
     changed(declared, OTHER)
     declared.turns(5 * COOLDOWN)
 
-    assert [hold.clears for hold in declared.record.holds] == ["innobrim resume"]
+    assert [hold.remedies for hold in declared.record.holds] == [(Remedy.RESUME,)]
 
 
 def test_a_change_within_the_cool_down_begins_it_again(declared: Bench) -> None:
@@ -78,4 +78,4 @@ def test_a_fight_ends_with_a_person(declared: Bench) -> None:
     changed(declared, BASELINE)
     declared.turns(5 * COOLDOWN)
 
-    assert [hold.clears.partition(":")[0] for hold in declared.record.holds] == ["innobrim resume"]
+    assert [hold.remedies for hold in declared.record.holds] == [(Remedy.BASELINE_SPENT,)]

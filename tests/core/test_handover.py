@@ -10,7 +10,7 @@ from msgspec.structs import replace
 from tests.bench import Bench
 from tests.factory import ACTIVE, DEFAULT, codes, command, held, sample
 from tuner.core.ownership.handover import role_of
-from tuner.records import Capacity, DecisionKind
+from tuner.records import Capacity, DecisionKind, Remedy
 from tuner.settings import Mode
 
 ANYWAY = replace(ACTIVE, allow_read_only_writes=True)
@@ -55,7 +55,7 @@ def test_a_read_only_server_is_left_as_it_is(bench: Bench, variable: str) -> Non
 
     assert hold.code.value == "not_writer"
     assert hold.reason == f"{variable} is ON; left at {left}, ours"
-    assert "loop.allow_read_only_writes" in hold.clears
+    assert hold.remedies == (Remedy.READ_ONLY_OFF,)
     assert bench.wrote(since=begun) == []
     bench.server.shows = {}
     record = bench.turn()

@@ -10,14 +10,14 @@ from msgspec.structs import replace
 from tests.bench import Bench
 from tests.factory import ACTIVE, DEFAULT, FACTS, OTHER_IDENTITY, SAVED, A, codes, command, held, sample
 from tuner.core.gate import GateState
-from tuner.core.holds import current_holds, inert_reason
+from tuner.core.holds import current_holds, inert
 from tuner.core.state import Latches
 from tuner.core.step import start
-from tuner.records import Capacity, DecisionKind, Hold, HoldCode, Missed
+from tuner.records import Capacity, DecisionKind, Hold, HoldCode, Missed, Remedy
 from tuner.settings import Mode, Settings
 
 READY = replace(start(ACTIVE, FACTS), gate=GateState(verified=True), last_good=1000.0)
-PAUSED = Hold(code=HoldCode.PAUSED, since=900.0, reason="paused by ann", clears="innobrim resume")
+PAUSED = Hold(code=HoldCode.PAUSED, since=900.0, reason="paused by ann", remedies=(Remedy.RESUME,))
 THEIRS = Capacity(1_234, 2_468)
 
 
@@ -29,19 +29,19 @@ def test_nothing_holds_a_healthy_server() -> None:
 @pytest.mark.parametrize(
     ("shown", "code", "ends"),
     [
-        ({"resizing": True}, "resizing", "when it is done"),
-        ({"writer": False}, "not_writer", "the other one's end"),
-        ({"redo_enabled": False}, "inert", "ALTER INSTANCE ENABLE INNODB REDO_LOG"),
-        ({"adaptive_flushing": False}, "inert", "SET GLOBAL innodb_adaptive_flushing = ON"),
+        ({"resizing": True}, "resizing", Remedy.RESIZE_DONE),
+        ({"writer": False}, "not_writer", Remedy.OTHER_DAEMON_GONE),
+        ({"redo_enabled": False}, "inert", Remedy.ENABLE_REDO_LOG),
+        ({"adaptive_flushing": False}, "inert", Remedy.ADAPTIVE_FLUSHING),
     ],
 )
-def test_what_a_reading_shows(shown: dict[str, Any], code: str, ends: str) -> None:
+def test_what_a_reading_shows(shown: dict[str, Any], code: str, ends: Remedy) -> None:
     """It holds the loop and says what clears it; since when is kept, and one missed reading ends nothing."""
     first = current_holds(READY, sample(**shown), now=1000.0)
     later = replace(READY, holds=first)
 
     assert [hold.code.value for hold in first] == [code]
-    assert ends in first[0].clears
+    assert first[0].remedies == (ends,)
     assert [hold.since for hold in current_holds(later, sample(1.0, **shown), now=1001.0)] == [1000.0]
     assert current_holds(later, None, now=1001.0) == first
 
@@ -84,7 +84,7 @@ def test_a_blocker_of_the_server_holds_for_good() -> None:
     """What makes a server uncontrollable is said in its own words."""
     blocked = replace(READY, facts=replace(FACTS, blockers=("innodb_read_only is ON", "odd limits")))
 
-    assert inert_reason(blocked, sample()) == "innodb_read_only is ON; odd limits"
+    assert inert(blocked, sample()) == ("innodb_read_only is ON; odd limits", (Remedy.SERVER_ITSELF,))
 
 
 # The loop under a hold.

@@ -7,7 +7,7 @@ from msgspec.structs import replace
 
 from tests.bench import Bench, FakeServer
 from tests.factory import ACTIVE, A, command, held
-from tuner.records import STRANGER, DecisionKind
+from tuner.records import STRANGER, DecisionKind, Remedy
 from tuner.settings import Mode
 
 SESSION_SECONDS = 20
@@ -94,7 +94,7 @@ def test_a_loop_that_saw_changes_while_it_watched_asks_a_person_first(bench: Ben
     given(second)
     (hold,) = second.turns(60).holds
 
-    assert (hold.code.value, hold.clears) == ("foreign_change", "innobrim resume")
+    assert (hold.code.value, hold.remedies) == ("foreign_change", (Remedy.RESUME,))
     assert second.wrote() == []
     second.turn(command("resume"))
     second.server.redo_rate = 6e6

@@ -109,4 +109,4 @@ def test_resume_says_when_it_is_the_mode_that_is_in_the_way(bench: Bench) -> Non
 
     assert not accepted
     assert "innobrim mode active" in said
-    assert "still held (paused): innobrim resume" in entered
+    assert "still held (paused); ended by innobrim resume" in entered

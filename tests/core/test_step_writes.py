@@ -9,6 +9,7 @@ from tests.bench import Bench, FakeServer
 from tests.factory import ACTIVE, DEFAULT, FACTS, codes, command, held
 from tuner.core.writes.plan import gain
 from tuner.records import Capacity, DecisionKind
+from tuner.remedies import clears
 from tuner.settings import Mode
 
 
@@ -38,7 +39,9 @@ def test_a_lost_privilege_is_named_at_once(bench: Bench) -> None:
     (hold,) = bench.turns(120).holds
 
     assert hold.code.value == "privilege_lost"
-    assert hold.clears.endswith("GRANT SYSTEM_VARIABLES_ADMIN ON *.* TO 'innobrim'@'10.0.0.%'")
+    assert clears(hold, bench.state.facts).endswith(
+        "GRANT SYSTEM_VARIABLES_ADMIN ON *.* TO 'innobrim'@'10.0.0.%'"
+    )
     assert len(bench.server.applied) == tried
 
 

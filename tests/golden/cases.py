@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -14,13 +14,16 @@ from tests.bench import Bench, FakeServer
 from tests.factory import MEBIBYTE, SAVED, command
 from tests.golden.notation import decision_of
 from tuner.core.step import start
-from tuner.records import Capacity, Command, TickRecord, Window
+from tuner.records import Capacity, Command, Sample, TickRecord, Window
 from tuner.servers.families.redo_capacity import redo_limits
 from tuner.settings import Mode, Settings
 
 FOLDER = Path(__file__).parent / "cases"
 
 ARROW = "=>"
+
+SETTLED, NEAR = 30, 0.03
+"""For so many ticks the age has been no farther from the set-point, and nothing was written."""
 
 
 class Line(msgspec.Struct, frozen=True):
@@ -63,19 +66,55 @@ def read(path: Path) -> Case:
     return Case(tuple(head), tuple(lines), end)
 
 
-def text_of(case: Case) -> str:
+def text_of(case: Case, records: Sequence[TickRecord]) -> str:
     """Return what should stand in a case's file: the same remarks and deeds, and what is decided."""
     deeds = {line.tick: line.deeds for line in case.lines if line.deeds}
-    said, before = [*case.head], ""
-    for tick, decided in _decided(case):
-        if deeds.get(tick) or decided != before:
-            said.append(f"{tick:5}  {deeds.get(tick, ''):44} {ARROW} {decided}")
-        before = decided
+    said, before, source = [*case.head], "", ""
+    for tick, record in enumerate(records, start=1):
+        decided, now = decision_of(record), record.decision.set_point_source
+        if deeds.get(tick) or (decided, now) != (before, source):
+            aim = "" if now == source else f"; set-point by {now or 'none'}"
+            said.append(f"{tick:5}  {deeds.get(tick, ''):44} {ARROW} {decided}{aim}")
+        before, source = decided, now
     return "\n".join([*said, f"end {case.end}\n"])
 
 
-def _decided(case: Case) -> Iterator[tuple[int, str]]:
-    """Yield what is decided at every tick of a case."""
+def not_shown(case: Case, records: Sequence[TickRecord]) -> list[str]:
+    """Return what the head says that the case shows, and its records do not."""
+    claims = [text.split()[1:] for text in case.head if text.startswith("shows ")]
+    missing = [] if claims else ["no line says what it shows"]
+    for first, *words in claims:
+        if first.isdigit():
+            found = _facts(records[: int(first)])
+            missing += [f"{word} at {first}" for word in words if word not in found]
+        else:
+            anywhere = set().union(*(_facts(records[:end]) for end in range(1, len(records) + 1)))
+            missing += [word for word in (first, *words) if word not in anywhere]
+    return missing
+
+
+def _facts(records: Sequence[TickRecord]) -> set[str]:
+    """Return the words that are true of the last of some records, as ``README.md`` lists them."""
+    record = records[-1]
+    decision, reading = record.decision, record.tick.reading
+    facts = {decision.kind.value, decision.reason, record.mode.value, *decision.set_point_source.split()}
+    facts |= {*decision.guards, *(hold.code.value for hold in record.holds)}
+    facts |= {event.code for event in record.events}
+    facts |= {str(reading.capacity)} if isinstance(reading, Sample) else set()
+    facts |= {"would"} if decision.would is not None else set()
+    facts |= {"settled"} if len(records) >= SETTLED and all(map(_rests, records[-SETTLED:])) else set()
+    return facts
+
+
+def _rests(record: TickRecord) -> bool:
+    """Tell whether the age is at the set-point and nothing is written."""
+    found, aim = record.estimate, record.decision.set_point
+    there = found is not None and aim is not None and abs(found.age_ratio - aim) <= NEAR
+    return there and not record.decision.steps
+
+
+def run(case: Case) -> list[TickRecord]:
+    """Return what is decided at every tick of a case."""
     settings = Settings(mode=Mode.ACTIVE)
     server = FakeServer()
     beginning: dict[str, Any] = {}
@@ -94,8 +133,7 @@ def _decided(case: Case) -> Iterator[tuple[int, str]]:
     bench = Bench(settings, server)
     bench.state = start(settings, server.facts(), **beginning)
     deeds = {line.tick: line.deeds for line in case.lines}
-    for tick in range(1, case.end + 1):
-        yield tick, decision_of(_turned(bench, deeds.get(tick, "")))
+    return [_turned(bench, deeds.get(tick, "")) for tick in range(1, case.end + 1)]
 
 
 def _settings(pairs: dict[str, str]) -> dict[str, Any]:

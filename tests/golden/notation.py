@@ -12,9 +12,10 @@ EVERY_SECONDS = 300
 
 
 def decision_of(record: TickRecord) -> str:
-    """Return kind, target C/M, SETs, guards and whatever bars a write, as ``README.md`` describes them."""
+    """Return kind, reason, target, SETs, guards and what bars a write, as ``README.md`` describes them."""
     decision = record.decision
-    parts = [decision.kind.value]
+    what = decision.kind.value
+    parts = [what if decision.reason == what else f"{what} {decision.reason}"]
     if decision.kind is not DecisionKind.KEEP and decision.target is not None:
         parts[0] += f" {decision.target}"
         parts.append(", ".join(f"{_short(name)} {value}" for name, value in decision.steps))
@@ -56,7 +57,8 @@ class Course:
         if telling or seconds >= self._due:
             ratio = "-" if record.estimate is None else f"{record.estimate.age_ratio:.3f}"
             aim = "-" if decision.set_point is None else f"{decision.set_point:.3f}"
-            yield f"{seconds:7.0f} s  age {ratio}  set-point {aim}  {decision_of(record)}"
+            whose = f" {decision.set_point_source}" if decision.set_point_source else ""
+            yield f"{seconds:7.0f} s  age {ratio}  set-point {aim}{whose}  {decision_of(record)}"
         self._before = bars
         if seconds >= self._due:
             self._due = (seconds // EVERY_SECONDS + 1) * EVERY_SECONDS

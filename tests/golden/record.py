@@ -11,7 +11,8 @@ def main(names: list[str]) -> None:
     """Write the files of these names, or all, and take away runs that are no more."""
     for path in sorted(cases.FOLDER.glob("*.txt")):
         if not names or path.stem in names:
-            path.write_text(cases.text_of(cases.read(path)), encoding="utf-8")
+            case = cases.read(path)
+            path.write_text(cases.text_of(case, cases.run(case)), encoding="utf-8")
     for name in runs.RUNS:
         if not names or name in names:
             (runs.FOLDER / f"{name}.txt").write_text(runs.text_of(name), encoding="utf-8")

@@ -25,8 +25,11 @@ from tuner.settings import Mode, PolicyName, Settings
 
 FOLDER = Path(__file__).parent / "runs"
 
-SECONDS = 900.0
-"""How long a run lasts, and how long it goes on after a first change of load or disk."""
+SECONDS = 1500.0
+"""How long a run lasts: a load that stays as it is counts as steady after ten minutes and its start."""
+
+AFTER_CHANGE = 900.0
+"""How long it goes on at least after a first change of load or disk."""
 
 LONGEST = 3000.0
 """No run lasts longer, however late its first change."""
@@ -62,7 +65,7 @@ def _simulated(
     if flavour is not None:
         scenario = replace(scenario, server=replace(scenario.server, flavour=flavour))
     first = scenario.changes[0] if scenario.changes else 0.0
-    seconds = seconds or min(first + SECONDS, LONGEST, float(scenario.seconds))
+    seconds = seconds or min(max(SECONDS, first + AFTER_CHANGE), LONGEST, float(scenario.seconds))
     clock, course, lines = SimClock(), Course(), list[str]()
     inbox = SimInbox(clock, Command(name="originals_saved", who="golden"))
     server = SimulatedServer(scenario.plant, clock, seed=1)

@@ -13,10 +13,12 @@ CASES = sorted(cases.FOLDER.glob("*.txt"))
 
 @pytest.mark.parametrize("path", CASES, ids=[path.stem for path in CASES])
 def test_a_case_is_decided_as_it_says(path: Path) -> None:
-    """Each tick of a case that somebody wrote is decided as its line expects."""
-    expected = path.read_text(encoding="utf-8")
+    """Each tick of a case that somebody wrote is decided as its line expects, and it shows what it says."""
+    expected, case = path.read_text(encoding="utf-8"), cases.read(path)
+    records = cases.run(case)
 
-    assert expected.splitlines() == cases.text_of(cases.read(path)).splitlines()
+    assert expected.splitlines() == cases.text_of(case, records).splitlines()
+    assert cases.not_shown(case, records) == []
 
 
 @pytest.mark.parametrize("name", runs.RUNS)

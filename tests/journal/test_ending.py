@@ -11,7 +11,6 @@ from msgspec.structs import replace
 from tests.bench import Bench, FakeServer
 from tests.factory import ACTIVE, DEFAULT, IDENTITY, command, held
 from tests.journal.conftest import MakeRecord, MakeWriter
-from tuner.core.ownership.restarts import ANOTHER, ANSWERS
 from tuner.journal.ending import Write, ending, last_writes, left_by
 from tuner.journal.tables import Originals
 from tuner.journal.writer import JournalWriter
@@ -115,7 +114,7 @@ def test_what_was_written_to_one_server_is_not_left_to_another(
 ) -> None:
     """Each server has its own last writes, also where another one answered in the middle of a run."""
     elsewhere = replace(set_decision, target=Capacity(300, 600))
-    there = Event(1.0, "other_server", f"{ANOTHER}theirs{ANSWERS}")
+    there = Event(1.0, "other_server", "another one answers", subject="theirs")
     journal = begun(writer, facts)
     journal.record(record(1, set_decision))
     journal.record(replace(record(2), events=(there,)))

@@ -80,7 +80,7 @@ def retarget(one: TickRecord, *, c: int, m: int) -> TickRecord:
 
 
 def held(one: TickRecord, code: HoldCode) -> TickRecord:
-    return replace(one, holds=(Hold(code=code, since=0.0, reason="because", clears="somebody"),))
+    return replace(one, holds=(Hold(code=code, since=0.0, reason="because"),))
 
 
 def sample(one: TickRecord) -> Sample:

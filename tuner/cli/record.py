@@ -21,11 +21,11 @@ from tuner.cli.wording import duration
 from tuner.clock import Clock, SystemClock
 from tuner.config.schema import Config
 from tuner.core.ages import said
-from tuner.core.degraded import ENABLE
 from tuner.journal.tables import LOCK_SUFFIX
 from tuner.printable import printable
 from tuner.recorder import Recorded, Recorder, RecordError
 from tuner.records import Command, Facts, Missed, TickRecord
+from tuner.remedies import ENABLE
 from tuner.servers.detect import detect
 from tuner.servers.failures import CUT_SHORT, HANGS
 from tuner.servers.fixture import Fixture, FixtureRecorder, encode

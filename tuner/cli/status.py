@@ -36,12 +36,11 @@ from tuner.cli.wording import (
     window_text,
     without_text,
 )
-from tuner.core.degraded import ENABLE
 from tuner.core.estimate.trends import HOURS
 from tuner.core.memory import Known
-from tuner.core.ownership.foreign import WHO_CHANGED, who_changed
 from tuner.printable import printable
 from tuner.records import Decision, HoldCode
+from tuner.remedies import ENABLE, who_changed
 
 _WEAKER = "ages are the checkpoint's, sync flushing is not seen, the flush law is not checked"
 
@@ -85,7 +84,7 @@ def rows(status: Status) -> Iterator[tuple[str, str]]:
     for hold in status.holds:
         yield "hold", hold_text(hold)
         if hold.code is HoldCode.FOREIGN_CHANGE:
-            yield "who it was", WHO_CHANGED if status.server is None else who_changed(status.server)
+            yield "who it was", who_changed(status.server)
     if status.occurrences:
         yield "going on", f"{', '.join(status.occurrences)}; nothing is learned meanwhile"
     if status.degraded:

@@ -198,7 +198,7 @@ def stamp(wall: float) -> str:
 
 def to_write(status: Status) -> str:
     """Return what to type for the daemon to write."""
-    resume = any("innobrim resume" in hold.clears for hold in status.holds)
+    resume = any(hold.resume for hold in status.holds)
     return "innobrim mode active" + (" and innobrim resume" if resume else "")
 
 

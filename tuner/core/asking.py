@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 from msgspec import Struct
 
-from tuner.core.holds import not_writer
+from tuner.core.holds import not_writer, remedies_of
 from tuner.core.state import State
-from tuner.records import Command, Sample
+from tuner.records import Command, Remedy, Sample
 from tuner.settings import Mode
 
-ADVISORY = "the mode is advisory, which writes nothing; innobrim mode active changes that"
+ADVISORY = "the mode is advisory, which writes nothing"
 """Why override, drain, park and restore are refused in advisory mode."""
 
 
@@ -21,15 +23,17 @@ class Outcome(Struct, frozen=True):
         message: what happened or why it was refused.
         accepted: False leaves the state as it was.
         event: code of the event to record; empty for none.
+        remedies: what ends what is said.
     """
 
     state: State
     message: str
     accepted: bool = True
     event: str = ""
+    remedies: tuple[Remedy, ...] = ()
 
 
-class Asked(Struct, frozen=True):
+class CommandContext(Struct, frozen=True):
     """A command and what it may look at.
 
     Attributes:
@@ -43,22 +47,30 @@ class Asked(Struct, frozen=True):
     now: float
 
 
-def refused(state: State, why: str) -> Outcome:
-    """Return the state as it was, with the reason."""
-    return Outcome(state, why, accepted=False)
+def refused(state: State, why: str, *remedies: Remedy) -> Outcome:
+    """Return the state as it was, with the reason and what ends it."""
+    return Outcome(state, why, accepted=False, remedies=remedies)
 
 
-def cannot_write(state: State, asked: Asked) -> str:
-    """Return why nothing may be written on a person's word now; empty where it may."""
+class Barred(NamedTuple):
+    """Why nothing may be written on a person's word now, and what ends that."""
+
+    why: str
+    remedies: tuple[Remedy, ...] = ()
+
+
+def cannot_write(state: State, context: CommandContext) -> Barred | None:
+    """Return why nothing may be written on a person's word now; None where it may."""
     if state.mode is not Mode.ACTIVE:
-        return ADVISORY
-    if asked.sample is None:
-        return "the server does not answer"
-    bars = not_writer(state, asked.sample)
+        return Barred(ADVISORY, (Remedy.MODE_ACTIVE,))
+    if context.sample is None:
+        return Barred("the server does not answer")
+    bars = not_writer(state, context.sample)
     if bars:
-        return "; ".join(f"{reason}; cleared by {clears}" for reason, clears in bars)
-    if state.latches.refused is not None:
-        return f"{state.latches.refused.reason}; ended by {state.latches.refused.clears}"
+        return Barred("; ".join(bar.why for bar in bars), tuple(bar.remedy for bar in bars))
+    refused_before = state.latches.refused
+    if refused_before is not None:
+        return Barred(refused_before.reason, remedies_of(state, refused_before, now=context.now)[0])
     if state.originals is None or not state.originals.saved:
-        return "the originals are not on disk yet, and nothing is written before they are"
-    return ""
+        return Barred("the originals are not on disk yet, and nothing is written before they are")
+    return None

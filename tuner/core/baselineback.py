@@ -6,21 +6,19 @@ from msgspec.structs import replace
 
 from tuner.core import noharm, scheduled
 from tuner.core.estimate.window import since, warm
+from tuner.core.holds import UNSETTLED
 from tuner.core.noharm import APART_SECONDS, Ended, Look, Returned, Side
 from tuner.core.ownership.transitions import BASELINE_GUARD, begin_restore, change_mode
 from tuner.core.state import State
-from tuner.records import Decision, DecisionKind, Estimate, Event, HoldCode, Lifecycle, Sample, winners
+from tuner.records import Decision, DecisionKind, Estimate, Event, Lifecycle, Sample, winners
 from tuner.settings import Mode
 
 BUDGETS = frozenset(scheduled.BUDGETS)
 """Sources of a set-point that a person's budget bounds."""
 
-UNSETTLED = frozenset({HoldCode.STALE, HoldCode.RESTARTED, HoldCode.RESIZING, HoldCode.FOREIGN_CHANGE})
-"""Holds under which nothing that the baseline shows is counted."""
-
 DIP_SECONDS = 3.0
 
-AGAIN = "; it holds until the load is another one, the server does no better by itself, or innobrim resume"
+AGAIN = "; that holds until the load is another one, the server does no better by itself, or a person resumes"
 
 
 def follow(

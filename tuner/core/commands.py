@@ -8,20 +8,20 @@ from msgspec.structs import replace
 
 from tuner.core import lowwater, overlay, scheduled
 from tuner.core.ages import EXPECTED, bytes_of, said
-from tuner.core.asking import ADVISORY, Asked, Outcome, cannot_write, refused
+from tuner.core.asking import ADVISORY, Barred, CommandContext, Outcome, cannot_write, refused
 from tuner.core.decide.drain import begun, called_off, refusal
 from tuner.core.estimate.window import warm
-from tuner.core.holds import unparkable
+from tuner.core.holds import holds_needing_resume, unparkable
 from tuner.core.limits import bounds, contradiction
 from tuner.core.lowwater import asked_again, left_active, saved_name
 from tuner.core.ownership import transitions
-from tuner.core.ownership.standing import cut_short, waiting, why_advisory
+from tuner.core.ownership.standing import cut_short, why_advisory
 from tuner.core.ownership.transitions import change_mode
 from tuner.core.state import Drain, Override, OwedPark, ParkFor, State
 from tuner.core.targets import home_of
 from tuner.core.trials import optimising
 from tuner.core.writes.plan import near
-from tuner.records import LOW_WATER_MARK, Acknowledgement, Capacity, Event, Hold, HoldCode
+from tuner.records import LOW_WATER_MARK, Acknowledgement, Capacity, Event, Hold, HoldCode, Remedy
 from tuner.settings import Mode
 
 
@@ -30,39 +30,44 @@ def originals_name(identity: str, capacity: Capacity) -> str:
     return f"{identity} {capacity}"
 
 
-def carry_out(state: State, asked: Asked, *, wall: float) -> tuple[State, Acknowledgement, tuple[Event, ...]]:
+def carry_out(
+    state: State, context: CommandContext, *, wall: float
+) -> tuple[State, Acknowledgement, tuple[Event, ...]]:
     """Apply one command; never raises."""
-    command = asked.command
+    command = context.command
     handler = HANDLERS.get(command.name)
-    outcome = handler(state, asked) if handler else refused(state, f"no command is called {command.name!r}")
+    outcome = handler(state, context) if handler else refused(state, f"no command is called {command.name!r}")
     events: tuple[Event, ...] = ()
     if outcome.event:
         said = f"{outcome.message}: {command.reason}" if command.reason else outcome.message
-        events = (Event(wall=wall, code=outcome.event, message=said, who=command.who),)
-    answer = Acknowledgement(number=command.number, accepted=outcome.accepted, message=outcome.message)
+        remedies = outcome.remedies
+        events = (Event(wall, outcome.event, said, command.who, remedies=remedies),)
+    answer = Acknowledgement(command.number, outcome.accepted, outcome.message, outcome.remedies)
     return outcome.state, answer, events
 
 
-def _mode(state: State, asked: Asked) -> Outcome:
+def _mode(state: State, context: CommandContext) -> Outcome:
     try:
-        mode = Mode(str(asked.command.value))
+        mode = Mode(str(context.command.value))
     except ValueError:
-        return refused(state, f"mode {asked.command.value!r} is not one of: {', '.join(Mode)}")
-    who, reason, held = asked.command.who, asked.command.reason, waiting(state)
+        return refused(state, f"mode {context.command.value!r} is not one of: {', '.join(Mode)}")
+    who, reason, held = context.command.who, context.command.reason, holds_needing_resume(state)
     why = f"{who} said so: {reason}" if reason else f"{who} said so"
-    still = f"; still held ({held}): innobrim resume ends that" if held and mode is Mode.ACTIVE else ""
+    still = f"; still held ({held})" if held and mode is Mode.ACTIVE else ""
+    remedies = (Remedy.RESUME,) if still else ()
     if mode is Mode.ADVISORY and state.mode is Mode.ACTIVE:
-        barred = "; ".join(unparkable(state, asked.sample))
+        barred = "; ".join(unparkable(state, context.sample))
         still = f"; no park was written: {barred}" if barred else ""
     return Outcome(
         change_mode(state, mode, why),
         f"mode {state.mode} → {mode}{still}",
         event="mode" if mode != state.mode else "",
+        remedies=remedies,
     )
 
 
-def _settings(state: State, asked: Asked) -> Outcome:
-    settings = asked.command.settings
+def _settings(state: State, context: CommandContext) -> Outcome:
+    settings = context.command.settings
     if settings is None:
         return refused(state, "no settings were given")
     state = asked_again(state)
@@ -81,10 +86,10 @@ def _settings(state: State, asked: Asked) -> Outcome:
     return Outcome(state, f"settings changed: {said}", event="settings")
 
 
-def _originals_saved(state: State, asked: Asked) -> Outcome:
+def _originals_saved(state: State, context: CommandContext) -> Outcome:
     if state.originals is None or state.originals.saved:
         return Outcome(state, "no originals were waiting")
-    about, waiting = asked.command.value, originals_name(state.facts.identity, state.originals.capacity)
+    about, waiting = context.command.value, originals_name(state.facts.identity, state.originals.capacity)
     if about is not None and about != waiting:
         return refused(state, f"{about} is on disk, and {waiting} is waited for")
     return Outcome(
@@ -94,58 +99,62 @@ def _originals_saved(state: State, asked: Asked) -> Outcome:
     )
 
 
-def _low_water_saved(state: State, asked: Asked) -> Outcome:
+def _low_water_saved(state: State, context: CommandContext) -> Outcome:
     lever = state.low_water
     if lever.original is None or lever.saved:
         return Outcome(state, "no low-water mark was waiting")
-    about, waiting = asked.command.value, saved_name(state.facts.identity, lever.original)
+    about, waiting = context.command.value, saved_name(state.facts.identity, lever.original)
     if about is not None and about != waiting:
         return refused(state, f"{about} is on disk, and {waiting} is waited for")
     return Outcome(lowwater.saved(state), "the low-water mark found is on disk")
 
 
-def _worker_died(state: State, asked: Asked) -> Outcome:
-    why = f"the daemon's thread {asked.command.value!r} is dead: neither originals nor decisions can be kept"
+def _worker_died(state: State, context: CommandContext) -> Outcome:
+    why = (
+        f"the daemon's thread {context.command.value!r} is dead: neither originals nor decisions can be kept"
+    )
     return Outcome(replace(state, unrecorded=why), why, event="worker_died")
 
 
-def _stop(state: State, asked: Asked) -> Outcome:
+def _stop(state: State, context: CommandContext) -> Outcome:
     owing = state.mode is Mode.ACTIVE or state.park_owed is not None
-    parks = owing and not state.restoring and asked.command.value != "leave"
+    parks = owing and not state.restoring and context.command.value != "leave"
     if parks:
-        state = left_active(state, now=asked.now)
+        state = left_active(state, now=context.now)
     why = cut_short(state.restoring) if state.restoring else ""
     return Outcome(transitions.stopping(state, parks=parks, why=why), "stopping", event="stopping")
 
 
-def _pause(state: State, asked: Asked) -> Outcome:
+def _pause(state: State, context: CommandContext) -> Outcome:
     """Park, by entering a hold that only a person ends."""
     if state.latches.paused is not None:
         return refused(state, f"already paused: {state.latches.paused.reason}")
-    reason = f"paused by {asked.command.who}" + (f": {asked.command.reason}" if asked.command.reason else "")
-    hold = Hold(code=HoldCode.PAUSED, since=asked.now, reason=reason, clears="innobrim resume")
-    left = _left_in_force(state, asked)
+    reason = f"paused by {context.command.who}" + (
+        f": {context.command.reason}" if context.command.reason else ""
+    )
+    hold = Hold(code=HoldCode.PAUSED, since=context.now, reason=reason)
+    left = _left_in_force(state, context)
     state = transitions.give_way(transitions.latch(state, hold))
     return Outcome(state, f"paused{left}; hands off until resumed", event="paused")
 
 
-def _left_in_force(state: State, asked: Asked) -> str:
+def _left_in_force(state: State, context: CommandContext) -> str:
     """Return what a pause leaves, and whose it is; empty without a reading."""
-    if asked.sample is None:
+    if context.sample is None:
         return ""
-    pair, ours = asked.sample.capacity, state.writes.own == asked.sample.capacity
+    pair, ours = context.sample.capacity, state.writes.own == context.sample.capacity
     parks = ours and state.mode is Mode.ACTIVE and not state.holds and not state.restoring
     kept = "is in force, and parked unless it is safe already" if parks else "stays in force"
     return f"; {pair}, {'InnoBrim' if ours else 'not InnoBrim'}'s, {kept}"
 
 
-def _resume(state: State, asked: Asked) -> Outcome:
+def _resume(state: State, context: CommandContext) -> Outcome:
     """End the holds that wait for a person, a drain, and what the baseline guard said.
 
     Without a reading the next one shows whether the values in force are still our own. A low-water mark that
     the server refused is written once more.
     """
-    cleared, refusal = waiting(state), state.low_water.refused
+    cleared, refusal = holds_needing_resume(state), state.low_water.refused
     state = asked_again(state)
     if state.unheard:
         by_that_alone = state.mode is not state.settings.mode and not state.advisory_until_said
@@ -159,39 +168,45 @@ def _resume(state: State, asked: Asked) -> Outcome:
         return Outcome(state, f"resumed; {LOW_WATER_MARK} is tried again{_advisory(state)}", event="resumed")
     if not cleared and state.drain is None:
         nothing = "nothing to resume: not paused, and no hold waits for a person"
-        return refused(state, f"{nothing}{_advisory(state)}")
+        return refused(state, f"{nothing}{_advisory(state)}", *_to_write(state))
     if state.drain is not None:
-        state = _called_off(state, state.drain, f"resumed by {asked.command.who}")
+        state = _called_off(state, state.drain, f"resumed by {context.command.who}")
     if not cleared:
         return Outcome(state, "resumed; the drain is over", event="resumed")
-    in_force = asked.sample.capacity if asked.sample is not None else None
+    in_force = context.sample.capacity if context.sample is not None else None
     state = lowwater.resumed(transitions.resumed(state, in_force))
-    return Outcome(state, f"resumed; cleared {cleared}{_advisory(state)}", event="resumed")
+    said_of_it = f"resumed; cleared {cleared}{_advisory(state)}"
+    return Outcome(state, said_of_it, event="resumed", remedies=_to_write(state))
 
 
 def _advisory(state: State) -> str:
-    """Return what else is needed for the loop to write; empty in active mode."""
+    """Return why the loop does not write all the same; empty in active mode."""
     why = why_advisory(state)
-    return f"; the mode is advisory ({why}): innobrim mode active lets the daemon write" if why else ""
+    return f"; the mode is advisory: {why}" if why else ""
 
 
-def _override(state: State, asked: Asked) -> Outcome:
+def _to_write(state: State) -> tuple[Remedy, ...]:
+    """Return what else is needed for the loop to write; nothing in active mode."""
+    return (Remedy.MODE_ACTIVE,) if why_advisory(state) else ()
+
+
+def _override(state: State, context: CommandContext) -> Outcome:
     """Keep a person's M for a time."""
-    command, settings = asked.command, state.settings
+    command, settings = context.command, state.settings
     wanted, ttl = command.value, command.ttl
     if not isinstance(wanted, int) or ttl is None or not ttl > 0:
         return refused(state, "an override needs io_capacity_max (pages/s) and a time to live (seconds)")
     if state.mode is not Mode.ACTIVE:
-        return refused(state, ADVISORY)
+        return refused(state, ADVISORY, Remedy.MODE_ACTIVE)
     if state.holds:
         held = "; ".join(f"{hold.code.value}: {hold.reason}" for hold in state.holds)
         return refused(state, f"held ({held}); a hold permits no override")
     low, high = settings.min_io_capacity_max, settings.max_io_capacity_max
     if not low <= wanted <= high:
         return refused(state, f"io_capacity_max {wanted} is outside the limits {low} to {high}")
-    override = Override(io_capacity_max=wanted, ends=asked.now + ttl, who=command.who)
+    override = Override(io_capacity_max=wanted, ends=context.now + ttl, who=command.who)
     lowest, highest = bounds(state)
-    found = state.writes.expected if asked.sample is None else asked.sample.capacity
+    found = state.writes.expected if context.sample is None else context.sample.capacity
     home = wanted if found is None else home_of(state, found)
     made = near(wanted, home=home, ratio=settings.ratio, lowest=lowest, highest=highest)
     was = "" if found is None else f", from {found.io_capacity_max}"
@@ -203,7 +218,7 @@ def _override(state: State, asked: Asked) -> Outcome:
     )
 
 
-def _cancel_override(state: State, asked: Asked) -> Outcome:  # noqa: ARG001 - a handler's signature
+def _cancel_override(state: State, context: CommandContext) -> Outcome:  # noqa: ARG001 - a handler's signature
     """End an override before its time."""
     if state.override is None:
         return refused(state, "no override is in force")
@@ -211,12 +226,12 @@ def _cancel_override(state: State, asked: Asked) -> Outcome:  # noqa: ARG001 - a
     return Outcome(transitions.end_override(state), message, event="override_cancelled")
 
 
-def _drain(state: State, asked: Asked) -> Outcome:
+def _drain(state: State, context: CommandContext) -> Outcome:
     """Bring the checkpoint age down for a time."""
-    command, found, sample = asked.command, state.estimate, asked.sample
-    why = cannot_write(state, asked) or _held(state)
-    if why:
-        return refused(state, why)
+    command, found, sample = context.command, state.estimate, context.sample
+    bar = cannot_write(state, context) or _held(state)
+    if bar is not None:
+        return refused(state, bar.why, *bar.remedies)
     if found is None or sample is None or not warm(state.estimator.window):
         return refused(state, "rates need ten seconds of readings; ask again then")
     ttl = command.ttl
@@ -229,7 +244,7 @@ def _drain(state: State, asked: Asked) -> Outcome:
     why = refusal(state, sample, found, target)
     if why:
         return refused(state, why)
-    made = begun(state, sample, found, target, who=command.who, now=asked.now, ttl=ttl)
+    made = begun(state, sample, found, target, who=command.who, now=context.now, ttl=ttl)
     return Outcome(
         transitions.give_way(replace(state, drain=made)),
         f"draining to {said(target)} of checkpoint age, from {said(sample.checkpoint_age)}, "
@@ -238,22 +253,22 @@ def _drain(state: State, asked: Asked) -> Outcome:
     )
 
 
-def _held(state: State) -> str:
-    """Return why a hold permits no drain; empty without one, entered in this very tick or before."""
+def _held(state: State) -> Barred | None:
+    """Return why a hold permits no drain; None without one, entered in this very tick or before."""
     latches = state.latches
     entered = tuple(hold for hold in (latches.paused, latches.foreign) if hold is not None)
     held = "; ".join(f"{hold.code.value}: {hold.reason}" for hold in entered or state.holds)
-    return f"held ({held}); a hold permits no drain" if held else ""
+    return Barred(f"held ({held}); a hold permits no drain") if held else None
 
 
-def _cancel_drain(state: State, asked: Asked) -> Outcome:
+def _cancel_drain(state: State, context: CommandContext) -> Outcome:
     """End a drain before its time."""
     if state.drain is None:
         return refused(state, "no drain is in force")
     windows = ", ".join(one.who for one in state.schedule if one.drain)
     until = f" until the end of {windows}" if windows else ""
     message = f"drain to {said(state.drain.target)} cancelled; back to the set-point{until}"
-    return Outcome(_called_off(state, state.drain, f"cancelled by {asked.command.who}"), message)
+    return Outcome(_called_off(state, state.drain, f"cancelled by {context.command.who}"), message)
 
 
 def _called_off(state: State, under_way: Drain, why: str) -> State:
@@ -262,38 +277,40 @@ def _called_off(state: State, under_way: Drain, why: str) -> State:
     return replace(state, drain=replace(under_way, cancelled=why), schedule=windows)
 
 
-def _park(state: State, asked: Asked) -> Outcome:
+def _park(state: State, context: CommandContext) -> Outcome:
     """Leave a safe setting behind, then keep hands off."""
-    why = cannot_write(state, asked) or contradiction(state.settings, state.facts)
+    bar = cannot_write(state, context)
+    if bar is not None:
+        return refused(state, bar.why, *bar.remedies)
+    why = contradiction(state.settings, state.facts)
     if why:
         return refused(state, why)
     pair = state.park_target
     if pair is None:
         return refused(state, "no estimate yet, so no parked setting is known")
-    reason = f"parked by {asked.command.who}"
-    hold = Hold(code=HoldCode.PAUSED, since=asked.now, reason=reason, clears="innobrim resume")
+    reason = f"parked by {context.command.who}"
+    hold = Hold(code=HoldCode.PAUSED, since=context.now, reason=reason)
     state = transitions.owe_park(transitions.latch(state, hold), OwedPark(ParkFor.PERSON, reason))
     state = transitions.give_way(state)
     return Outcome(state, f"parking at {pair}; hands off until resumed", event="park")
 
 
-def _restore(state: State, asked: Asked) -> Outcome:
+def _restore(state: State, context: CommandContext) -> Outcome:
     """Begin the way back to the originals."""
-    why = cannot_write(state, asked)
-    if why == ADVISORY:
-        return refused(state, f"{why}, or stop the daemon and use innobrim restore without it")
-    if why:
-        return refused(state, why)
+    bar = cannot_write(state, context)
+    if bar is not None:
+        offline = (Remedy.RESTORE_OFFLINE,) if state.mode is Mode.ADVISORY else ()
+        return refused(state, bar.why, *bar.remedies, *offline)
     assert state.originals is not None  # noqa: S101 - checked above; tells the type checker
     pair = state.originals.capacity
     return Outcome(
-        transitions.begin_restore(state, asked.command.who, now=asked.now),
-        f"restoring {pair} in steps; advisory when done, until innobrim mode active",
+        transitions.begin_restore(state, context.command.who, now=context.now),
+        f"restoring {pair} in steps; advisory when done, until a person says otherwise",
         event="restore",
     )
 
 
-Handler = Callable[[State, Asked], Outcome]
+Handler = Callable[[State, CommandContext], Outcome]
 
 HANDLERS: dict[str, Handler] = {
     "pause": _pause,

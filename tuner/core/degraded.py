@@ -12,13 +12,10 @@ from msgspec.structs import replace
 
 from policies.registry import LAWS
 from tuner.core.state import State
-from tuner.records import ENABLE_COUNTERS, Event, Sample
+from tuner.records import Event, Remedy, Sample
 
 MARGIN = 0.10
 """The set-point is so much lower: the age that is seen is only as good as the last checkpoint."""
-
-ENABLE = "; ".join(ENABLE_COUNTERS)
-"""What turns the counters on until mysqld is restarted."""
 
 
 def tell(last: Sample | None, sample: Sample, *, wall: float) -> list[Event]:
@@ -31,10 +28,9 @@ def tell(last: Sample | None, sample: Sample, *, wall: float) -> list[Event]:
         return [Event(wall=wall, code="counters_back", message=said)]
     said = (
         "InnoDB's counters are off: ages are the checkpoint's, pages flushed by sync flushing are unknown, "
-        f"write combining is not learned, and a derived set-point is {MARGIN:.2f} lower; "
-        f"{ENABLE} turns them on"
+        f"write combining is not learned, and a derived set-point is {MARGIN:.2f} lower"
     )
-    return [Event(wall=wall, code="degraded", message=said)]
+    return [Event(wall=wall, code="degraded", message=said, remedies=(Remedy.ENABLE_COUNTERS,))]
 
 
 def settled(state: State, sample: Sample) -> Sample:

@@ -1,98 +1,174 @@
-"""Reasons not to write, worked out afresh at every tick from what was seen and what is latched."""
+"""Reasons not to write: one table of what sets each, what ends it, and what it stops besides writes.
+
+They are worked out afresh at every tick, from what is latched and what was seen; ``tuner.remedies`` has the
+words of what ends them.
+"""
 
 from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from types import MappingProxyType
+from typing import NamedTuple
+
+from msgspec.structs import replace
 
 from policies.registry import LAWS
 from tuner.core import degraded
 from tuner.core.gate import NEEDED, NEEDED_QUIET
 from tuner.core.limits import contradiction
-from tuner.core.ownership.foreign import counted_down
+from tuner.core.ownership import foreign
 from tuner.core.ownership.handover import read_only
 from tuner.core.state import State
-from tuner.records import STRANGER, Hold, HoldCode, Sample
+from tuner.records import STRANGER, Hold, HoldCode, Remedy, Sample
 
-PARKED_ON_ENTRY = frozenset({HoldCode.PAUSED, HoldCode.INERT, HoldCode.RESIZING, HoldCode.MODEL_MISMATCH})
-"""Holds that leave a parked setting behind, where the values in force are our own."""
+Remedies = tuple[Remedy, ...]
 
-CANNOT_WRITE = frozenset({HoldCode.NOT_WRITER, HoldCode.PRIVILEGE_LOST})
-"""Holds under which the server takes no write of ours at all."""
 
-NEVER_PARKED = CANNOT_WRITE | {HoldCode.FOREIGN_CHANGE, HoldCode.RESTARTED}
-"""Holds on which nothing is written, a park neither."""
+class Found(NamedTuple):
+    """Why a tick is held, in words, and what ends that."""
 
-CARRIED = frozenset({HoldCode.INERT, HoldCode.RESIZING, HoldCode.NOT_WRITER})
-"""Holds that only a reading can end."""
+    why: str
+    remedies: Remedies
+
+
+class Look(NamedTuple):
+    """What a tick is looked at by: the state with its reading, the reading, the monotonic time in seconds."""
+
+    state: State
+    sample: Sample | None
+    now: float
+
+
+class Bar(NamedTuple):
+    """One reason why this server is not ours to write, in words, and what ends it."""
+
+    why: str
+    remedy: Remedy
+
+
+class Rule(NamedTuple):
+    """One kind of hold.
+
+    Attributes:
+        seen: tells why a tick is held; None for one that is only ever latched.
+        latched: what ends it once it is latched, by a person or by ``ownership.transitions``.
+        resume: where it is latched a person ends it, with the command for that.
+        parks: a parked setting is left behind on entry, where the values in force are our own.
+        bars_park: nothing is written while it lasts, a park neither.
+        bars_server: the server takes no write of ours at all.
+        lasts: only a reading can end it, so that a missed one does not.
+        unsettles: nothing that the server shows meanwhile is counted for its baseline.
+    """
+
+    seen: Callable[[Look], Found | None] | None = None
+    latched: Remedies = ()
+    resume: bool = False
+    parks: bool = False
+    bars_park: bool = False
+    bars_server: bool = False
+    lasts: bool = False
+    unsettles: bool = False
 
 
 def current_holds(state: State, sample: Sample | None, *, now: float) -> tuple[Hold, ...]:
     """Return every hold in force at this tick; ``since`` is kept from the tick that entered it."""
     since = {hold.code: hold.since for hold in state.holds}
-    found: list[Hold] = []
+    found = {hold.code: _with_remedies(state, hold, now=now) for hold in latched(state)}
+    look = Look(state, sample, now)
+    for code, rule in TABLE.items():
+        seen = None if rule.seen is None or code in found else rule.seen(look)
+        if seen is not None:
+            found[code] = Hold(code, since.get(code, now), seen.why, seen.remedies)
+        elif sample is None and rule.lasts:
+            found |= {old.code: old for old in state.holds if old.code is code and code not in found}
+    return tuple(found.values())
 
-    def hold(code: HoldCode, reason: str, clears: str) -> None:
-        found.append(Hold(code=code, since=since.get(code, now), reason=reason, clears=clears))
 
+def latched(state: State) -> tuple[Hold, ...]:
+    """Return the holds that stay until somebody or something clears them."""
     latches = state.latches
-    foreign = latches.foreign and counted_down(state, latches.foreign, now=now)
-    found.extend(
-        latched
-        for latched in (latches.paused, foreign, latches.restarted, latches.refused)
-        if latched is not None
-    )
-    if state.last_good is None or now - state.last_good > state.settings.stale_seconds:
-        age = (
-            "no good sample yet"
-            if state.last_good is None
-            else f"last good sample {now - state.last_good:.0f} s ago"
-        )
-        hold(HoldCode.STALE, f"{age}: {state.missed}" if state.missed else age, "a good sample")
-    if sample is None:
-        found.extend(old for old in state.holds if old.code in CARRIED and old not in found)
-    else:
-        inert = inert_reason(state, sample)
-        if inert:
-            hold(HoldCode.INERT, inert, inert_end(state, sample))
-        if sample.resizing:
-            hold(HoldCode.RESIZING, "a redo capacity change is under way", "the server, when it is done")
-        bars = (*not_writer(state, sample), *_no_room(state))
-        if bars and (latches.refused is None or latches.refused.code is not HoldCode.NOT_WRITER):
-            hold(
-                HoldCode.NOT_WRITER,
-                "; ".join(reason for reason, _ in bars),
-                "; ".join(clears for _, clears in bars),
-            )
-    doubt = law_in_doubt(state)
-    if doubt is not None:
-        hold(HoldCode.MODEL_MISMATCH, *doubt)
-    return tuple(found)
+    found = (latches.paused, latches.foreign, latches.restarted, latches.refused)
+    return tuple(hold for hold in found if hold is not None)
 
 
-def not_writer(state: State, sample: Sample) -> tuple[tuple[str, str], ...]:
-    """Return each reason why this server is not ours to write, with what clears it."""
+def remedies_of(state: State, hold: Hold, *, now: float) -> tuple[Remedies, float]:
+    """Return what ends a latched hold, and the seconds that are left of a time that does."""
+    if hold.code is HoldCode.FOREIGN_CHANGE:
+        return foreign.cleared(state, since=hold.since, now=now)
+    return TABLE[hold.code].latched, 0.0
+
+
+def _with_remedies(state: State, hold: Hold, *, now: float) -> Hold:
+    remedies, seconds = remedies_of(state, hold, now=now)
+    return replace(hold, remedies=remedies, seconds=seconds)
+
+
+def holds_needing_resume(state: State) -> str:
+    """Return the holds that a person ends, by their codes; empty without one."""
+    return ", ".join(hold.code.value for hold in latched(state) if TABLE[hold.code].resume)
+
+
+def _stale(look: Look) -> Found | None:
+    state, last = look.state, look.state.last_good
+    if last is not None and look.now - last <= state.settings.stale_seconds:
+        return None
+    age = "no good sample yet" if last is None else f"last good sample {look.now - last:.0f} s ago"
+    return Found(f"{age}: {state.missed}" if state.missed else age, (Remedy.GOOD_SAMPLE,))
+
+
+def _inert(look: Look) -> Found | None:
+    return None if look.sample is None else inert(look.state, look.sample)
+
+
+def inert(state: State, sample: Sample) -> Found | None:
+    """Return why C and M have no effect on this server now; None when they have."""
+    if state.facts.blockers:
+        return Found("; ".join(state.facts.blockers), (Remedy.SERVER_ITSELF,))
+    if not sample.redo_enabled:
+        return Found("redo logging is disabled", (Remedy.ENABLE_REDO_LOG,))
+    if not sample.adaptive_flushing:
+        why = "innodb_adaptive_flushing is OFF: the flush law ignores the age"
+        return Found(why, (Remedy.ADAPTIVE_FLUSHING,))
+    return None
+
+
+def _resizing(look: Look) -> Found | None:
+    if look.sample is None or not look.sample.resizing:
+        return None
+    return Found("a redo capacity change is under way", (Remedy.RESIZE_DONE,))
+
+
+def _not_writer(look: Look) -> Found | None:
+    if look.sample is None:
+        return None
+    bars = (*not_writer(look.state, look.sample), *_no_room(look.state))
+    return Found("; ".join(bar.why for bar in bars), tuple(bar.remedy for bar in bars)) if bars else None
+
+
+def not_writer(state: State, sample: Sample) -> tuple[Bar, ...]:
+    """Return each reason why this server is not ours to write."""
     bars = []
     if state.unrecorded:
-        bars.append((state.unrecorded, "a restart of the daemon"))
+        bars.append(Bar(state.unrecorded, Remedy.RESTART_DAEMON))
     if not sample.writer:
         bars.append(_beside(sample))
     if state.facts.managed:
-        refused = f"{state.facts.managed} takes no SET GLOBAL of innodb_io_capacity"
-        bars.append((refused, "nothing: it is for the provider's own way, which innobrim advise prints"))
+        bars.append(Bar(f"{state.facts.managed} lets no account set innodb_io_capacity", Remedy.PROVIDER))
     variable = read_only(state, sample)
     if variable:
         whose = "ours" if state.writes.own == sample.capacity else "not ours"
-        left = f"{variable} is ON; left at {sample.capacity}, {whose}"
-        bars.append((left, "read_only OFF, or loop.allow_read_only_writes"))
+        bars.append(Bar(f"{variable} is ON; left at {sample.capacity}, {whose}", Remedy.READ_ONLY_OFF))
     return tuple(bars)
 
 
-def _beside(sample: Sample) -> tuple[str, str]:
-    """Return who has the writer lock, with what gives it back."""
+def _beside(sample: Sample) -> Bar:
+    """Return who has the writer lock."""
     lock = "this server's writer lock"
     if sample.stranger:
         holder = sample.lock.removeprefix(STRANGER)
-        return f"{holder}, which is no InnoBrim, holds {lock}", "the end of that connection"
+        return Bar(f"{holder}, which is no InnoBrim, holds {lock}", Remedy.LOCK_HOLDER_GONE)
     named = f": {sample.lock}" if sample.lock else ""
-    return f"another InnoBrim holds {lock}{named}", "the other one's end"
+    return Bar(f"another InnoBrim holds {lock}{named}", Remedy.OTHER_DAEMON_GONE)
 
 
 def barred_by_stranger(state: State, sample: Sample, found: tuple[Hold, ...]) -> bool:
@@ -104,12 +180,10 @@ def barred_by_stranger(state: State, sample: Sample, found: tuple[Hold, ...]) ->
     return alone and sample.stranger and len(not_writer(state, sample)) == 1 and not _no_room(state)
 
 
-def _no_room(state: State) -> tuple[tuple[str, str], ...]:
-    """Return why no M may be set at all, with what clears it; the originals may be, which no limit binds."""
+def _no_room(state: State) -> tuple[Bar, ...]:
+    """Return why no M may be set at all; the originals may be, which no limit binds."""
     why = contradiction(state.settings, state.facts)
-    if not why:
-        return ()
-    return ((why, "other limits in the configuration, or a procedure made anew by innobrim setup-sql"),)
+    return (Bar(why, Remedy.OTHER_LIMITS),) if why else ()
 
 
 def given_back(state: State, sample: Sample) -> bool:
@@ -119,72 +193,82 @@ def given_back(state: State, sample: Sample) -> bool:
 
 
 def unparkable(state: State, sample: Sample | None) -> tuple[str, ...]:
-    """Return why no park may be written now, one reason for each hold that never parks; empty where one may.
+    """Return why no park may be written now, one reason for each hold that bars one; empty where one may.
 
     Args:
         state: with the holds of the last tick.
         sample: this tick's reading; None where it was missed.
     """
-    latches = state.latches
-    found = [
-        hold.reason
-        for hold in (latches.foreign, latches.restarted, latches.refused)
-        if hold is not None and hold.code in NEVER_PARKED
-    ]
+    found = [hold.reason for hold in latched(state) if TABLE[hold.code].bars_park]
     if sample is not None:
-        return (*found, *(reason for reason, _ in (*not_writer(state, sample), *_no_room(state))))
+        return (*found, *(bar.why for bar in (*not_writer(state, sample), *_no_room(state))))
     old = [hold.reason for hold in state.holds if hold.code is HoldCode.NOT_WRITER]
     return tuple(dict.fromkeys([*found, *old]))
 
 
 BLIND = (
-    "InnoDB's counters are off, and without them only SHOW ENGINE INNODB STATUS shows an age here, "
+    "InnoDB's counters are off, and without them only InnoDB's status text shows an age here, "
     "too seldom to steer by"
 )
 """Why a server before 8.0.30 is not written to while its counters are off."""
 
 
-def law_in_doubt(state: State) -> tuple[str, str] | None:
-    """Return why the flush law is not known to hold here, and what clears that; None where it is."""
+def _mismatch(look: Look) -> Found | None:
+    return law_in_doubt(look.state)
+
+
+def law_in_doubt(state: State) -> Found | None:
+    """Return why the flush law is not known to hold here; None where it is."""
     last = state.estimator.last
     blind = last is not None and last.degraded
     if state.facts.unverified and not state.settings.accept_unverified:
         why = f"the flush law cannot be verified: {state.facts.unverified}"
-        return why, "an upgrade of the server, or loop.accept_unverified = true in the configuration"
+        return Found(why, (Remedy.UPGRADE,))
     if blind and state.facts.ages_need_counters:
-        return BLIND, degraded.ENABLE
+        return Found(BLIND, (Remedy.ENABLE_COUNTERS,))
     if state.gate.mismatched:
         low, high = state.gate.expected
-        reason = f"the server's flush percentage is not the {low} to {high} that its law predicts"
-        again = "readings that match again"
-        return reason, f"{again}, after {degraded.ENABLE}" if blind else again
+        why = f"the server's flush percentage is not the {low} to {high} that its law predicts"
+        return Found(
+            why, (Remedy.ENABLE_COUNTERS, Remedy.MATCHING_AGAIN) if blind else (Remedy.MATCHING_AGAIN,)
+        )
     if blind:
         unproven = degraded.unproven(state)
-        return (unproven, degraded.ENABLE) if unproven else None
+        return Found(unproven, (Remedy.ENABLE_COUNTERS,)) if unproven else None
     if state.gate.verified or not LAWS[state.facts.flush_law].authority:
         return None
     seen = (
         f"{state.gate.telling} of {NEEDED} readings with flushing by age, "
         f"{state.gate.quiet} of {NEEDED_QUIET} without"
     )
-    return f"the flush law is not verified yet: {seen}", "matching readings under load"
+    return Found(f"the flush law is not verified yet: {seen}", (Remedy.MATCHING_UNDER_LOAD,))
 
 
-def inert_end(state: State, sample: Sample) -> str:
-    """Return what gives C and M their effect back."""
-    if state.facts.blockers:
-        return "the server itself, when that changes"
-    if not sample.redo_enabled:
-        return "ALTER INSTANCE ENABLE INNODB REDO_LOG"
-    return "SET GLOBAL innodb_adaptive_flushing = ON"
+TABLE: Mapping[HoldCode, Rule] = MappingProxyType(
+    {
+        HoldCode.PAUSED: Rule(latched=(Remedy.RESUME,), resume=True, parks=True),
+        HoldCode.FOREIGN_CHANGE: Rule(resume=True, bars_park=True, unsettles=True),
+        HoldCode.RESTARTED: Rule(latched=(Remedy.SETTLED,), bars_park=True, unsettles=True),
+        HoldCode.PRIVILEGE_LOST: Rule(
+            latched=(Remedy.RESUME_WITH_GRANT,), resume=True, bars_park=True, bars_server=True
+        ),
+        HoldCode.STALE: Rule(seen=_stale, unsettles=True),
+        HoldCode.INERT: Rule(seen=_inert, parks=True, lasts=True),
+        HoldCode.RESIZING: Rule(seen=_resizing, parks=True, lasts=True, unsettles=True),
+        HoldCode.NOT_WRITER: Rule(
+            seen=_not_writer,
+            latched=(Remedy.RESUME_AFTER_CAUSE,),
+            resume=True,
+            bars_park=True,
+            bars_server=True,
+            lasts=True,
+        ),
+        HoldCode.MODEL_MISMATCH: Rule(seen=_mismatch, parks=True),
+    }
+)
+"""What ends a foreign change is in ``foreign.cleared``; stale parks at first good contact, in ``step``."""
 
-
-def inert_reason(state: State, sample: Sample) -> str:
-    """Return why C and M have no effect on this server now; empty when they have."""
-    if state.facts.blockers:
-        return "; ".join(state.facts.blockers)
-    if not sample.redo_enabled:
-        return "redo logging is disabled (ALTER INSTANCE DISABLE INNODB REDO_LOG)"
-    if not sample.adaptive_flushing:
-        return "innodb_adaptive_flushing is OFF: the flush law ignores the age"
-    return ""
+PARKED_ON_ENTRY = frozenset(code for code, rule in TABLE.items() if rule.parks)
+NEVER_PARKED = frozenset(code for code, rule in TABLE.items() if rule.bars_park)
+CANNOT_WRITE = frozenset(code for code, rule in TABLE.items() if rule.bars_server)
+UNSETTLED = frozenset(code for code, rule in TABLE.items() if rule.unsettles)

@@ -138,7 +138,7 @@ def see_end(
         return state, []
     said = (
         f"{LOW_WATER_MARK} = {percent(LOWEST_ABOVE_ZERO)} is ours and stays in force: {why}; "
-        f"{percent(lever.original or 0)} was found, and innobrim park or restore puts it back"
+        f"{percent(lever.original or 0)} was found, and a park or a restore puts it back"
     )
     state = replace(state, low_water=replace(lever, until=None))
     return state, [Event(wall=wall, code=NOT_BACK, message=said)]
@@ -266,7 +266,7 @@ def _yielded(state: State, found: int, *, now: float, wall: float) -> tuple[Stat
     message = f"{LOW_WATER_MARK} was {was} and is {percent(found)}, and it was not us"
     state, hold = replace(state, low_water=_forgotten(state.low_water)), None
     if state.mode is Mode.ACTIVE and state.latches.foreign is None:
-        hold = Hold(code=HoldCode.FOREIGN_CHANGE, since=now, reason=message, clears="innobrim resume")
+        hold = Hold(code=HoldCode.FOREIGN_CHANGE, since=now, reason=message)
         state = replace(state, low_water=replace(state.low_water, foreign=True))
     event = Event(wall=wall, code="foreign_change", message=message, who="somebody else")
     return transitions.yielded(state, hold), [event]

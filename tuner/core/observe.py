@@ -19,7 +19,7 @@ from tuner.settings import Mode
 
 THEIRS = (
     "another InnoBrim had the writer lock until now, so they may be its last write: look at them before you "
-    "type innobrim restore"
+    "have them restored"
 )
 """What the event ``originals`` says where they may be none."""
 
@@ -44,13 +44,11 @@ def take_receipt(
         events.append(Event(wall=wall, code="write_failed", message=receipt.error))
         if (receipt.denied or failures >= FAILURES_LATCHED) and state.latches.refused is None:
             lost = f"the account may not write: {receipt.error}"
-            mended = state.facts.way_to_write if receipt.denied else "its cause is gone"
             failed = f"{failures} writes in a row were refused: {receipt.error}"
             hold = Hold(
                 code=HoldCode.PRIVILEGE_LOST if receipt.denied else HoldCode.NOT_WRITER,
                 since=now,
                 reason=lost if receipt.denied else failed,
-                clears=f"innobrim resume, after {mended}",
             )
             state = transitions.latch(state, hold)
     elif receipt.in_force is not None and receipt.in_force != receipt.requested:

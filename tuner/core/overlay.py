@@ -11,7 +11,7 @@ from collections.abc import Mapping
 import msgspec
 from msgspec.structs import replace
 
-from tuner.core.asking import Asked, Outcome, refused
+from tuner.core.asking import CommandContext, Outcome, refused
 from tuner.core.laws import decide_afresh
 from tuner.core.limits import contradiction
 from tuner.core.state import State
@@ -41,10 +41,10 @@ def configured(state: State) -> Settings:
     return state.settings if state.configured is None else state.configured
 
 
-def put(state: State, asked: Asked) -> Outcome:
+def put(state: State, context: CommandContext) -> Outcome:
     """Change some settings of the overlay; None takes one out of it."""
     base, before = configured(state), _values(state)
-    changes = asked.command.overlay or {}
+    changes = context.command.overlay or {}
     values = {name: value for name, value in {**before, **changes}.items() if value is not None}
     if values == before:
         return Outcome(state, "settings unchanged")
@@ -53,12 +53,12 @@ def put(state: State, asked: Asked) -> Outcome:
     except ValueError as error:
         return refused(state, str(error))
     said = _said(state.settings, settings, base)
-    overlay = Overlay(values, who=asked.command.who, since=asked.now) if values else None
+    overlay = Overlay(values, who=context.command.who, since=context.now) if values else None
     state = adopt(state, settings, configured=base, overlay=overlay)
     return Outcome(state, f"{said}; {ENDS}" if values else f"{said}; as the file has it", event="overlay")
 
 
-def cancel(state: State, asked: Asked) -> Outcome:  # noqa: ARG001 - a handler's signature
+def cancel(state: State, context: CommandContext) -> Outcome:  # noqa: ARG001 - a handler's signature
     """Go back to the configuration's settings."""
     if state.overlay is None:
         return refused(state, "no setting is changed; all are as the file has them")

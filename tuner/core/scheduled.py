@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
-from tuner.core.asking import Asked, Outcome
+from tuner.core.asking import CommandContext, Outcome
 from tuner.core.state import State
 from tuner.records import Event, Window, effects, winners
 from tuner.records.window import said
@@ -18,10 +18,10 @@ BUDGETS = {"recovery": "max_recovery_seconds", "shutdown": "max_shutdown_seconds
 """Which effect is which budget's."""
 
 
-def take(state: State, asked: Asked) -> Outcome:
+def take(state: State, context: CommandContext) -> Outcome:
     """Note which windows are active; what a person said about one that stays so is kept."""
     before = {one.name: one for one in state.schedule}
-    windows = tuple(_as_it_was(before.get(one.name), one) for one in asked.command.windows)
+    windows = tuple(_as_it_was(before.get(one.name), one) for one in context.command.windows)
     names = ", ".join(one.name for one in windows) or "none"
     return Outcome(replace(state, schedule=windows), f"active windows of the schedule: {names}")
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from msgspec.structs import replace
 
 from tuner.core import baselineback, commands, holds, lowwater, observe, scheduled
-from tuner.core.asking import Asked
+from tuner.core.asking import CommandContext
 from tuner.core.decide import carry_out, drain, leaving
 from tuner.core.gate import GateState
 from tuner.core.memory import Learned, recall
@@ -103,8 +103,8 @@ def step(state: State, tick: Tick) -> tuple[State, TickRecord]:
     answers: list[Acknowledgement] = []
     windows = state.schedule
     for command in tick.commands:
-        asked = Asked(command=command, sample=sample, now=now)
-        state, answer, said = commands.carry_out(state, asked, wall=wall)
+        context = CommandContext(command=command, sample=sample, now=now)
+        state, answer, said = commands.carry_out(state, context, wall=wall)
         answers.append(answer)
         events.extend(said)
     events.extend(scheduled.told(windows, state.schedule, wall=wall))
@@ -199,7 +199,8 @@ def _hold(
         Event(
             wall=wall,
             code=f"hold_{hold.code.value}",
-            message=f"held: {hold.reason}; cleared by {hold.clears}",
+            message=f"held: {hold.reason}",
+            remedies=hold.remedies,
         )
         for hold in found
         if hold.code in begun

@@ -8,11 +8,10 @@ from pathlib import Path
 import msgspec
 from msgspec import Struct
 
-from tuner.core.ownership.restarts import named
 from tuner.core.writes.plan import on_the_way
 from tuner.journal.reader import last_record
 from tuner.journal.readonly import ReadOnlyJournal, Rows, is_there, located
-from tuner.journal.tables import ENDED, LEFT, JournalError, LeftPair, loaded
+from tuner.journal.tables import ENDED, LEFT, SERVER, JournalError, LeftPair, loaded
 from tuner.records import Capacity, DecisionKind, Sample, TickRecord
 from tuner.settings import Mode
 
@@ -98,10 +97,7 @@ def ending(state_directory: Path, writes: Writes | None = None) -> Ending | None
             return None
         run, settings, facts = runs[0]
         orderly = bool(journal.rows("SELECT 1 FROM events WHERE run = ? AND code = ? LIMIT 1", (run, ENDED)))
-        moves = journal.rows(
-            "SELECT message FROM events WHERE run = ? AND code = 'other_server' ORDER BY id DESC LIMIT 1",
-            (run,),
-        )
+        moved = [identity for its, _, identity in _moves(journal) if its == run]
         ticks = journal.rows("SELECT run FROM ticks ORDER BY id DESC LIMIT 1")
         kept = journal.rows("SELECT value FROM meta WHERE name = ?", (LEFT,))
     last = _last(path) if ticks and ticks[0][0] == run else None
@@ -109,7 +105,7 @@ def ending(state_directory: Path, writes: Writes | None = None) -> Ending | None
     began = msgspec.json.decode(facts)
     return Ending(
         orderly=orderly,
-        identity=named(moves[0][0]) if moves else began.get("identity", ""),
+        identity=moved[-1] if moved else began.get("identity", ""),
         endpoint=began.get("endpoint", ""),
         active=mode == Mode.ACTIVE.value,
         writes=last_writes(state_directory) if writes is None else writes,
@@ -132,14 +128,14 @@ def last_writes(state_directory: Path) -> Writes:
         return {}
     with ReadOnlyJournal(path) as journal:
         runs = journal.rows("SELECT run, facts FROM runs")
-        moves = journal.rows("SELECT run, tick, message FROM events WHERE code = 'other_server' ORDER BY id")
+        moves = _moves(journal)
         rows = journal.rows(
             "SELECT run, tick, kind, old_io_capacity, old_io_capacity_max, new_io_capacity, "
             "new_io_capacity_max FROM decisions WHERE written = 1 AND kind <> 'low_water' ORDER BY id DESC"
         )
     servers = {run: [(-1, msgspec.json.decode(facts).get("identity", ""))] for run, facts in runs}
-    for run, tick, message in moves:
-        servers.get(run, []).append((tick, named(message)))
+    for run, tick, identity in moves:
+        servers.get(run, []).append((tick, identity))
     found: Writes = {}
     for run, tick, kind, low, high, new_low, new_high in rows:
         identity = next((name for since, name in reversed(servers.get(run, [])) if since <= tick), "")
@@ -149,6 +145,14 @@ def last_writes(state_directory: Path) -> Writes:
             target = Capacity(loaded(new_low), loaded(new_high))
             found[identity] = (*known, Write(kind, before, target))
     return found
+
+
+def _moves(journal: ReadOnlyJournal) -> list[tuple[int, int, str]]:
+    """Return where another server answered: run, tick, its identity; empty where that was not kept."""
+    kept = journal.rows("SELECT name, value FROM meta WHERE name LIKE ?", (f"{SERVER}%",))
+    names: dict[str, str] = dict(kept)
+    rows = journal.rows("SELECT run, tick FROM events WHERE code = 'other_server' ORDER BY id")
+    return [(run, tick, names.get(f"{SERVER}{run}:{tick}", "")) for run, tick in rows]
 
 
 def left_by(writes: tuple[Write, ...]) -> tuple[Capacity, ...]:

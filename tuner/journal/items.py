@@ -12,6 +12,7 @@ from typing import NamedTuple
 from tuner.journal.codec import encode
 from tuner.journal.tables import Originals, stored
 from tuner.records import Capacity, DecisionKind, Facts, Sample, TickRecord
+from tuner.remedies import told
 from tuner.settings import Settings
 
 NEWS = 0.05
@@ -38,12 +39,14 @@ class RowsItem:
         decision: columns of its row in ``decisions`` after run and tick; None when nothing was decided.
         events: columns of its rows in ``events`` after run and tick.
         urgent: should be on disk now rather than with the next batch.
+        server: identity of another server that answers from this tick on; empty where none does.
     """
 
     tick: int
     decision: Row | None
     events: tuple[Row, ...]
     urgent: bool
+    server: str = ""
 
 
 @dataclass(slots=True)
@@ -179,9 +182,13 @@ def rows_item(record: TickRecord, advice: Advice | None) -> RowsItem | None:
         row = _decision_row(record)
     if row is None and not record.events:
         return None
-    events = tuple((event.wall, event.code, event.message, event.who) for event in record.events)
+    events = tuple((event.wall, event.code, told(event), event.who) for event in record.events)
     return RowsItem(
-        record.tick.number, row, events, urgent=bool(events) or decision.kind is not DecisionKind.KEEP
+        record.tick.number,
+        row,
+        events,
+        urgent=bool(events) or decision.kind is not DecisionKind.KEEP,
+        server=next((event.subject for event in record.events if event.code == "other_server"), ""),
     )
 
 

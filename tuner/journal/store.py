@@ -36,6 +36,7 @@ from tuner.journal.tables import (
     LEFT,
     RECORDS,
     SCHEMA,
+    SERVER,
     STANDING,
     UNHEARD,
     LeftPair,
@@ -259,6 +260,9 @@ class Store:
         if item.decision is not None:
             self._add("decisions", _DECISION_COLUMNS, [(self.run, item.tick, *item.decision)])
         self._add("events", _EVENT_COLUMNS, [(self.run, item.tick, *event) for event in item.events])
+        if item.server:
+            name = f"{SERVER}{self.run}:{item.tick}"
+            self._db.execute("INSERT OR REPLACE INTO meta VALUES (?, ?)", (name, item.server))
 
     def add_event(self, *, wall: float, code: str, message: str) -> None:
         """Add an event of the journal itself."""

@@ -27,6 +27,9 @@ UNHEARD = "unheard"
 HEARD = "heard:"
 """Rows of ``meta`` that begin so name a server beside which a daemon has taken notice of that."""
 
+SERVER = "server:"
+"""Rows of ``meta`` that begin so, then have run and tick, name the server that answered from there on."""
+
 ENDED = "ended"
 """Event that a run ends with which was told to stop and did what it had to; a killed one has none."""
 

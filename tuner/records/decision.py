@@ -39,6 +39,35 @@ class HoldCode(StrEnum):
     MODEL_MISMATCH = "model_mismatch"
 
 
+class Remedy(StrEnum):
+    """What ends a hold or lets the loop write; ``tuner.remedies`` has the words, statements and commands."""
+
+    RESUME = "resume"
+    RESUME_WITH_GRANT = "resume_with_grant"
+    RESUME_AFTER_CAUSE = "resume_after_cause"
+    BASELINE_UNTOUCHED = "baseline_untouched"
+    BASELINE_SPENT = "baseline_spent"
+    MODE_ACTIVE = "mode_active"
+    RESTORE_OFFLINE = "restore_offline"
+    SETTLED = "settled"
+    GOOD_SAMPLE = "good_sample"
+    SERVER_ITSELF = "server_itself"
+    ENABLE_REDO_LOG = "enable_redo_log"
+    ADAPTIVE_FLUSHING = "adaptive_flushing"
+    RESIZE_DONE = "resize_done"
+    RESTART_DAEMON = "restart_daemon"
+    LOCK_HOLDER_GONE = "lock_holder_gone"
+    OTHER_DAEMON_GONE = "other_daemon_gone"
+    PROVIDER = "provider"
+    READ_ONLY_OFF = "read_only_off"
+    OTHER_LIMITS = "other_limits"
+    UPGRADE = "upgrade"
+    ENABLE_COUNTERS = "enable_counters"
+    MATCHING_AGAIN = "matching_again"
+    MATCHING_UNDER_LOAD = "matching_under_load"
+    SHOW_WHO_CHANGED = "show_who_changed"
+
+
 class DecisionKind(StrEnum):
     """What one tick decided."""
 
@@ -54,12 +83,21 @@ class DecisionKind(StrEnum):
 
 
 class Hold(Struct, frozen=True):
-    """One reason not to write."""
+    """One reason not to write.
+
+    Attributes:
+        code: which.
+        since: monotonic time when it was entered, seconds.
+        reason: the same in words.
+        remedies: what ends it; none while that is worked out at each tick.
+        seconds: left of a time that ends it.
+    """
 
     code: HoldCode
     since: float
     reason: str
-    clears: str
+    remedies: tuple[Remedy, ...] = ()
+    seconds: float = 0.0
 
 
 class Decision(Struct, frozen=True):
@@ -185,12 +223,17 @@ class Event(Struct, frozen=True):
         code: stable name.
         message: the same in words.
         who: person or part that caused it.
+        subject: what it is about, where a program goes by it: the server of ``other_server``, and what
+            ``trial_ended`` came to, won or not_used.
+        remedies: what ends it.
     """
 
     wall: float
     code: str
     message: str
     who: str = "loop"
+    subject: str = ""
+    remedies: tuple[Remedy, ...] = ()
 
 
 class DrainProgress(Struct, frozen=True):
@@ -250,11 +293,12 @@ class LowWaterMark(Struct, frozen=True):
 
 
 class Acknowledgement(Struct, frozen=True):
-    """The loop's answer to one command: accepted or refused, with the reason."""
+    """The loop's answer to one command: accepted or refused, with the reason and what would change it."""
 
     number: int
     accepted: bool
     message: str
+    remedies: tuple[Remedy, ...] = ()
 
 
 class TickRecord(Struct, frozen=True):

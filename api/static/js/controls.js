@@ -24,7 +24,7 @@ const ACTS = {
     rows: () => [["Mode", "advisory", "active"], ["C / M", pair(status.in_force), status.decision.would ? `${pair(status.decision.would)} first` : "no change now"]],
     note: "From then on the loop moves both values by itself, inside the configured limits. The values in force now are kept as the originals.",
   }),
-  pause: (status) => (status.holds.some((hold) => hold.code === "paused" || /resume/.test(hold.clears)) ? {
+  pause: (status) => (status.holds.some((hold) => hold.resume) ? {
     title: "Resume?", go: "Resume", request: ["POST", "/v1/resume"],
     rows: () => [["Holds", status.holds.map((hold) => hold.code).join(", "), "none that waits for a person"], ["C / M", pair(status.in_force), "as the loop decides"]],
     note: "Ends the holds that wait for a person. In active mode the loop writes again.",

@@ -145,7 +145,7 @@ def test_who_may_not_write_or_is_under_way_holds_nothing(right: Loop, name: str)
     assert record.estimate is not None
     changes = {
         "mode": {"mode": Mode.ADVISORY},
-        "holds": {"holds": (Hold(HoldCode.PAUSED, 0.0, "by a person", "a person"),)},
+        "holds": {"holds": (Hold(HoldCode.PAUSED, 0.0, "by a person"),)},
         "decision": {"decision": replace(record.decision, kind=DecisionKind.SET, reason="raise")},
         "estimate": {"estimate": None},
         "away": {"estimate": replace(record.estimate, age_ratio=record.estimate.age_ratio - 0.1)},

@@ -12,7 +12,7 @@ from msgspec.structs import replace
 
 from policies.registry import LAWS
 from tuner.core.ages import at_least, said
-from tuner.core.asking import Asked, cannot_write
+from tuner.core.asking import CommandContext, cannot_write
 from tuner.core.decide.course import (
     AIM,
     WAY_SECONDS,
@@ -284,7 +284,9 @@ def _bars(state: State, window: Window, sample: Sample | None, *, now: float) ->
         return f"held: {', '.join(hold.code.value for hold in state.holds)}"
     if state.mode is Mode.ADVISORY or sample is None:
         return ""
-    return cannot_write(state, Asked(command=Command(name="drain", who=window.who), sample=sample, now=now))
+    command = Command(name="drain", who=window.who)
+    bar = cannot_write(state, CommandContext(command=command, sample=sample, now=now))
+    return "" if bar is None else bar.why
 
 
 def _reach(state: State, sample: Sample, found: Estimate) -> tuple[str, int]:

@@ -6,10 +6,9 @@ from msgspec.structs import replace
 
 from tuner.core.decide import emergency
 from tuner.core.estimate import latency
-from tuner.core.holds import NEVER_PARKED, not_writer
+from tuner.core.holds import NEVER_PARKED, holds_needing_resume, not_writer
 from tuner.core.limits import bounds, contradiction
 from tuner.core.ownership import transitions
-from tuner.core.ownership.standing import waiting
 from tuner.core.ownership.transitions import kept, written
 from tuner.core.state import OwedPark, ParkFor, State
 from tuner.core.targets import home_of
@@ -146,7 +145,7 @@ def progress(state: State, sample: Sample | None, *, now: float) -> RestoreProgr
 
 def _given_back(state: State, base: Decision, how: str) -> tuple[State, Decision]:
     """End a restore: the server is its operator's again."""
-    held, returned = waiting(state), state.noharm.returned
+    held, returned = holds_needing_resume(state), state.noharm.returned
     why = (
         f"the originals were restored for {state.restoring}{'' if returned is None else f': {returned.why}'}"
     )

@@ -8,14 +8,8 @@ from tuner.core.ownership import transitions
 from tuner.core.state import State, Writes
 from tuner.core.writes.guards import HOUR
 from tuner.core.writes.plan import on_the_way
-from tuner.records import Capacity, Event, Facts, Hold, HoldCode, Sample
+from tuner.records import Capacity, Event, Hold, HoldCode, Remedy, Sample
 from tuner.settings import Mode, Settings
-
-WHO_CHANGED = (
-    "SELECT variable_name, set_user, set_host, set_time FROM performance_schema.variables_info "
-    "WHERE variable_name LIKE 'innodb_io_capacity%'"
-)
-"""Tells who set C and M last, and when."""
 
 NOBODY_KNOWS = "this server does not keep which account set a variable; its audit or general log may"
 
@@ -45,20 +39,17 @@ def compare(state: State, sample: Sample, *, now: float, wall: float) -> tuple[S
         state = transitions.see(state, sample.capacity, ours=None)
     state, held, hold = transitions.lost_own(state), state.latches.foreign, None
     if state.mode is Mode.ACTIVE and (held is None or state.settings.baseline is not None):
-        hold = Hold(
-            code=HoldCode.FOREIGN_CHANGE,
-            since=now,
-            reason=message,
-            clears=_clears(state, sample.capacity, now=now, since=now),
-        )
+        hold = Hold(code=HoldCode.FOREIGN_CHANGE, since=now, reason=message)
     state = transitions.yielded(state, hold)
-    told = f"{message}; who: {who_changed(state.facts)}"
-    return state, [Event(wall=wall, code="foreign_change", message=told, who="somebody else")]
-
-
-def who_changed(facts: Facts) -> str:
-    """Return the statement that tells who set C and M last, or in words that the server does not."""
-    return WHO_CHANGED if facts.names_setters else NOBODY_KNOWS
+    named = state.facts.names_setters
+    event = Event(
+        wall=wall,
+        code="foreign_change",
+        message=message if named else f"{message}; who: {NOBODY_KNOWS}",
+        who="somebody else",
+        remedies=(Remedy.SHOW_WHO_CHANGED,) if named else (),
+    )
+    return state, [event]
 
 
 def _left_by(writes: Writes) -> tuple[Capacity, ...]:
@@ -76,19 +67,17 @@ def baseline(settings: Settings) -> Capacity | None:
     return Capacity(int(low), int(high))
 
 
-def counted_down(state: State, hold: Hold, *, now: float) -> Hold:
-    """Return the hold with what is left of the baseline's cool-down."""
-    found = None if state.low_water.foreign else state.writes.expected
-    return hold if found is None else replace(hold, clears=_clears(state, found, now=now, since=hold.since))
+def cleared(state: State, *, since: float, now: float) -> tuple[tuple[Remedy, ...], float]:
+    """Return what ends the hold of a foreign change, and the seconds that are left of a time that does.
 
-
-def _clears(state: State, capacity: Capacity, *, now: float, since: float) -> str:
-    if capacity != baseline(state.settings):
-        return "innobrim resume"
+    A person does; the baseline, where it is what was set and is left alone for the cool-down, does as well.
+    """
+    declared = baseline(state.settings)
+    if declared is None or state.low_water.foreign or state.writes.expected != declared:
+        return (Remedy.RESUME,), 0.0
     if len(_lately(state, now)) >= READOPTIONS:
-        return f"innobrim resume: the baseline was taken over {READOPTIONS} times within the hour already"
-    left = max(0.0, COOLDOWN_SECONDS - (now - since))
-    return f"{left:.0f} s{' more' if now > since else ''} of the baseline left alone, or innobrim resume"
+        return (Remedy.BASELINE_SPENT,), 0.0
+    return (Remedy.BASELINE_UNTOUCHED,), max(0.0, COOLDOWN_SECONDS - (now - since))
 
 
 def _lately(state: State, now: float) -> tuple[float, ...]:
@@ -98,16 +87,9 @@ def _lately(state: State, now: float) -> tuple[float, ...]:
 def _readopt(state: State, capacity: Capacity, *, now: float, wall: float) -> tuple[State, list[Event]]:
     """Take the baseline over again where it has been left alone for the cool-down."""
     held = state.latches.foreign
-    if (
-        held is None
-        or state.low_water.foreign
-        or capacity != baseline(state.settings)
-        or now - held.since < COOLDOWN_SECONDS
-    ):
+    if held is None or cleared(state, since=held.since, now=now) != ((Remedy.BASELINE_UNTOUCHED,), 0.0):
         return state, []
     lately = _lately(state, now)
-    if len(lately) >= READOPTIONS:
-        return state, []
     state = replace(transitions.unlatch(state, HoldCode.FOREIGN_CHANGE), readopted=(*lately, now))
     message = f"baseline {capacity} taken over again, {len(lately) + 1} of {READOPTIONS} in the hour"
     return state, [Event(wall=wall, code="baseline", message=message)]

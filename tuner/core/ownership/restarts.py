@@ -12,7 +12,7 @@ from tuner.core.setpoint import caution
 from tuner.core.setpoint.announced import Announced
 from tuner.core.state import SAME_START_SECONDS, Elsewhere, Latches, LowWater, State, Writes
 from tuner.core.unanswered import Unanswered
-from tuner.records import Event, Hold, HoldCode, Sample
+from tuner.records import Event, Hold, HoldCode, Remedy, Sample
 from tuner.settings import Mode
 
 SETTLED_READINGS = 10
@@ -20,14 +20,6 @@ SETTLED_READINGS = 10
 
 SERVERS_REMEMBERED = 8
 """Servers behind one address whose originals are kept in mind."""
-
-ANOTHER, ANSWERS = "server ", " answers now; the mode is advisory until a person says: innobrim mode active"
-"""What the event ``other_server`` says, around the server's identity."""
-
-
-def named(message: str) -> str:
-    """Return the identity that an event ``other_server`` names."""
-    return message.removeprefix(ANOTHER).partition(ANSWERS.partition(";")[0])[0]
 
 
 def begin_anew(state: State, sample: Sample, *, now: float, wall: float) -> tuple[State, list[Event]]:
@@ -41,16 +33,21 @@ def begin_anew(state: State, sample: Sample, *, now: float, wall: float) -> tupl
     """
     last = state.estimator.last
     if sample.identity != state.facts.identity:
-        told = f"{ANOTHER}{sample.identity}{ANSWERS}"
-        return _other_server(state, sample), [Event(wall=wall, code="other_server", message=told)]
+        return _other_server(state, sample), [_answers(sample, wall=wall)]
     if state.beside_before:
-        told = f"{ANOTHER}{sample.identity}{ANSWERS}; the last run ended beside {state.beside_before}"
-        return replace(state, beside_before=""), [Event(wall=wall, code="other_server", message=told)]
+        event = _answers(sample, f"; the last run ended beside {state.beside_before}", wall=wall)
+        return replace(state, beside_before=""), [event]
     if last is not None and _restarted(sample, last):
         told = "mysqld was restarted; its values are its own again"
         state = _restart(state, sample, last, now=now)
         return state, [Event(wall=wall, code="restarted", message=told)]
     return state, []
+
+
+def _answers(sample: Sample, more: str = "", *, wall: float) -> Event:
+    said = f"server {sample.identity} answers now; the mode is advisory until a person says otherwise{more}"
+    remedies = (Remedy.MODE_ACTIVE,)
+    return Event(wall=wall, code="other_server", message=said, subject=sample.identity, remedies=remedies)
 
 
 def _restarted(sample: Sample, last: Sample) -> bool:
@@ -69,12 +66,7 @@ def _restarted(sample: Sample, last: Sample) -> bool:
 
 
 def _restart(state: State, sample: Sample, last: Sample, *, now: float) -> State:
-    hold = Hold(
-        code=HoldCode.RESTARTED,
-        since=now,
-        reason="mysqld was restarted",
-        clears=f"{SETTLED_READINGS} good readings and originals on disk",
-    )
+    hold = Hold(code=HoldCode.RESTARTED, since=now, reason="mysqld was restarted")
     restoring = bool(state.restoring)
     return replace(
         state,

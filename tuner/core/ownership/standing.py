@@ -7,7 +7,7 @@ from msgspec.structs import replace
 
 from tuner.core.noharm import Guard, Returned, Shown
 from tuner.core.state import SAME_START_SECONDS, LowWater, State
-from tuner.records import Hold, HoldCode
+from tuner.records import Hold, HoldCode, Remedy
 from tuner.settings import Mode
 
 
@@ -60,26 +60,20 @@ def why_advisory(state: State) -> str:
     return state.why_advisory or ("the configuration says so" if configured else "a person said so")
 
 
-def why_not_active(state: State) -> str:
-    """Return what an earlier daemon was told that keeps this one from writing too; empty without it."""
+def why_not_active(state: State) -> tuple[str, tuple[Remedy, ...]]:
+    """Return what an earlier daemon was told that keeps this one from writing too, and what ends that."""
     said = [hold.reason for hold in (state.latches.paused, state.latches.foreign) if hold is not None]
     if state.unheard and not state.advisory_until_said:
-        return "; ".join(said)
+        return "; ".join(said), ()
     if state.beside_before:
         said.append(
             f"advisory: {state.facts.identity} answers where the last run ended beside {state.beside_before}"
-            "; innobrim mode active ends that"
         )
     elif state.mode is not state.settings.mode:
-        said.append(f"advisory: {why_advisory(state)}; innobrim mode active ends that")
-    return "; ".join(said)
-
-
-def waiting(state: State) -> str:
-    """Return the holds that innobrim resume ends, by their codes; empty without one."""
-    latches = state.latches
-    found = (latches.paused, latches.foreign, latches.refused)
-    return ", ".join(hold.code.value for hold in found if hold is not None)
+        said.append(f"advisory: {why_advisory(state)}")
+    else:
+        return "; ".join(said), ()
+    return "; ".join(said), (Remedy.MODE_ACTIVE,)
 
 
 def standing_of(state: State) -> Standing:
@@ -131,13 +125,11 @@ def take_up(state: State, standing: Standing | None, *, now: float) -> State:
         reason = (
             standing.paused if why in standing.paused else "; ".join(filter(None, (standing.paused, why)))
         )
-        hold = Hold(code=HoldCode.PAUSED, since=now, reason=reason, clears="innobrim resume")
+        hold = Hold(code=HoldCode.PAUSED, since=now, reason=reason)
         latches = replace(latches, paused=hold)
     same_start = abs(standing.started - state.facts.started) <= SAME_START_SECONDS
     if standing.foreign and same_start:
-        hold = Hold(
-            code=HoldCode.FOREIGN_CHANGE, since=now, reason=standing.foreign, clears="innobrim resume"
-        )
+        hold = Hold(code=HoldCode.FOREIGN_CHANGE, since=now, reason=standing.foreign)
         latches = replace(latches, foreign=hold)
     entered = tuple(hold for hold in (latches.paused, latches.foreign) if hold is not None)
     state = replace(

@@ -6,6 +6,8 @@ trial under a load like this one is in use. Everything that could harm ends a tr
 
 from __future__ import annotations
 
+from enum import StrEnum
+
 from msgspec import Struct
 from msgspec.structs import replace
 
@@ -113,9 +115,16 @@ def progress(state: Trials, *, now: float) -> OptimiserProgress:
     )
 
 
-def event(wall: float, code: str, message: str) -> Event:
+class Came(StrEnum):
+    """What a trial that went to its end came to: the subject of its event."""
+
+    WON = "won"
+    NOT_USED = "not_used"
+
+
+def event(wall: float, code: str, message: str, *, subject: str = "") -> Event:
     """Return an event of the outer loop's."""
-    return Event(wall=wall, code=code, message=message, who="optimiser")
+    return Event(wall=wall, code=code, message=message, who="optimiser", subject=subject)
 
 
 LEAST_REST, LONGEST_REST = 1800.0, 6.0 * 3600.0
@@ -190,7 +199,9 @@ def finish(
     state = _told(replace(state, running=None), trial)
     lasted = look.now - running.begun
     text = f"trial {running.number}, {said(running.suggestion)}: {seen}"
-    events = [event(look.wall, "trial_ended", f"{text}; {'won' if won else 'not used'}")]
+    came_to = Came.WON if won else Came.NOT_USED
+    ended = event(look.wall, "trial_ended", f"{text}; {'won' if won else 'not used'}", subject=came_to.value)
+    events = [ended]
     held = state.used
     if not won:
         lost = state.lost + 1

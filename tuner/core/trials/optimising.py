@@ -10,7 +10,7 @@ from msgspec.structs import replace
 
 from policies.registry import LAWS
 from policies.types import Suggestion
-from tuner.core.asking import Asked, Outcome, refused
+from tuner.core.asking import CommandContext, Outcome, refused
 from tuner.core.ownership.handover import Role
 from tuner.core.state import State
 from tuner.core.trials import engine
@@ -84,20 +84,20 @@ def _beside(slice_: Trials, server: str, *, now: float, wall: float) -> tuple[Tr
     return Trials(evidence=after, number=ended.number), events
 
 
-def suggest(state: State, asked: Asked) -> Outcome:
+def suggest(state: State, context: CommandContext) -> Outcome:
     """Take an answer of the outer law in; a trial begins with it."""
-    command, sample = asked.command, asked.sample
+    command, sample = context.command, context.sample
     if state.settings.policy != OUTER:
         return refused(state, f"the policy is {state.settings.policy}, which takes no suggestions")
     if not isinstance(command.value, int):
         return refused(state, f"a suggestion for trial {command.value!r}, which is no number")
     if sample is None or state.estimate is None:
-        slice_ = engine.too_late(state.trials, command.value, now=asked.now)
+        slice_ = engine.too_late(state.trials, command.value, now=context.now)
         return Outcome(
             replace(state, trials=slice_), "there is no reading to begin a trial with; asked later"
         )
     look = Look(
-        now=asked.now,
+        now=context.now,
         wall=sample.wall,
         sample=sample,
         found=state.estimate,
