@@ -1,4 +1,4 @@
-"""To drain: bring the checkpoint age down for a time, and know how far that is and when it is over.
+"""A drain: how it brings the checkpoint age down for a time, how far that is, and when it is over.
 
 A person asks for a drain, or an active window does. A window's begins when it can be, goes as low as can
 be and ends with the window. It is level-triggered as the windows are: a drain that a restart of mysqld,

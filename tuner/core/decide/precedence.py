@@ -40,6 +40,12 @@ _FADING = "the load is going away, and M stays for its return"
 ON_COURSE = 0.05
 """Age ratio off the set-point within which a policy that writes nothing is said to be on course."""
 
+RAISED_SECONDS = 600.0
+"""How long an emergency's M may be in force before rates are learned from again."""
+
+IDLE_HOURS = 2.0
+"""Below one flush limit of redo in this time there is nothing to tune."""
+
 
 class Wanted(Struct, frozen=True):
     """The winning wish.
@@ -268,13 +274,6 @@ def _emergency(state: State, sample: Sample, found: Estimate) -> Wanted | None:
         source="emergency",
         terms={"seconds_left": raised.seconds_left, "flush_rate_wanted": raised.io_capacity_max},
     )
-
-
-RAISED_SECONDS = 600.0
-"""How long an emergency's M may be in force before rates are learned from again."""
-
-IDLE_HOURS = 2.0
-"""Below one flush limit of redo in this time there is nothing to tune."""
 
 
 def situation_of(state: State, sample: Sample, found: Estimate, *, now: float) -> Situation:

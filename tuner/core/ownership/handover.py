@@ -14,6 +14,9 @@ Role = Literal["primary", "replica"]
 SECONDARY = "SECONDARY"
 """What a group calls its members that take no writes (``replication_group_members.MEMBER_ROLE``)."""
 
+HANDOVER_SECONDS = 60.0
+"""A role that flaps is parked for once in this time."""
+
 
 def role_of(sample: Sample) -> Role:
     """Return the role that a reading shows.
@@ -24,10 +27,6 @@ def role_of(sample: Sample) -> Role:
     if sample.replica or sample.group_role.upper() == SECONDARY:
         return "replica"
     return "primary"
-
-
-HANDOVER_SECONDS = 60.0
-"""A role that flaps is parked for once in this time."""
 
 
 def role_text(sample: Sample) -> str:
