@@ -218,7 +218,7 @@ def simulate(
 
     Args:
         scenario: what it goes through.
-        policy: the decision law.
+        policy: the policy.
         settings: the loop's other settings; None: their defaults.
         oracle: look for the best static setting as well.
         publish: told every tick's record.

@@ -1,4 +1,4 @@
-"""``innobrim policies``: the decision laws that can be asked for, and how they compare."""
+"""``innobrim policies``: the policies that can be asked for, and how they compare."""
 
 from __future__ import annotations
 
@@ -98,7 +98,7 @@ def policies(
     jobs: int,
     as_json: bool,
 ) -> None:
-    """List the decision laws, or compare them on the simulated server, with bounds on every ratio.
+    """List the policies, or compare them on the simulated server, with bounds on every ratio.
 
     The list has what each does, when to use it, and the constants that it decides by. A comparison writes
     nothing to any server and reads no configuration: every run has the default [loop], and innobrim simulate

@@ -57,7 +57,7 @@ def _list(*, as_json: bool) -> None:
     "--policy",
     show_default="cascade, or as --config says",
     type=PolicyChoice(),
-    help="Decision law; fixed steers to one C and M, 1000/2000 without --config.",
+    help="How M is chosen; fixed steers to one C and M, 1000/2000 without --config.",
 )
 @click.option(
     "--config",

@@ -44,7 +44,7 @@ LEAST_AGE = 1.0
 HALVINGS = 50
 
 REQUEST_SECONDS = 5.0
-"""Rounds of this time are averaged: one round's request follows the unrest of the load."""
+"""Rounds of this time are averaged: one round's request follows the disturbance of the load."""
 
 ANSWER_SECONDS = 1.5
 """A round that began before a write still asks by the old M."""

@@ -12,7 +12,7 @@ from msgspec.structs import replace
 
 from policies.registry import LAWS
 from tuner.core.ages import at_least, said
-from tuner.core.asking import CommandContext, cannot_write
+from tuner.core.commands.context import CommandContext, cannot_write
 from tuner.core.decide.course import (
     AIM,
     WAY_SECONDS,

@@ -13,7 +13,7 @@ from msgspec.structs import replace
 
 from policies.suggestions import LIMITS, allowed, distance
 from policies.types import Context, Suggestion, Trial
-from tuner.core.context import CONTEXT_SECONDS, Averages, averaged, context_of, interrupted
+from tuner.core.estimate.averages import CONTEXT_SECONDS, Averages, averaged, context_of, interrupted
 from tuner.core.estimate.window import all_flushed
 from tuner.core.trials import switchback
 from tuner.core.trials.evidence import Evidence, Win, said
@@ -53,7 +53,7 @@ STEADY = 0.08
 """Age ratio away from the set-point beyond which the loop travels, and nothing is begun."""
 
 NOTHING_REST = 3600.0
-"""Rest after the outer law had nothing to suggest."""
+"""Rest after the optimiser had nothing to suggest."""
 
 RETRY_SECONDS = 6.0 * 3600.0
 """What is in use has to show again that it is better after so long."""
@@ -72,7 +72,7 @@ class Trials(Struct, frozen=True):
         asking: number of the trial that a suggestion is asked for; 0 for none.
         number: of the last trial.
         averages: the load.
-        context: the same as an outer law takes it; None until it is known.
+        context: the same as an optimiser takes it; None until it is known.
         at: time of the last tick.
         quiet_since: since when nothing bars a trial.
         rest_until: none is begun before.
