@@ -3,7 +3,7 @@
 #                ARGS=tests/journal: that alone, WORKERS=0: one test after the other, in one process
 # make check     what needs neither server nor browser, side by side
 # make prove     the long measurements, an hour at a time, gone on with by the same command: PART=bench SUITE=contenders, one of
-#                `innobrim bench --help`, into docs/results/bench; TIME=90m where a row takes longer; PART=soak: the daemon on a
+#                `innobrim bench --help`, into docs/results/bench, no row of which begins after TIME=55m; PART=soak: the daemon on a
 #                real server with a random fault every minute
 # make mutants   small changes in guards, gate, tokens and restore, and whether a test notices them
 # make audit     known vulnerabilities in the lock files; fails also where not every package could be looked up; SERVICE=osv

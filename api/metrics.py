@@ -13,9 +13,9 @@ from typing import Any
 from api.problems import Refusal, Refusals
 from api.vitals import About
 from tuner.check import UNSEEN
+from tuner.core.commands.schedule import settings_of
 from tuner.core.estimate.occurrences import Occurrence
 from tuner.core.limits import allowed
-from tuner.core.scheduled import settings_of
 from tuner.fields import FIELDS, WINDOW_FIELDS, Field
 from tuner.records import MILLIONTHS, Capacity, DecisionKind, Facts, HoldCode, Lifecycle, Sample, TickRecord
 from tuner.settings import Mode, Settings
@@ -273,7 +273,7 @@ STATE_METRICS: dict[str, StateMetric] = {
         "flush_law",
     ),
     "innobrim_policy_info": _gauge(
-        "always 1; the decision law of the settings in force",
+        "always 1; the policy of the settings in force",
         _from_settings(lambda settings: {settings.policy: 1.0}),
         "policy",
     ),

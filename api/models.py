@@ -349,7 +349,7 @@ class Advice(Struct, frozen=True):
 
 
 class Policies(Struct, frozen=True):
-    """The decision laws that there are."""
+    """The policies that there are."""
 
     default: Annotated[str, Meta(description="the one where the configuration names none")]
     policies: tuple[About, ...]

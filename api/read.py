@@ -163,9 +163,9 @@ def present_routes(
         newest(board)
         return encoded(Advice(tuple(advice())))
 
-    @routes.get("/policies", responses=answers(Policies, "The decision laws, and the one in force."))
+    @routes.get("/policies", responses=answers(Policies, "The policies, and the one in force."))
     async def policies() -> Response:
-        """Return what each decision law does, when to use it, and the constants that it decides by."""
+        """Return what each policy does, when to use it, and the constants that it decides by."""
         return encoded(policies_of(board.last()))
 
     return routes

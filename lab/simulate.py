@@ -12,11 +12,9 @@ from lab.plant.engine import Endless
 from lab.plant.flavour import FLAVOURS as PLANT_FLAVOURS
 from lab.plant.flavour import FlavourName
 from lab.plant.server import SimulatedServer
-from lab.scenarios.caps import caps_of
 from lab.scenarios.progress import Progress, Told, nobody
 from lab.scenarios.schema import SETTLING_RESIDENCES, SHORTEST_WINDOW, Scenario
-from lab.scenarios.search import BestStatic, Search, Untouched, search
-from lab.scenarios.static import RATIO
+from lab.scenarios.static import RATIO, BestStatic, Search, Untouched, caps_of, search
 from lab.simulate_loop import Optimised, PolicyRun, run_policy
 from policies.registry import LAWS, make_policy
 from tuner.settings import Mode, PolicyName, Settings
@@ -220,7 +218,7 @@ def simulate(
 
     Args:
         scenario: what it goes through.
-        policy: the decision law.
+        policy: the policy.
         settings: the loop's other settings; None: their defaults.
         oracle: look for the best static setting as well.
         publish: told every tick's record.

@@ -1,1 +1,1 @@
-"""Decision laws: numbers in, numbers out. Standard library only, no clock, no dice."""
+"""Policies: numbers in, numbers out. Standard library only, no clock, no dice."""

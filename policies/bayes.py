@@ -1,4 +1,4 @@
-"""The outer law ``bayes``: where to look next for something better than the analytic set-point.
+"""The optimiser ``bayes``: where to look next for something better than the analytic set-point.
 
 A Gaussian process over the suggestions tried so far under a load like this one, with the noise learned, says
 where an improvement is likeliest; scikit-optimize does the fit and the search, on its ask/tell interface. It

@@ -15,7 +15,7 @@ Holding: write combining settles the age by itself, so the loop leaves it alone.
 is an integral term in velocity form: ``d ln M = g * (s + b) * ln(x / f)`` moves the resting
 place onto the set-point, with s the stiffness of the server's law: its exponent where the law decides and 0
 where M is the cap. It acts on the mean error, once per settling time, and only on more than
-the load's own unrest: what a load does all the time by itself is no reason for a write.
+the load's own disturbance: what a load does all the time by itself is no reason for a write.
 """
 
 from __future__ import annotations
@@ -26,12 +26,12 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 
 from policies.calm import Calm
+from policies.disturbance import Disturbance
 from policies.equilibrium import Equilibrium
 from policies.flushlaw import FlushLaw
 from policies.saving import Saving, apart
 from policies.travel import ARRIVED, BAND, far, travel, waits
 from policies.types import HIGHEST_M, Proposal, Situation
-from policies.unrest import Unrest
 
 CALM = 1.5
 """A load that moves the age by itself widens the band to so many of its standard deviations."""
@@ -40,7 +40,7 @@ STEADY_BAND = 0.01
 """Error that is left alone under a load that has been steady for long."""
 
 STIRRING = 1.0
-"""Relative unrest of the age ratio per relative unrest of R / b: the age averages what R does."""
+"""Relative disturbance of the age ratio per relative disturbance of R / b: the age averages what R does."""
 
 LANDING = 0.02
 """Difference in ln M for which a landing is worth its write."""
@@ -88,7 +88,7 @@ class CascadeState:
         landing: travelling has ended, or the load is another one, and the M to rest with is not written yet.
         land_from: time before which it is not, so that the averages are those of the load that is there now.
         mean_error: error averaged over a part of the settling time while holding.
-        unrest: how R wanders by itself since the landing.
+        disturbance: how R wanders by itself since the landing.
         rest: M to land with that was asked for last, pages/s; 0 before the first.
         shift: what ln M has to move by still, as the set-point was moved on purpose.
         calm: since the last write has shown what it does.
@@ -102,7 +102,7 @@ class CascadeState:
     landing: bool = False
     land_from: float = 0.0
     mean_error: float = 0.0
-    unrest: Unrest = field(default_factory=Unrest)
+    disturbance: Disturbance = field(default_factory=Disturbance)
     rest: float = 0.0
     shift: float = 0.0
     calm: Calm = field(default_factory=Calm)
@@ -208,7 +208,7 @@ class Cascade:
         """
         now, error, rate = situation.now, situation.error, situation.redo_rate
         if state.landed_at is None:
-            return after(landed_at=now, mean_error=error, unrest=Unrest.begun(rate))
+            return after(landed_at=now, mean_error=error, disturbance=Disturbance.begun(rate))
         elapsed, lasted = max(0.0, now - state.at), now - state.landed_at
         quiet = _since_change(state, now) >= settling
         calm = state.calm.follow(situation.age_ratio, elapsed) if quiet else Calm()
@@ -216,11 +216,11 @@ class Cascade:
         after = partial(after, calm=calm, mean_error=mean)
         if not situation.learns:
             return after()
-        unrest = state.unrest.follow(rate, elapsed=elapsed, lasted=lasted)
-        if unrest.is_another_load(lasted):
-            begun = Unrest.begun(unrest.medium_rate)
-            return after(landed_at=now, landing=True, land_from=now + SETTLED_SECONDS, unrest=begun)
-        return after(unrest=unrest.around(equilibrium.redo_rate, elapsed=elapsed, lasted=lasted))
+        disturbance = state.disturbance.follow(rate, elapsed=elapsed, lasted=lasted)
+        if disturbance.is_another_load(lasted):
+            begun = Disturbance.begun(disturbance.medium_rate)
+            return after(landed_at=now, landing=True, land_from=now + SETTLED_SECONDS, disturbance=begun)
+        return after(disturbance=disturbance.around(equilibrium.redo_rate, elapsed=elapsed, lasted=lasted))
 
     def _rest(self, state: CascadeState, situation: Situation) -> tuple[CascadeState, Proposal]:
         """Keep to one M while changes are scarce."""
@@ -250,13 +250,13 @@ class Cascade:
     def _hold(self, state: CascadeState, situation: Situation, settling: float) -> Proposal:
         """Land where the age rests; then shift its rest by the error that is left, once per settling time."""
         error, mean, rest = situation.error, state.mean_error, state.rest
-        unrest = STIRRING * state.unrest.deviation * situation.set_point / _combining(situation)
+        disturbance = STIRRING * state.disturbance.deviation * situation.set_point / _combining(situation)
         current = situation.io_capacity_max
         terms = {
             "error": error,
             "error_ahead": situation.error_ahead,
             "mean_error": mean,
-            "unrest": unrest,
+            "disturbance": disturbance,
             "rest": rest,
             "settling": settling,
         }
@@ -270,7 +270,7 @@ class Cascade:
         if abs(state.shift) > WORTH_SHIFT:
             return Proposal(current * math.exp(state.shift), terms | {"shift": state.shift})
         least = STEADY_BAND if situation.steady else BAND
-        band = max(least, CALM * unrest)
+        band = max(least, CALM * disturbance)
         lasting = abs(mean) > band and error * mean > 0 and abs(error) > least
         act = lasting and since >= settling
         if not act:

@@ -1,4 +1,4 @@
-"""What each decision law is, for whoever chooses one: a line each, and the constants that matter.
+"""What each policy is, for whoever chooses one: a line each, and the constants that matter.
 
 The values are those of the laws' own modules, so that what is printed is what decides.
 """
@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from policies import bayes, calm, cascade, pace, pid, saving, travel, unrest
+from policies import bayes, calm, cascade, disturbance, pace, pid, saving, travel
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +60,7 @@ CATALOGUE: tuple[About, ...] = (
             Constant("SETTLING_SHARE", cascade.SETTLING_SHARE, "", "time constants that a write is given"),
             Constant("LOW", travel.LOW, "", "so far below the set-point it travels instead of holding"),
             Constant("HIGH", travel.HIGH, "", "the same above it, or from the sync point on"),
-            Constant("SHIFT", unrest.SHIFT, "", "share by which another redo rate is another load"),
+            Constant("SHIFT", disturbance.SHIFT, "", "share by which another redo rate is another load"),
             Constant("SAFE", saving.SAFE, "", "M over that of the set-point while changes are scarce"),
         ),
     ),

@@ -55,7 +55,7 @@ NAMES = ("cascade", "bayes", "pid", "fixed")
 def make_policy(
     name: str, *, flush_law: str, fixed_io_capacity_max: int, need_share: float = 1.0
 ) -> Policy[Any]:
-    """Return the decision law of that name.
+    """Return the policy of that name.
 
     Where M has no authority over the age, that is the pacing law, whichever law steers the age was asked for;
     and where the server sleeps at times, the one that knows where the age goes.

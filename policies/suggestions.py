@@ -1,4 +1,4 @@
-"""What an outer law may suggest, which evidence about it is sound, and which loads are alike."""
+"""What an optimiser may suggest, which evidence about it is sound, and which loads are alike."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What every decision law takes and gives.
+"""What every policy takes and gives.
 
 Units: ages and capacities in bytes, rates in bytes/s or pages/s, times in seconds.
 """
@@ -15,7 +15,7 @@ HIGHEST_M = 1e12
 
 
 class Situation(NamedTuple):
-    """What a decision law may know about the server at one tick.
+    """What a policy may know about the server at one tick.
 
     Attributes:
         now: seconds on the tick's monotonic clock.
@@ -99,7 +99,7 @@ def horizon(*, set_point: float, flush_limit: float, redo_rate: float) -> float:
 
 @dataclass(frozen=True, slots=True)
 class Proposal:
-    """What a decision law would set, and the terms it came from.
+    """What a policy would set, and the terms it came from.
 
     Attributes:
         io_capacity_max: wanted M in pages/s, not yet rounded or bounded.
@@ -115,7 +115,7 @@ class Proposal:
 
 
 class Policy(Protocol[StateT]):
-    """A decision law with a state of its own. It never raises on finite input."""
+    """A policy with a state of its own. It never raises on finite input."""
 
     @property
     def name(self) -> str:
@@ -163,12 +163,12 @@ class Context:
 
 @dataclass(frozen=True, slots=True)
 class Suggestion:
-    """What an outer law may move, and nothing else.
+    """What an optimiser may move, and nothing else.
 
     Attributes:
         offset: added to the analytic set-point, as an age ratio.
         margin_share: share of the usual margin below headroom and alarm that the age may wander in.
-        hold_gain: factor on the inner law's gain while holding.
+        hold_gain: factor on the policy's gain while holding.
     """
 
     offset: float = 0.0
@@ -177,7 +177,7 @@ class Suggestion:
 
 
 ANALYTIC = Suggestion()
-"""What the loop does without an outer law."""
+"""What the loop does without an optimiser."""
 
 
 @dataclass(frozen=True, slots=True)

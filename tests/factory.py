@@ -132,7 +132,7 @@ def estimate(**changes: Any) -> Estimate:  # noqa: ANN401 - any field
 
 
 def situation(**changes: Any) -> Situation:  # noqa: ANN401 - any field
-    """Return what a decision law is shown of a steady load at its set-point of 0.8."""
+    """Return what a policy is shown of a steady load at its set-point of 0.8."""
     values: dict[str, Any] = {
         "now": 1000.0,
         "age": 0.8 * A,

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from policies.flushlaw import LEGACY
 from policies.registry import LAWS
 from tuner.board import Board
-from tuner.core.scheduled import settings_of
+from tuner.core.commands.schedule import settings_of
 from tuner.core.setpoint.budgets import KEYS, SHORT, WARN_SECONDS, Budget, Durations, Name, durations_of
 from tuner.core.writes.plan import Steps, near, plan
 from tuner.findings import (

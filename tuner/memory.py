@@ -10,7 +10,7 @@ from typing import NamedTuple, TypeVar
 import msgspec
 from msgspec.structs import replace
 
-from tuner.core.commands import originals_name
+from tuner.core.commands.handlers import originals_name
 from tuner.core.lowwater import saved_name
 from tuner.core.memory import Known, Remembered, known_of, learned_of, remember
 from tuner.core.ownership.standing import Standing, moved, standing_of, take_up

@@ -17,7 +17,7 @@ class Mode(StrEnum):
 
 
 PolicyName = Literal["cascade", "bayes", "pid", "fixed"]
-"""The decision laws that can be asked for."""
+"""The policies that can be asked for."""
 
 OUTER: PolicyName = "bayes"
 """The policy with an optimiser."""
@@ -41,7 +41,7 @@ class Settings(Struct, frozen=True, forbid_unknown_fields=True):
     """The part of the configuration that decisions depend on."""
 
     mode: Annotated[Mode, Meta(description="advisory writes nothing; active writes")] = Mode.ADVISORY
-    policy: Annotated[PolicyName, Meta(description="decision law")] = "cascade"
+    policy: Annotated[PolicyName, Meta(description="how innodb_io_capacity_max is chosen")] = "cascade"
     set_point: Annotated[
         Annotated[float, Meta(gt=0.2, le=1.0)] | None,
         Meta(description="age ratio to hold; leave out to have it derived from the load"),

@@ -17,7 +17,7 @@ from msgspec.structs import replace
 from lab.bench import store
 from lab.bench.refusals import PlanError, in_words
 from lab.bench.store import Ledger
-from lab.workloads.load import COURSES, Load
+from lab.workloads.load import Load
 from tuner.records import Capacity
 from tuner.settings import PolicyName, Settings
 
@@ -124,7 +124,6 @@ Kind = Literal[
     "write_only", "update_index", "update_non_index", "read_write", "read_mostly", "many_indexes", "tpcc"
 ]
 Distribution = Literal["uniform", "zipf", "special"]
-CourseName = Literal["steady", "step", "burst", "daily"]
 Positive = Annotated[float, Meta(gt=0.0, le=86_400.0)]
 
 
@@ -169,8 +168,6 @@ class LoadPlan(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
         threads: connections at work.
         rate: offered transactions/s; 0 is as many as possible.
         knee_share: offer this share of what the default sustains as a closed load, instead of a rate.
-        course: how threads or rate move while it runs.
-        period: how long the course takes until it begins anew, seconds.
     """
 
     kind: Kind = "update_non_index"
@@ -180,16 +177,14 @@ class LoadPlan(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     threads: Annotated[int, Meta(ge=1, le=4096)] = 16
     rate: Annotated[int, Meta(ge=0, le=1_000_000)] = 0
     knee_share: Annotated[float, Meta(gt=0.0, le=1.0)] | None = None
-    course: CourseName = "steady"
-    period: Annotated[float, Meta(ge=48.0, le=86_400.0)] = 240.0
 
     def load(self, rate: int | None = None) -> Load:
         """Return it as a load; ``rate`` in the place of its own.
 
         Raises:
-            ValueError: kind, distribution and course do not go together.
+            ValueError: kind and distribution do not go together.
         """
-        found = Load(
+        return Load(
             kind=self.kind,
             distribution=self.distribution,
             tables=self.tables,
@@ -197,8 +192,6 @@ class LoadPlan(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
             threads=self.threads,
             rate=self.rate if rate is None else rate,
         )
-        COURSES[self.course](found, self.period)
-        return found
 
 
 class Timing(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
@@ -208,7 +201,7 @@ class Timing(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
         reset: most for bringing the age down before a contender begins.
         settle_least: least between a contender's begin and the count.
         settle_most: most, where the age does not stop drifting.
-        counted: what counts; a load or disk that moves makes it whole turns of theirs.
+        counted: what counts; a disk that moves makes it whole turns of its limit.
     """
 
     reset: Positive = 30.0
@@ -228,7 +221,6 @@ class Plan(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
             at the age held, and say how long recovery and shutdown took.
         surge: after each row of a policy the server is parked, the daemon killed, and half as much again
             offered for as long as was counted; needs an offered rate.
-        article: what a published article measured with these settings, in its own words.
     """
 
     variant: str = ""
@@ -240,17 +232,16 @@ class Plan(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     blocks: Annotated[int, Meta(ge=1, le=20)] = 3
     crash: bool = False
     surge: bool = False
-    article: str = ""
 
     def counted_seconds(self) -> float:
-        """Return how long a row counts: ``timing.counted``, made whole turns of a load or disk that moves.
+        """Return how long a row counts: ``timing.counted``, made whole turns of a disk that moves.
 
         A part of a turn would be another part for each contender, as they settle in different times.
         """
-        turns = [self.load.period] if self.load.course != "steady" else []
-        turns += [2.0 * self.disk.alternate_seconds] if self.disk.alternate_iops is not None else []
-        longest = max(turns, default=0.0)
-        return longest * math.ceil(self.timing.counted / longest) if longest else self.timing.counted
+        if self.disk.alternate_iops is None:
+            return self.timing.counted
+        turn = 2.0 * self.disk.alternate_seconds
+        return turn * math.ceil(self.timing.counted / turn)
 
     def problems(self) -> Iterator[str]:
         """Yield what contradicts what, one line each."""
@@ -418,8 +409,8 @@ def go_on(directory: Path) -> tuple[Asked, Ledger]:
     Raises:
         PlanError: it is no bench's directory, or its files are wrong.
     """
-    asked, ledger = store.go_on(directory, store.BENCH, Asked)
-    check(asked.plans, str(directory / store.BENCH))
+    asked, ledger = store.go_on(directory, Asked)
+    check(asked.plans, str(directory / store.ASKED))
     digest = asked.suite.digest
     for row in ledger.rows:
         if row.get("plan_hash") != digest:

@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import math
 from typing import TYPE_CHECKING
-
-from lab.bench.plan import parse_contender
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -53,13 +50,7 @@ def outline(
             f"  {one.variant or 'plan'}: {', '.join(one.contenders)}; {blocks}; {server}; {_load(one)};"
             f" {one.counted_seconds():g} s counted{crash}"
         )
-    progress = Progress(plans, rows, own=own)
-    longest = max((progress.row_seconds(one) for one in plans), default=0.0)
-    begin = max((progress.begin_seconds(one) for one in plans), default=0.0)
-    what = "filling" if own else "starting and filling"
-    row = f"a row at most {math.ceil(longest / 60.0)} min"
-    first = f"before the first of each part about {math.ceil(begin / 60.0)} min of {what}"
-    return [*lines, f"takes {progress.left()}; {row}, and {first}"]
+    return [*lines, f"takes {Progress(plans, rows, own=own).left()}"]
 
 
 def _disk(plan: Plan) -> str:
@@ -85,14 +76,8 @@ def _load(plan: Plan) -> str:
     offered = f", {load.rate} transactions/s offered" if load.rate else ""
     if asked.knee_share is not None:
         offered = f", {100 * asked.knee_share:g} % of what the default sustains offered"
-    course = "" if asked.course == "steady" else f", {asked.course} over {asked.period:g} s"
     keys = "" if load.distribution == "uniform" else f" ({load.distribution})"
-    return f"{asked.kind}{keys}, {threads}{offered}{course}"
-
-
-def enough_minutes(needs: float) -> int:
-    """Return the minutes of a part in which a run of so many seconds surely begins."""
-    return math.ceil(needs / 60.0) + 1
+    return f"{asked.kind}{keys}, {threads}{offered}"
 
 
 class Progress:
@@ -108,20 +93,6 @@ class Progress:
         """Return about how long it takes until a plan's first row can begin, seconds."""
         start = BORROWED_SECONDS if self._own else START_SECONDS
         return start + plan.load.tables * plan.load.rows / FILL_ROWS
-
-    def row_seconds(self, plan: Plan) -> float:
-        """Return how long a row of a plan takes at most, seconds."""
-        timing = plan.timing
-        parts = timing.reset + timing.settle_most + plan.counted_seconds() + BETWEEN_SECONDS
-        kinds = {parse_contender(word).kind for word in plan.contenders}
-        if kinds & {"best static", "policy"} or (plan.blocks > 1 and kinds - {"default"}):
-            parts += timing.settle_most / 2.0  # the way to its age, by itself or brought along
-        return parts + CRASH_SECONDS * plan.crash + plan.surge * plan.counted_seconds()
-
-    def part_seconds(self) -> float:
-        """Return how long a part has to be for a server and the first row to do, 0 where there is none."""
-        todo = (plan for plan in self._plans if self._plan(plan))
-        return next((self.begin_seconds(plan) + self.row_seconds(plan) for plan in todo), 0.0)
 
     def seconds(self) -> float:
         """Return about how long everything that is not finished takes."""

@@ -18,8 +18,8 @@ from lab.servers.disk import DiskLimit
 from lab.servers.existing import DsnServer
 from lab.servers.flavour import product, version_said
 from lab.servers.reader import FORGET_SECONDS, Reader, forgetting
-from lab.workloads.load import COURSES, Load
-from lab.workloads.sysbench import CourseRun, SysbenchRun, prepare
+from lab.workloads.load import Load
+from lab.workloads.sysbench import SysbenchRun, prepare
 from tuner.records import Capacity
 
 if TYPE_CHECKING:
@@ -28,7 +28,6 @@ if TYPE_CHECKING:
 
     from lab.bench.plan import Plan
     from lab.servers.base import LabServer
-    from lab.workloads.sysbench import LoadRun
 
 
 def _cpu_idle() -> float:
@@ -373,14 +372,13 @@ class Rig:
                 "rows": load.rows,
                 "threads": load.threads,
                 "rate": self._rate,
-                "course": load.course,
             },
             "processors": os.cpu_count(),
         }
 
     def happened(self, since: float) -> Sequence[tuple[float, str]]:
         """Return what was changed after a monotonic time."""
-        return sorted(one for one in (*self.events, *self.load.events()) if one[0] >= since)
+        return [one for one in self.events if one[0] >= since]
 
     def _default(self) -> Capacity:
         """Return what the version has by itself, or what was found on a server of the user's own."""
@@ -392,12 +390,8 @@ class Rig:
     def _load(self) -> Load:
         return self.plan.load.load(self._rate)
 
-    def _run(self) -> LoadRun:
-        load = self._load()
-        if self.plan.load.course == "steady":
-            return SysbenchRun(self.server, load, *self._extra)
-        phases = COURSES[self.plan.load.course](load, self.plan.load.period)
-        return CourseRun(self.server, load, phases, *self._extra)
+    def _run(self) -> SysbenchRun:
+        return SysbenchRun(self.server, self._load(), *self._extra)
 
 
 def fill_seconds(load: Load) -> float:

@@ -5,7 +5,6 @@ Finished rows are kept and never repeated.
 
 from __future__ import annotations
 
-import math
 import random
 import subprocess
 import time
@@ -83,8 +82,6 @@ class Bench:
 
     Attributes:
         progress: how far it is, and how long it still takes.
-        needs: how long this part would have had to be for the row that it had no time for, seconds from its
-            begin; None where it has finished a row, or has had time for all.
     """
 
     def __init__(
@@ -107,7 +104,7 @@ class Bench:
             server: makes the server of a plan.
             say: takes a line of progress.
             seed: of the order.
-            seconds: no row begins that would not end within so long from now.
+            seconds: no row begins later than so long from now.
             variants: only these are run, all where none is named; rows are of the whole suite either way.
             own: the server is the user's own.
 
@@ -121,10 +118,7 @@ class Bench:
         self._seed = seed
         self._plans = chosen(suite, variants)
         self._revision = revision()
-        self._began = time.monotonic()
-        self._end = self._began + seconds
-        self._added = False
-        self.needs: float | None = None
+        self._end = time.monotonic() + seconds
         self.progress = Progress(self._plans, ledger.rows, own=own)
 
     def run(self) -> bool:
@@ -133,11 +127,7 @@ class Bench:
         Raises:
             LabServerError: a server, its load or a daemon could not be had or went away.
         """
-        return all(
-            self.in_time(plan, begins=True) and self._plan(plan)
-            for plan in self._plans
-            if self.remaining(plan)
-        )
+        return all(self.in_time() and self._plan(plan) for plan in self._plans if self.remaining(plan))
 
     def unfinished(self) -> list[str]:
         """Return the variants of the suite that have rows to do, also those that are not to be run now."""
@@ -164,20 +154,11 @@ class Bench:
         order = turns(plan, self._seed, absent)
         return [turn for turn in order if (turn.block, turn.contender.name) not in done]
 
-    def in_time(self, plan: Plan, *, begins: bool = False) -> bool:
-        """Return whether another row would end in time; says so where it would not.
-
-        Args:
-            plan: whose row.
-            begins: its server is not there yet, and is not worth having where no row follows.
-        """
-        seconds = self.progress.row_seconds(plan) + (self.progress.begin_seconds(plan) if begins else 0.0)
-        ends = time.monotonic() + seconds
-        if ends <= self._end:
+    def in_time(self) -> bool:
+        """Return whether another row may begin; says so where none may."""
+        if time.monotonic() < self._end:
             return True
-        self.needs = None if self._added else ends - self._began
-        what = "a server and its first row" if begins else "another row"
-        self._say(f"the time is up: {what} may take {math.ceil(seconds / 60.0)} min")
+        self._say("the time is up")
         return False
 
     def add(self, plan: Plan, row: Row) -> Row:
@@ -190,13 +171,11 @@ class Bench:
             "plan_hash": self._suite.digest,
             "seed": self._seed,
             **row,
-            "article": plan.article,
             "version": program_version(),
             "revision": self._revision,
             "when": time.strftime("%Y-%m-%dT%H:%M:%S%z"),
         }
         self._ledger.add(whole)
-        self._added = True
         if "figures" in whole:
             self._say(f"{in_a_line(whole)}; {self.progress.left()} left")
         else:
@@ -231,7 +210,7 @@ class _Stages:
             return True
         found = self._rows("knee")
         if not found:
-            if not self._bench.in_time(self._plan):
+            if not self._bench.in_time():
                 return False
             found = [self._row(DEFAULT, self._rig.default, stage="knee")]
         self._rig.offer(max(1, round(share * float(found[0]["figures"]["commits_mean"]))))
@@ -248,7 +227,7 @@ class _Stages:
             value = search.following(rows, 0) if rows else self._first()
             if value is None:
                 return True
-            if not self._bench.in_time(self._plan):
+            if not self._bench.in_time():
                 return False
             contender = Contender(f"M = {value}", "static")
             expected = search.expected_ratio(rows, value)
@@ -264,7 +243,7 @@ class _Stages:
         """Measure every contender of every block that is not finished."""
         self._leave_out()
         for turn in self._bench.remaining(self._plan):
-            if not self._bench.in_time(self._plan):
+            if not self._bench.in_time():
                 return False
             pair, expected = self._setting(turn.contender)
             self._row(turn.contender, pair, stage="block", expected=expected, turn=turn)

@@ -1,4 +1,4 @@
-"""An experiment's directory: what was asked for, and the finished rows, one JSON object a line."""
+"""A bench's directory: what was asked for, and the finished rows, one JSON object a line."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ from msgspec import Struct
 from lab.bench.refusals import PlanError, in_words
 
 ROWS = "rows.jsonl"
-BENCH, COMPARISON = "bench.json", "comparison.json"
-"""Names of the file with what was asked for, of an experiment on real servers and of a simulated one."""
+ASKED = "bench.json"
+"""Names of the files with the finished rows, and with what was asked for."""
 
 Row = dict[str, Any]
 Asked = TypeVar("Asked", bound=Struct)
 
 
 class HeldError(Exception):
-    """A directory that another experiment is at work in; the message says which process."""
+    """A directory that another bench is at work in; the message says which process."""
 
 
 class Ledger:
@@ -88,25 +88,23 @@ def numbered_rows(path: Path) -> list[tuple[int, Row]]:
 
 
 @contextlib.contextmanager
-def held(directory: Path, note: str, *, new: bool = False) -> Iterator[None]:
+def held(directory: Path, *, new: bool = False) -> Iterator[None]:
     """Keep others out of a directory; the kernel lets go of it also after ``kill -9``.
 
     Args:
-        directory: an experiment's own.
-        note: name of the file with what was asked for.
+        directory: a bench's own.
         new: make it where it is not there yet.
 
     Raises:
         HeldError: another one is at work in it.
-        PlanError: it is no experiment's directory, or cannot be written or locked.
+        PlanError: it is no bench's directory, or cannot be written or locked.
     """
-    what = note.removesuffix(".json")
-    if not new and not (directory / note).exists():
-        raise PlanError(f"{directory}: no {what}'s directory: it has no {note}")
+    if not new and not (directory / ASKED).exists():
+        raise PlanError(f"{directory}: no bench's directory: it has no {ASKED}")
     try:
         if new:
             directory.mkdir(parents=True, exist_ok=True)
-        descriptor = os.open(directory / f"{what}.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+        descriptor = os.open(directory / "bench.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
     except OSError as error:
         raise PlanError(f"{directory}: cannot be written: {os.strerror(error.errno or 0)}") from error
     try:
@@ -116,7 +114,7 @@ def held(directory: Path, note: str, *, new: bool = False) -> Iterator[None]:
             if error.errno in (errno.EWOULDBLOCK, errno.EACCES):
                 who = os.read(descriptor, 20).decode("ascii", "replace").strip() or "of unknown id"
                 raise HeldError(
-                    f"{directory}: process {who} runs a {what} in it; wait for its end, or end it first"
+                    f"{directory}: process {who} runs a bench in it; wait for its end, or end it first"
                 ) from error
             raise PlanError(
                 f"{directory}: cannot be locked: {os.strerror(error.errno or 0)}; name one on a local disk"
@@ -128,44 +126,41 @@ def held(directory: Path, note: str, *, new: bool = False) -> Iterator[None]:
         os.close(descriptor)
 
 
-def begin(directory: Path, asked: Struct, note: str) -> Ledger:
+def begin(directory: Path, asked: Struct) -> Ledger:
     """Make a directory, note in it what was asked for, and return its ledger.
 
     Raises:
         PlanError: it holds rows or what was asked for before, or cannot be written.
     """
     rows = (directory / ROWS).exists()
-    if rows or (directory / note).exists():
-        why = "holds rows already" if rows else f"a {note.removesuffix('.json')} was begun there"
+    if rows or (directory / ASKED).exists():
+        why = "holds rows already" if rows else "a bench was begun there"
         raise PlanError(f"{directory}: {why}; go on with --resume {directory}, or name another --output")
     try:
         directory.mkdir(parents=True, exist_ok=True)
-        part = directory / f"{note}.part"
+        part = directory / f"{ASKED}.part"
         part.write_bytes(msgspec.json.format(msgspec.json.encode(asked)))
-        part.replace(directory / note)
+        part.replace(directory / ASKED)
     except OSError as error:
         raise PlanError(f"{directory}: cannot be written: {os.strerror(error.errno or 0)}") from error
     return Ledger(directory / ROWS)
 
 
-def go_on(directory: Path, note: str, kind: type[Asked]) -> tuple[Asked, Ledger]:
+def go_on(directory: Path, kind: type[Asked]) -> tuple[Asked, Ledger]:
     """Return what was asked for, and the ledger with the finished rows.
 
     Args:
-        directory: the experiment's.
-        note: name of the file with what was asked for.
-        kind: what is in it.
+        directory: the bench's.
+        kind: what is in the file with what was asked for.
 
     Raises:
         PlanError: it is no such directory, or its files are wrong.
     """
-    path = directory / note
+    path = directory / ASKED
     try:
         asked = msgspec.json.decode(path.read_bytes(), type=kind)
     except FileNotFoundError as error:
-        raise PlanError(
-            f"{directory}: no {note.removesuffix('.json')}'s directory: it has no {note}"
-        ) from error
+        raise PlanError(f"{directory}: no bench's directory: it has no {ASKED}") from error
     except OSError as error:
         raise PlanError(f"{path}: cannot be read: {error.strerror}") from error
     except (msgspec.DecodeError, UnicodeDecodeError) as error:

@@ -6,6 +6,7 @@ import csv
 import io
 import statistics
 from collections.abc import Iterator, Mapping, Sequence
+from typing import cast
 
 from msgspec import Struct
 
@@ -14,7 +15,7 @@ from lab.scenarios.schema import Scenario
 from lab.scenarios.trace import SETTLED_OVER, SETTLED_WITHIN
 from lab.simulate import in_place_of, why_in_place
 from lab.statistics import Bounds, ratio_bounds
-from tuner.settings import OUTER, Settings
+from tuner.settings import OUTER, PolicyName, Settings
 
 HOUR = 3600.0
 HEADER = (
@@ -25,6 +26,9 @@ NAME, CELL = 22, 13
 """Columns of a contender's name, and of a figure."""
 
 NEVER, NONE = "never", "-"
+NO_POLICY = ("static", "untouched")
+"""Contenders whose C and M nobody moves."""
+
 WHOLE_FROM = 1000.0
 """A figure from here on is written without a fraction."""
 
@@ -126,19 +130,15 @@ def group(
     rows_by_contender: Mapping[str, Sequence[Row]],
     *,
     notes: Sequence[str] = (),
-    recorded: bool = False,
-) -> Group | None:
-    """Return what the rows of a scenario come to; None without a row.
+) -> Group:
+    """Return what the rows of a scenario come to.
 
     Args:
         scenario: what the runs were of.
-        rows_by_contender: its rows, those of the reference first.
+        rows_by_contender: its rows, at least one, those of the reference first.
         notes: what is to be known besides.
-        recorded: it was made from a journal; its own notes say that it has one run each.
     """
     there = {name: rows for name, rows in rows_by_contender.items() if rows}
-    if not there:
-        return None
     reference = {row["seed"]: row for row in next(iter(rows_by_contender.values()))}
     any_row = next(iter(there.values()))[0]
     return Group(
@@ -149,15 +149,15 @@ def group(
         plant=any_row["plant"],
         contenders=tuple(
             Contender(
-                name=rows[0]["contender"],
-                policy=rows[0]["kind"] == "policy",
+                name=name,
+                policy=name not in NO_POLICY,
                 io_capacity_max=rows[0]["io_capacity_max"],
                 seeds=len(rows),
                 values={metric.name: _value(rows, reference, metric) for metric in METRICS},
             )
-            for rows in there.values()
+            for name, rows in there.items()
         ),
-        notes=(*_notes(scenario, there, recorded=recorded), *notes),
+        notes=(*_notes(scenario, there), *notes),
     )
 
 
@@ -186,17 +186,17 @@ def _value(rows: Sequence[Row], reference: Mapping[int, Row], metric: Metric) ->
     )
 
 
-def _notes(scenario: Scenario, there: Mapping[str, Sequence[Row]], *, recorded: bool) -> Iterator[str]:
+def _notes(scenario: Scenario, there: Mapping[str, Sequence[Row]]) -> Iterator[str]:
     """Yield what is to be known of a table, so that nobody reads more out of it than is in it."""
-    policies = {name: rows for name, rows in there.items() if rows[0]["kind"] == "policy"}
+    policies = [name for name in there if name not in NO_POLICY]
     in_place: dict[str, list[str]] = {}
-    for name, rows in policies.items():
-        if other := in_place_of(rows[0]["contender"], scenario):
+    for name in policies:
+        if other := in_place_of(cast("PolicyName", name), scenario):
             in_place.setdefault(other, []).append(name)
     for other, names in in_place.items():
         same = ", with the same rows" if len(names) > 1 or other in policies else ""
         yield f"{other} decides in place of {_listed(names)}{same}: {why_in_place(scenario)}"
-    if len(there) > 1 and not recorded and all(len(rows) == 1 for rows in there.values()):
+    if len(there) > 1 and all(len(rows) == 1 for rows in there.values()):
         yield NO_BOUNDS
     if "fixed" in policies:
         yield FIXED

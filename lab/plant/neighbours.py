@@ -55,7 +55,32 @@ class Cohort(NamedTuple):
     before: float = -math.inf
 
 
-class Areas(FlushList):
+class EvenlyTouched(FlushList):
+    """Evenly touched pages of a buffer pool that holds all of them."""
+
+    __slots__ = ("_beside", "_clean", "_pages", "_per_byte", "_per_commit", "_touched")
+
+    def __init__(self, stream: Stream, *, lsn: float) -> None:
+        """Start with every page clean at an LSN."""
+        super().__init__((stream,), lsn=lsn)
+        self._pages = stream.pages
+        self._per_commit = stream.touches / stream.pages
+        self._per_byte = 0.0  # touches of a page while the log grows by a byte
+        self._touched = 0.0  # touches of a page so far
+        self._clean = stream.pages
+        self._beside = 0.0
+
+    @property
+    def neighbours(self) -> float:
+        """Return the pages ever flushed for one beside them."""
+        return self._beside
+
+    def evict(self, wanted: Sequence[float], *, before: float) -> float:  # noqa: ARG002 - a pool that holds all
+        """Take nothing out: the pool holds all pages."""
+        return 0.0
+
+
+class Areas(EvenlyTouched):
     """Evenly touched pages in areas of 64, each of which is flushed as a whole when its oldest page is.
 
     So the pages of an area were clean at one moment, and have become dirty one by one since. The server takes
@@ -69,27 +94,12 @@ class Areas(FlushList):
     their first touch since the flush before.
     """
 
-    __slots__ = (
-        "_beside",
-        "_clean",
-        "_cohorts",
-        "_counts_written_neighbours",
-        "_pages",
-        "_per_byte",
-        "_per_commit",
-        "_touched",
-    )
+    __slots__ = ("_cohorts", "_counts_written_neighbours")
 
     def __init__(self, stream: Stream, *, lsn: float, counts_written_neighbours: bool) -> None:
         """Start with every page clean at an LSN; say whether a page stays in the list that is written."""
-        super().__init__((stream,), lsn=lsn)
+        super().__init__(stream, lsn=lsn)
         self._counts_written_neighbours = counts_written_neighbours
-        self._pages = stream.pages
-        self._per_commit = stream.touches / stream.pages
-        self._per_byte = 0.0  # touches of a page while the log grows by a byte
-        self._touched = 0.0  # touches of a page so far
-        self._clean = stream.pages
-        self._beside = 0.0
         self._cohorts: deque[Cohort] = deque([Cohort(lsn, lsn, 0.0, stream.pages)])
 
     def spread(self, commits: float, lsn: float) -> None:
@@ -121,11 +131,6 @@ class Areas(FlushList):
     def listed(self) -> float:
         """Return the pages in the server's list, in MariaDB those that are written already among them."""
         return self.dirty + self._written(self._touched)
-
-    @property
-    def neighbours(self) -> float:
-        """Return the pages ever flushed for one beside them."""
-        return self._beside
 
     def update(self, *, commits: float, lsn: float, flushing: bool = False) -> None:
         """Spread the changes of so many commits; see ``FlushList.update``."""
@@ -178,10 +183,6 @@ class Areas(FlushList):
             self.dirty -= found
             self.flushed += found
         return found
-
-    def evict(self, wanted: Sequence[float], *, before: float) -> float:  # noqa: ARG002 - a pool that holds all
-        """Take nothing out: areas are those of a buffer pool that holds all pages."""
-        return 0.0
 
     def count_to(self, lsn: float, most: float) -> float:
         """Return how many pages of the list are from before an LSN, at most ``most``.
@@ -252,7 +253,7 @@ class Area:
         return self.left - (self.pages - self.left) * math.expm1(self.touched - touched)
 
 
-class Instances(FlushList):
+class Instances(EvenlyTouched):
     """Evenly touched pages in areas of 64, dealt out to the instances one after the other.
 
     A batch asks each instance for the same share of its pages, and takes only what is older than one LSN,
@@ -261,27 +262,11 @@ class Instances(FlushList):
     the oldest modification back for all.
     """
 
-    __slots__ = (
-        "_beside",
-        "_clean",
-        "_lists",
-        "_pages",
-        "_per_byte",
-        "_per_commit",
-        "_plan",
-        "_random",
-        "_touched",
-    )
+    __slots__ = ("_lists", "_plan", "_random")
 
     def __init__(self, stream: Stream, *, lsn: float, instances: int) -> None:
         """Start with every page clean at an LSN, in so many instances."""
-        super().__init__((stream,), lsn=lsn)
-        self._pages = stream.pages
-        self._per_commit = stream.touches / stream.pages
-        self._per_byte = 0.0  # touches of a page while the log grows by a byte
-        self._touched = 0.0  # touches of a page so far
-        self._clean = stream.pages
-        self._beside = 0.0
+        super().__init__(stream, lsn=lsn)
         self._random = random.Random(SEED)  # noqa: S311 - a reproducible load, not a secret
         self._plan: list[tuple[int, float]] = []  # what the running batch has still to take of which instance
         number = max(instances, round(stream.pages / AREA))
@@ -306,11 +291,6 @@ class Instances(FlushList):
         if self.dirty <= CRUMB:
             return lsn
         return min(lsn, *[areas[0].first for areas in self._lists])
-
-    @property
-    def neighbours(self) -> float:
-        """Return the pages ever flushed for one beside them."""
-        return self._beside
 
     def update(self, *, commits: float, lsn: float, flushing: bool = False) -> None:  # noqa: ARG002 - areas are flushed at moments
         """Spread the changes of so many commits; see ``FlushList.update``."""
@@ -353,10 +333,6 @@ class Instances(FlushList):
         self.dirty -= found
         self.flushed += found
         return found
-
-    def evict(self, wanted: Sequence[float], *, before: float) -> float:  # noqa: ARG002 - a pool that holds all
-        """Take nothing out: areas are those of a buffer pool that holds all pages."""
-        return 0.0
 
     def count_to(self, lsn: float, most: float) -> float:
         """Return how many dirty pages there are in areas that begin before an LSN, at most ``most``."""

@@ -13,7 +13,7 @@ from typing import IO, Any
 import msgspec
 from msgspec import Struct
 
-from lab.bench.store import BENCH
+from lab.bench.store import ASKED
 from lab.report.figures import clock
 from lab.report.page import build
 from lab.report.rows import COLUMNS, FILE_NAME, ReportError, Row, read_rows
@@ -38,7 +38,7 @@ def located(path: Path) -> Path:
             for name in (FILE_NAME, JOURNAL_NAME):
                 if (path / name).exists():
                     return path / name
-            if (path / BENCH).exists():
+            if (path / ASKED).exists():
                 raise ReportError(
                     f"{path}: a bench without a finished row yet; innobrim bench --resume {path}"
                 )

@@ -99,7 +99,6 @@ class Row(Struct, frozen=True):
     series: Series = Series()
     events: list[tuple[float, str]] = []
     why: str = ""
-    article: str = ""
     version: str = ""
     revision: str = ""
     when: str = ""

@@ -14,7 +14,7 @@ from lab.report.page import build
 from lab.report.rows import ReportError
 from lab.report.trace import Course
 from lab.scenarios.schema import Scenario
-from lab.scenarios.search import BestStatic
+from lab.scenarios.static import BestStatic
 from lab.simulate import Result
 from tuner.journal.tables import Run
 from tuner.records import DecisionKind, TickRecord

@@ -98,7 +98,6 @@ class Group(Struct, frozen=True):
         knee: the rows that say what the default sustains, of which an open load offers a share.
         left_out: contenders that could not run, each with the reason.
         variant: name of the plan among those of its suite.
-        article: what a published article measured with these settings, in words.
         contenders: highest throughput first.
         verdicts: of each of ours against each reference, and against every setting that was given where none
             was searched for.
@@ -111,7 +110,6 @@ class Group(Struct, frozen=True):
     knee: tuple[Row, ...]
     left_out: tuple[tuple[str, str], ...]
     variant: str
-    article: str
     contenders: tuple[Contender, ...]
     verdicts: tuple[Verdict, ...]
 
@@ -172,7 +170,6 @@ def _group(rows: list[Row], variant: list[Row]) -> Group:
         knee=tuple(row for row in variant if row.stage == KNEE),
         left_out=tuple((row.contender, row.why) for row in variant if row.stage == LEFT_OUT),
         variant=rows[0].variant,
-        article=rows[0].article,
         contenders=tuple(contenders),
         verdicts=tuple(
             verdict

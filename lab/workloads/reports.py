@@ -63,7 +63,6 @@ def merged(histograms: Iterable[Histogram]) -> Histogram:
 
 
 MARK = "@second "
-STARTED = "Threads started!"
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,7 +147,7 @@ TAIL_LINES = 20
 
 
 class Reports:
-    """The seconds of one load, or of several one after another, and what else they printed."""
+    """The seconds of a load, and what else it printed."""
 
     def __init__(self) -> None:
         self._changed = threading.Condition()

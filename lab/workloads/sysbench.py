@@ -1,25 +1,21 @@
-"""A load at work in sysbench: its command line, its tables, one run, and runs one after another."""
+"""A load at work in sysbench: its command line, its tables, and a run."""
 
 from __future__ import annotations
 
 import contextlib
-import itertools
 import os
 import shutil
 import signal
 import subprocess
 import threading
 import time
-from abc import ABC, abstractmethod
 from pathlib import Path
 from typing import TYPE_CHECKING, Self
 
-import pymysql
-
 from lab.servers.base import SCHEMA, LabServer, LabServerError
 from lab.servers.owner import ending_with_us
-from lab.workloads.load import Load, Phase
-from lab.workloads.reports import EVER, STARTED, Histogram, Reports, Second
+from lab.workloads.load import Load
+from lab.workloads.reports import EVER, Histogram, Reports, Second
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -156,12 +152,37 @@ def _finish(server: LabServer, load: Load, action: str, extra: Sequence[str], se
         raise LabServerError(f"sysbench {action} of {load.script} failed:\n{said}")
 
 
-class LoadRun(ABC):
-    """A load, started on entry and ended on exit; its seconds can be read at any time."""
+PERCENTILE = 99
+HALF = 0.5
 
-    def __init__(self, reports: Reports | None = None) -> None:
-        """Take where its seconds go, None for a place of its own."""
-        self._reports = Reports() if reports is None else reports
+
+class SysbenchRun:
+    """A load that runs until stopped, or for so many seconds; its seconds can be read at any time.
+
+    Start it from a thread that lives as long as the load should: it is killed when that thread ends.
+
+    Latency is from when a transaction was due. Of an open load that is when it joined the queue, so that a
+    stall is in the latencies of all who waited meanwhile: sysbench adds the time in its queue to each
+    (``sb_timer_stop`` in its ``src/sb_timer.h``; its author says why in akopytov/sysbench, issue 216). What
+    still waits or works at the end is not counted; the queue's length says how much that is.
+    """
+
+    def __init__(self, server: LabServer, load: Load | None = None, *extra: str) -> None:
+        """Prepare, without starting anything.
+
+        Args:
+            server: what is loaded.
+            load: which load.
+            extra: further sysbench arguments.
+        """
+        self._reports = Reports()
+        self._server = server
+        self._load = load or Load()
+        self._extra = extra
+        self._process: subprocess.Popen[str] | None = None
+        self._reader: threading.Thread | None = None
+        self._asked = False
+        self._status: int | None = None
 
     def __enter__(self) -> Self:
         self.start()
@@ -171,26 +192,6 @@ class LoadRun(ABC):
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.stop()
-
-    @abstractmethod
-    def start(self, seconds: float | None = None) -> None:
-        """Start and return at once; with ``seconds`` it ends by itself after so many."""
-
-    @abstractmethod
-    def stop(self, seconds: float = 5.0) -> None:
-        """End it within so many seconds, by force if need be; safe to call twice."""
-
-    @abstractmethod
-    def running(self) -> bool:
-        """Return whether it is at work."""
-
-    @abstractmethod
-    def output(self) -> str:
-        """Return why it ended, where it did so by itself, and what sysbench last printed besides reports."""
-
-    @abstractmethod
-    def events(self) -> list[tuple[float, str]]:
-        """Return when the load changed, monotonic seconds, and to what."""
 
     def seconds(self, since: float = 0.0, until: float = EVER) -> list[Second]:
         """Return the seconds reported after ``since`` and up to ``until``, monotonic seconds."""
@@ -215,46 +216,6 @@ class LoadRun(ABC):
             LabServerError: the load ended, or they did not come within ``limit`` seconds.
         """
         return self._reports.wait(count, limit, self.running, self.output)
-
-
-PERCENTILE = 99
-STARTING_SECONDS = 35.0
-"""sysbench itself gives its threads 30 s to connect."""
-
-HALF = 0.5
-
-
-class SysbenchRun(LoadRun):
-    """A load that runs until stopped, or for so many seconds; its seconds can be read at any time.
-
-    Start it from a thread that lives as long as the load should: it is killed when that thread ends.
-
-    Latency is from when a transaction was due. Of an open load that is when it joined the queue, so that a
-    stall is in the latencies of all who waited meanwhile: sysbench adds the time in its queue to each
-    (``sb_timer_stop`` in its ``src/sb_timer.h``; its author says why in akopytov/sysbench, issue 216). What
-    still waits or works at the end is not counted; the queue's length says how much that is.
-    """
-
-    def __init__(
-        self, server: LabServer, load: Load | None = None, *extra: str, reports: Reports | None = None
-    ) -> None:
-        """Prepare, without starting anything.
-
-        Args:
-            server: what is loaded.
-            load: which load.
-            extra: further sysbench arguments.
-            reports: where its seconds go, beside those of other loads.
-        """
-        super().__init__(reports)
-        self._server = server
-        self._load = load or Load()
-        self._extra = extra
-        self._process: subprocess.Popen[str] | None = None
-        self._reader: threading.Thread | None = None
-        self._began = threading.Event()
-        self._asked = False
-        self._status: int | None = None
 
     def start(self, seconds: float | None = None) -> None:
         """Start the load and return at once.
@@ -312,27 +273,12 @@ class SysbenchRun(LoadRun):
         """Return whether the load is at work; once it is not, :meth:`output` has the reason."""
         return self._process is not None and self._status is None
 
-    def wait_started(self, limit: float = STARTING_SECONDS) -> None:
-        """Return once every thread is connected and at work.
-
-        Raises:
-            LabServerError: the load ended, or was not at work within ``limit`` seconds.
-        """
-        if not self._began.wait(limit):
-            raise LabServerError(f"the load was not at work within {limit:.0f} s:\n{self.output()}")
-        if self._status is not None and not self._asked:
-            raise LabServerError(f"the load ended before it was at work: {self.output()}")
-
     def wait_ended(self, limit: float) -> bool:
         """Wait until the load has ended, at most ``limit`` seconds; return whether it has."""
         if self._reader is not None:
             self._reader.join(max(0.0, limit))
             return not self._reader.is_alive()
         return True
-
-    def events(self) -> list[tuple[float, str]]:
-        """Return when the load changed, monotonic seconds, and to what: never."""
-        return []
 
     def output(self) -> str:
         """Return why the load ended, where it did so by itself, and what it last printed besides reports."""
@@ -345,13 +291,10 @@ class SysbenchRun(LoadRun):
         with contextlib.suppress(ValueError):  # closed under us by stop()
             for line in process.stdout:
                 report = self._reports.add(line, time.monotonic())
-                if line.startswith(STARTED):
-                    self._began.set()
                 if report is not None and seconds is not None and report.elapsed >= seconds - HALF:
                     self._asked = True
                     process.terminate()
             self._status = process.wait()
-        self._began.set()
         self._reports.wake()
 
 
@@ -359,117 +302,3 @@ def _ending(status: int) -> str:
     if status < 0:
         return f"sysbench was ended by {signal.Signals(-status).name}"
     return f"sysbench ended by itself with status {status}"
-
-
-LAST_REPORT = 0.1
-"""Seconds that a phase is given beyond its end, so that its last second is still reported."""
-
-
-class CourseRun(LoadRun):
-    """A load that follows a course until stopped, or for so many seconds; read like a ``SysbenchRun``.
-
-    Each phase has a sysbench of its own. The next one is connected and at work before the last one is ended,
-    so that the server is never without load; what is lost is a part of one second in the reports.
-    """
-
-    def __init__(self, server: LabServer, load: Load, phases: Sequence[Phase], *extra: str) -> None:
-        """Prepare, without starting anything.
-
-        Args:
-            server: what is loaded.
-            load: which load; its threads and rate are the phases'.
-            phases: its levels, repeated from the first after the last.
-            extra: further sysbench arguments.
-
-        Raises:
-            ValueError: there are no phases, or one is not possible with this load.
-        """
-        if not phases:
-            raise ValueError("a course needs at least one phase")
-        super().__init__()
-        self._server = server
-        self._levels = [(phase, phase.of(load)) for phase in phases]
-        self._extra = extra
-        self._lock = threading.Lock()
-        self._runs: list[SysbenchRun] = []
-        self._events: list[tuple[float, str]] = []
-        self._stopping = False
-        self._failure = ""
-        self._driver: threading.Thread | None = None
-
-    def start(self, seconds: float | None = None) -> None:
-        """Start the course and return at once; with ``seconds`` it ends by itself after that time."""
-        self._driver = threading.Thread(target=self._drive, args=(seconds,), name="course", daemon=True)
-        self._driver.start()
-
-    def stop(self, seconds: float = 5.0) -> None:
-        """End the course and its load, each within so many seconds; safe to call twice."""
-        with self._lock:
-            self._stopping = True
-            runs = list(self._runs)
-        for one in runs:
-            one.stop(seconds)
-        if self._driver is not None:
-            self._driver.join(2.0 * seconds)
-
-    def running(self) -> bool:
-        """Return whether the course goes on."""
-        return self._driver is not None and self._driver.is_alive() and not self._failure
-
-    def events(self) -> list[tuple[float, str]]:
-        """Return when each phase was at work, monotonic seconds, and its level."""
-        with self._lock:
-            return list(self._events)
-
-    def output(self) -> str:
-        """Return why the course ended, where it did so by itself, and what sysbench last printed."""
-        return self._failure or self._reports.tail()
-
-    def _drive(self, seconds: float | None) -> None:
-        try:
-            self._walk(seconds)
-        except (LabServerError, OSError, pymysql.MySQLError) as error:
-            self._failure = str(error)
-        finally:
-            with self._lock:
-                runs = list(self._runs)
-            for one in runs:
-                one.stop()
-            self._reports.wake()
-
-    def _walk(self, seconds: float | None) -> None:
-        end = EVER
-        for number, (phase, load) in enumerate(itertools.cycle(self._levels)):
-            at_work = self._follow(load)
-            if at_work is None:
-                return
-            began = self._note(number, phase)
-            if number == 0 and seconds is not None:
-                end = began + seconds + LAST_REPORT
-            self._stay(at_work, min(end, began + phase.seconds + LAST_REPORT))
-            if self._stopping or time.monotonic() >= end:
-                return
-
-    def _follow(self, load: Load) -> SysbenchRun | None:
-        """Put a load in the place of the one at work and return it; None when the course is being stopped."""
-        following = SysbenchRun(self._server, load, *self._extra, reports=self._reports)
-        with self._lock:
-            if self._stopping:
-                return None
-            before = self._runs[-1:]
-            following.start()
-            self._runs = [*before, following]
-        following.wait_started()
-        for one in before:
-            one.stop()
-        return following
-
-    def _note(self, number: int, phase: Phase) -> float:
-        count, now = len(self._levels), time.monotonic()
-        with self._lock:
-            self._events.append((now, f"phase {number % count + 1} of {count}: {phase}"))
-        return now
-
-    def _stay(self, at_work: SysbenchRun, until: float) -> None:
-        if at_work.wait_ended(until - time.monotonic()) and not self._stopping:
-            raise LabServerError(f"the load of the course ended: {at_work.output()}")

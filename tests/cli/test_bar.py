@@ -15,10 +15,9 @@ from typing import TYPE_CHECKING
 import pytest
 
 from lab.scenarios import load_scenario
-from lab.scenarios.caps import Caps
 from lab.scenarios.load import parse_scenario
 from lab.scenarios.progress import Progress
-from lab.scenarios.search import search
+from lab.scenarios.static import Caps, search
 from lab.simulate import resized, simulate
 from tuner.cli import bar
 from tuner.cli.bar import Bar
@@ -98,36 +97,27 @@ def test_a_pipe_and_a_quick_run_see_nothing(
 
 
 def test_a_run_tells_how_far_it_is() -> None:
-    """The policy's run and then the search tell their shares, rising to the end, within single runs too."""
+    """The policy's run, and then the search with every value tried, tell their shares, rising to the end."""
     told: list[Progress] = []
     simulate(parse_scenario(SHORT, source="test"), "fixed", oracle=True, progress=told.append)
     policy = [one.share for one in told if one.stage == "policy fixed"]
     tried = [one for one in told if one.stage == "static settings"]
     assert policy == sorted(policy)
     assert 0.9 < policy[-1] <= 1.0
-    assert len(tried) > 4 * len({one.detail for one in tried if one.share < 0.2})
+    assert [one.share for one in tried] == sorted(one.share for one in tried)
+    assert tried[-1].share > 0.5
     assert all(0.0 <= one.share <= 1.0 and one.at_least for one in tried)
-    assert tried[-1].share > 0.75
-
-
-def test_a_search_keeps_to_the_runs_that_it_speaks_of() -> None:
-    """The runs that a search needs are no more than it said at its beginning."""
-    told: list[Progress] = []
-    found = search(load_scenario("steady-1200iops"), ratio=2, caps=Caps(0.78), progress=told.append)
-    first = int(told[0].detail.rsplit(" ", 1)[1])
-    assert 25 < found.runs <= first
-    assert told[-1].share > 0.75
 
 
 def test_two_processes_find_what_one_finds(monkeypatch: pytest.MonkeyPatch) -> None:
     """A search in two processes tells of every run as it goes, and finds the same settings."""
     scenario = parse_scenario(SHORT, source="test")
     alone = search(scenario, ratio=2, caps=Caps(0.78))
-    monkeypatch.setattr("lab.scenarios.search.PARALLEL_FROM", 0)
+    monkeypatch.setattr("lab.scenarios.static.PARALLEL_FROM", 0)
     monkeypatch.setattr("os.cpu_count", lambda: 2)
     told: list[Progress] = []
     assert search(scenario, ratio=2, caps=Caps(0.78), progress=told.append) == alone
-    assert told[-1].detail.startswith(f"{alone.runs} tried")
+    assert told[-1].detail == f"{alone.runs} tried"
 
 
 RUN = """

@@ -4,19 +4,17 @@ from __future__ import annotations
 
 import importlib.util
 import json
+import os
 import re
+import signal
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 from click.testing import CliRunner, Result
 
-from lab.plant.clock import SimClock
-from lab.plant.parameters import PlantParameters
-from lab.plant.server import SimulatedServer
-from lab.simulate_loop import SimInbox
 from tuner.cli.main import cli
-from tuner.recorder import Recorder
-from tuner.settings import Settings
 
 SHORT = """
 name = "short"
@@ -86,7 +84,7 @@ def test_json_has_the_bounds(tmp_path: Path, scenario: str) -> None:
     found = compare("--compare", *words, "--output", str(tmp_path / "out"), "--json")
 
     parsed = json.loads(found.stdout)
-    assert (parsed["finished"], parsed["reference"]) == (True, "cascade")
+    assert parsed["reference"] == "cascade"
     (group,) = parsed["scenarios"]
     ours, other, untouched = group["contenders"]
     assert ours["values"]["throughput_mean"]["ratio"] is None
@@ -96,23 +94,47 @@ def test_json_has_the_bounds(tmp_path: Path, scenario: str) -> None:
     assert untouched["name"] == "untouched"
 
 
-def test_time_that_is_up_ends_with_the_command_that_goes_on(tmp_path: Path, scenario: str) -> None:
-    """Exit 4 with the command in the last line; that one has time enough, ends it, and repeats no run."""
-    directory = str(tmp_path / "out")
-    words = ("--scenario", scenario, "--policy", "fixed", "--seeds", "2", "--output", directory)
-    cut = compare("--compare", *words, "--time", "0.01s")
-    said, _, again = cut.stdout.splitlines()[-1].partition("go on with: innobrim policies ")
-    whole = compare(*again.removesuffix(" --jobs 1").split())
-    once_more = compare("--resume", directory)
+def test_a_run_that_is_kept_is_not_repeated(tmp_path: Path, scenario: str) -> None:
+    """The same command again runs nothing and prints the same; without --output nothing is left behind."""
+    words = ("--compare", "--scenario", scenario, "--policy", "fixed", "--seeds", "2")
+    first, again = (compare(*words, "--output", str(tmp_path / "out")) for _ in range(2))
 
-    assert cut.exit_code == 4
-    assert again == f"--compare --resume {directory} --time 120s --jobs 1"
-    assert "before the first run: --time 0.01s is too short for one: another run may take" in said
-    assert "the table" not in cut.stdout
-    assert (whole.exit_code, once_more.exit_code) == (0, 0)
-    assert "4 runs of 1 policy on 1 scenario, 4 to do" in whole.stderr
-    assert "0 to do" in once_more.stderr
-    assert once_more.stdout == whole.stdout
+    assert "4 runs of 1 policy on 1 scenario, 4 to do" in first.stderr
+    assert "0 to do" in again.stderr
+    assert again.stdout == first.stdout
+    assert compare(*words).stdout.splitlines() == first.stdout.splitlines()[:-1]
+
+
+@pytest.mark.parametrize(
+    ("number", "all_of_them"), [(signal.SIGTERM, False), (signal.SIGHUP, True), (signal.SIGTERM, True)]
+)
+def test_a_comparison_that_is_ended_keeps_its_rows(
+    tmp_path: Path, scenario: str, number: signal.Signals, *, all_of_them: bool
+) -> None:
+    """A signal to it, or to each of its processes, ends all of them, says what is kept, and nothing else."""
+    long = tmp_path / "long.toml"
+    long.write_text(SHORT.replace("short", "long").replace("200", "400_000"), encoding="utf-8")
+    words = ["--compare", "--scenario", scenario, "--scenario", str(long), "--policy", "fixed"]
+    words += ["--seeds", "2", "--jobs", "2", "--output", str(tmp_path / "out")]
+    # Not as under nohup, where SIGHUP is ignored by right, and whose children inherit that.
+    default = "import signal; signal.signal(signal.SIGHUP, signal.SIG_DFL)"
+    rows = tmp_path / "out" / "rows.jsonl"
+    with subprocess.Popen(  # noqa: S603 - our own interpreter with our own line
+        [sys.executable, "-c", f"{default}; from tuner.cli.main import main; main()", "policies", *words],
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+    ) as process:
+        while not (rows.exists() and rows.read_bytes().endswith(b"\n")):
+            os.sched_yield()
+        (os.killpg if all_of_them else os.kill)(process.pid, number)
+        _, said = process.communicate(timeout=60)
+
+    assert process.returncode == 128 + number
+    assert re.fullmatch(
+        r".* to do\ninterrupted; \d rows? (?:is|are) kept: the same command goes on\n", said
+    ), said
 
 
 def test_static_settings_are_named_with_their_m(tmp_path: Path, scenario: str) -> None:
@@ -138,42 +160,6 @@ def test_a_scenario_may_have_seeds_of_its_own(tmp_path: Path, scenario: str) -> 
     assert "longer: 210 s, counted from 100 s, 1 seed" in found.stdout
 
 
-def test_rows_of_other_policies_do_not_count(tmp_path: Path, scenario: str) -> None:
-    """After a change of the code that decides the rows are run again, and that is said."""
-    directory = tmp_path / "out"
-    words = ("--scenario", scenario, "--policy", "fixed", "--seeds", "1", "--output", str(directory))
-    compare("--compare", *words)
-    rows = directory / "rows.jsonl"
-    text = rows.read_text(encoding="utf-8")
-    row = json.loads(text.splitlines()[0])
-    old = json.dumps({**row, "policies": "old", "key": "old"})
-    rows.write_text("\n".join([old, *text.splitlines()[1:]]) + "\n", encoding="utf-8")
-    found = compare("--resume", str(directory))
-
-    assert "of other policies than now, and not counted: 1 row" in found.stderr
-    assert "1 to do" in found.stderr
-    assert found.exit_code == 0
-
-
-def test_a_recorded_load_is_one_more_scenario(tmp_path: Path) -> None:
-    """With --trace the policies run on the journal's load, once each, and what that cannot tell is said."""
-    clock = SimClock()
-    server = SimulatedServer(PlantParameters(), clock)
-    journal = tmp_path / "trace.db"
-    recorder = Recorder(journal, server, clock)
-    recorder.run(
-        Settings(), server.facts(), SimInbox(clock), seconds=400.0, interval=1.0, told=lambda *_: None
-    )
-    words = ("--policy", "cascade", "--policy", "fixed", "--output", str(tmp_path / "out"))
-    found = compare("--compare", "--trace", str(journal), *words)
-
-    assert found.exit_code == 0, found.output
-    assert re.search(r"^trace.db: 399 s, counted from \d+ s, 1 seed$", found.stdout, re.MULTILINE)
-    assert "not how much more the load would have done" in found.stdout
-    assert "95 %" not in found.stdout
-    assert "3 runs of 2 policies on 1 scenario" in found.stderr
-
-
 @pytest.mark.parametrize(
     ("words", "message"),
     [
@@ -184,13 +170,11 @@ def test_a_recorded_load_is_one_more_scenario(tmp_path: Path) -> None:
             ("--compare", "--scenario", "step-up", "--scenario", "step-up"),
             "--scenario step-up: is there twice",
         ),
-        (("--compare", "--trace", "/nowhere/journal.db"), "/nowhere/journal.db"),
         (("--compare", "--seeds", "0"), "'0': write a whole number from 1 to 1000"),
         (
             ("--compare", "--seeds", "=2"),
             "'=2': write a whole number from 1 to 1000, or one for a scenario: daily",
         ),
-        (("--compare", "--trace", "a.db", "--trace", "b.db"), "--trace a.db, --trace b.db: only one journal"),
         (
             ("--compare", "--scenario", "burst", "--seeds", "brust=2"),
             "--seeds brust=…: no such scenario in this comparison; the only one is burst",
@@ -199,10 +183,6 @@ def test_a_recorded_load_is_one_more_scenario(tmp_path: Path) -> None:
             ("--compare", "--scenario", "burst", "--scenario", "batch", "--seeds", "brust=2"),
             "no such scenario in this comparison; there are burst, batch",
         ),
-        (("--compare", "--run", "3"), "--run 3: goes with --trace JOURNAL"),
-        (("--compare", "--time", "soon"), "'soon' is no duration"),
-        (("--resume", "/nowhere"), "/nowhere: no comparison's directory: it has no comparison.json"),
-        (("--resume", "/nowhere", "--seeds", "4"), "--seeds cannot be changed with --resume"),
     ],
 )
 def test_a_wrong_command_is_a_usage_error(words: tuple[str, ...], message: str) -> None:
@@ -213,14 +193,15 @@ def test_a_wrong_command_is_a_usage_error(words: tuple[str, ...], message: str) 
     assert message in found.stderr
 
 
-def test_a_directory_that_is_in_use_is_left_alone(tmp_path: Path, scenario: str) -> None:
-    """A second comparison does not begin where one is already."""
-    words = ("--scenario", scenario, "--policy", "fixed", "--seeds", "1", "--output", str(tmp_path / "out"))
-    compare("--compare", *words)
-    found = compare("--compare", *words)
+def test_a_damaged_row_is_named(tmp_path: Path, scenario: str) -> None:
+    """Nothing runs on what is not understood, and nothing is removed."""
+    rows = tmp_path / "rows.jsonl"
+    rows.write_text("{}\nrubbish\n", encoding="utf-8")
+    found = compare("--compare", "--scenario", scenario, "--output", str(tmp_path))
 
     assert found.exit_code == 2
-    assert "holds rows already; go on with --resume" in found.stderr
+    assert f"{rows}, line 2: not JSON" in found.stderr
+    assert rows.read_text(encoding="utf-8") == "{}\nrubbish\n"
 
 
 def test_a_policy_without_its_extra_is_refused(monkeypatch: pytest.MonkeyPatch, scenario: str) -> None:

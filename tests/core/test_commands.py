@@ -9,7 +9,7 @@ from msgspec.structs import replace
 
 from tests.bench import Bench, FakeServer
 from tests.factory import ACTIVE, DEFAULT, SAVED, codes, command, held
-from tuner.core.commands import originals_name
+from tuner.core.commands.handlers import originals_name
 from tuner.records import Bounds, Capacity, Command, DecisionKind
 from tuner.settings import Mode, Settings
 

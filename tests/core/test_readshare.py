@@ -12,7 +12,7 @@ from msgspec.structs import replace
 from policies.suggestions import NEAR, distance
 from tests.core.course import GOOD, Course
 from tests.factory import sample
-from tuner.core.readshare import Statements, counted
+from tuner.core.estimate.readshare import Statements, counted
 from tuner.core.trials.engine import CONTEXT_SECONDS
 from tuner.records import Sample
 
@@ -100,7 +100,7 @@ def test_whatever_is_counted_the_share_is_a_share(
 
 @pytest.mark.parametrize("share", [0.0, 0.95, None])
 def test_the_context_has_the_share_of_reads(share: float | None) -> None:
-    """An outer law sees it as it sees redo rate and concurrency; where it is unknown, as unknown."""
+    """An optimiser sees it as it sees redo rate and concurrency; where it is unknown, as unknown."""
     context = Course(share=share).step(100).state.context
 
     assert context is not None

@@ -13,7 +13,7 @@ from tests.bench import Bench, FakeServer
 from tests.core.loops import LATER, active, window
 from tests.factory import ACTIVE, EPOCH, FACTS, OTHER_IDENTITY, codes, command
 from tuner.cli.status import table
-from tuner.core.scheduled import settings_of
+from tuner.core.commands.schedule import settings_of
 from tuner.records import Capacity, Window, effects, winners
 from tuner.settings import Mode, Settings
 

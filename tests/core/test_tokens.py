@@ -16,7 +16,7 @@ def spent(times: list[float], budget: int = BUDGET) -> TokenBucket:
     """Return a bucket after changes at these times."""
     tokens = TokenBucket()
     for now in times:
-        tokens = tokens.pay(now=now, budget=budget)
+        tokens = tokens.take(now=now, budget=budget)
     return tokens
 
 
@@ -25,8 +25,8 @@ def test_changes_in_quick_succession_lead_to_saving() -> None:
     tokens = spent([10.0 * one for one in range(25)])
     full = 240.0 + depth(BUDGET) * HOUR / BUDGET
 
-    assert not spent([10.0 * one for one in range(15)]).saves(now=150.0, budget=BUDGET)
-    assert [tokens.saves(now=at, budget=BUDGET) for at in (241.0, full - 1.0, full + 1.0)] == [1, 1, 0]
+    assert not spent([10.0 * one for one in range(15)]).is_exhausted(now=150.0, budget=BUDGET)
+    assert [tokens.is_exhausted(now=at, budget=BUDGET) for at in (241.0, full - 1.0, full + 1.0)] == [1, 1, 0]
 
 
 @given(st.integers(2, 3600), st.integers(10, 100))
@@ -34,7 +34,7 @@ def test_an_even_pace_never_leads_to_saving(budget: int, count: int) -> None:
     """As many changes an hour as are allowed, one after the other, never empty a bucket that holds two."""
     tokens = spent([one * HOUR / budget for one in range(count)], budget)
 
-    assert depth(budget) < 2.0 or not tokens.saving
+    assert depth(budget) < 2.0 or not tokens.exhausted
 
 
 @given(st.integers(1, 3600), st.lists(st.floats(0.0, 7200.0), max_size=100))
@@ -42,7 +42,7 @@ def test_it_is_never_overdrawn_nor_overfull(budget: int, times: list[float]) -> 
     """There are between no changes in it and as many as it holds, whatever was spent."""
     tokens = spent(sorted(times), budget)
 
-    assert 0 <= tokens.left(now=max([0.0, *times]), budget=budget) <= depth(budget)
+    assert 0 <= tokens.tokens(now=max([0.0, *times]), budget=budget) <= depth(budget)
 
 
 def test_a_reader_is_told_that_changes_are_saved(bench: Bench) -> None:

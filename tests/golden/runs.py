@@ -58,7 +58,7 @@ def _simulated(
     Args:
         name: of the scenario.
         flavour: of the server; None for the scenario's own.
-        policy: the decision law.
+        policy: the policy.
         seconds: how long; None for the scenario's first part.
     """
     scenario = load_scenario(name)

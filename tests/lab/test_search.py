@@ -11,10 +11,16 @@ from lab.plant.clock import SimClock
 from lab.plant.parameters import DiskChange, DiskParameters, LoadChange, LoadParameters, PlantParameters
 from lab.plant.server import SimulatedServer
 from lab.scenarios import Scenario
-from lab.scenarios.caps import Caps, calm, caps_of, slowest_flush
-from lab.scenarios.grid import coarse, past_the_best
-from lab.scenarios.search import search
-from lab.scenarios.static import run_course, run_pair, run_static
+from lab.scenarios.static import (
+    Caps,
+    calm,
+    caps_of,
+    coarse,
+    past_the_best,
+    run_static,
+    search,
+    slowest_flush,
+)
 from lab.scenarios.trace import Outcome, Trace
 from tuner.records import Capacity
 from tuner.settings import Settings
@@ -132,13 +138,3 @@ def test_at_an_offered_load_the_fewest_pages_win() -> None:
     assert found.best.throughput_mean == pytest.approx(default.throughput_mean, rel=0.01)
     assert found.best.pages_per_commit < 0.5 * default.pages_per_commit
     assert found.best.io_capacity_max < 400
-
-
-def test_a_course_that_never_changes_is_a_static_setting() -> None:
-    """Setting the same pair again changes nothing; another pair does from its moment on and not before."""
-    same, higher = Capacity(225, 450), Capacity(4000, 8000)
-    static = run_pair(SHORT, same)
-
-    assert run_course(SHORT, ((0.0, same), (350.0, same), (400.0, same))) == static
-    assert run_course(SHORT, ((0.0, same), (480.0, higher))) == static
-    assert run_course(SHORT, ((0.0, same), (330.5, higher))).age_ratio_mean < static.age_ratio_mean

@@ -8,10 +8,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from lab.scenarios import load_scenario, scenario_names
-from lab.scenarios.caps import Caps
 from lab.scenarios.load import parse_scenario
-from lab.scenarios.search import search
-from lab.scenarios.static import pair, run_static
+from lab.scenarios.static import Caps, pair, run_static, search
 from lab.simulate import shortened, simulate
 from lab.simulate_loop import run_policy
 from tests.lab.simulating import SHORT, parsed_result, scenario_file, simulated

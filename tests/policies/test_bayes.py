@@ -1,4 +1,4 @@
-"""The outer law: what it may suggest, and every trap of the library behind it."""
+"""The optimiser: what it may suggest, and every trap of the library behind it."""
 
 from __future__ import annotations
 

@@ -23,7 +23,7 @@ def test_a_disturbed_load_moves_no_average_and_causes_no_landing() -> None:
         state, _ = LAW.propose(state, situation(now=1000.0 + second, **calm | busy))
 
     assert state.equilibrium == known.equilibrium
-    assert state.unrest == known.unrest
+    assert state.disturbance == known.disturbance
 
     state, _ = LAW.propose(state, situation(now=1400.0, age=0.3 * A, age_ahead=0.3 * A, learns=False))
     near = {"age": 0.76 * A, "age_ahead": 0.76 * A, "io_capacity_max": 250}

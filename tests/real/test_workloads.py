@@ -9,8 +9,8 @@ from dataclasses import replace
 import pytest
 
 from lab.servers.base import LabServer
-from lab.workloads.load import MIXED, OLTP, Load, step
-from lab.workloads.sysbench import CourseRun, SysbenchRun, discard, prepare
+from lab.workloads.load import MIXED, OLTP, Load
+from lab.workloads.sysbench import SysbenchRun, discard, prepare
 from tests.real.support import LOAD, Work
 
 pytestmark = pytest.mark.real
@@ -117,18 +117,3 @@ def test_a_stall_is_in_the_latency_of_all_who_waited(server: LabServer) -> None:
     waited = sum(count for seconds, count in latency.counts.items() if seconds > 0.1) if latency else 0
     assert queue > GENTLE / 2
     assert waited > GENTLE * (held - 0.5) / 2
-
-
-def test_a_course_goes_from_phase_to_phase(server: LabServer) -> None:
-    """A course's next phase takes over without a second in which nothing is committed."""
-    load = replace(LOAD, threads=4, rate=GENTLE)
-    with CourseRun(server, load, step(load, period=4.0)) as course:
-        while len(course.events()) < 3:
-            course.wait_seconds(len(course.seconds()) + 1, LIMIT)
-        events, seconds = course.events(), course.seconds()
-    assert [text for _, text in events[:2]] == [
-        "phase 1 of 2: 50 transactions/s offered",
-        "phase 2 of 2: 100 transactions/s offered",
-    ]
-    assert all(one.commits > 0 for one in seconds)
-    assert course.latency() is not None

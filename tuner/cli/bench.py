@@ -15,7 +15,7 @@ import click
 
 from lab.bench import plan, store
 from lab.bench.plan import Plan, Suite
-from lab.bench.progress import enough_minutes, outline
+from lab.bench.progress import outline
 from lab.bench.refusals import PlanError
 from lab.bench.runner import Bench, chosen
 from lab.bench.store import Ledger
@@ -108,9 +108,7 @@ Say = Callable[[str], None]
     metavar="DIR",
     help="Go on with a bench that was interrupted; finished rows are kept.",
 )
-@click.option(
-    "--time", "limit", type=Duration(WEEK), metavar="55m", help="Begin no row that would end later."
-)
+@click.option("--time", "limit", type=Duration(WEEK), metavar="55m", help="Begin no row after so long.")
 @click.option("--seed", type=WholeNumber(0), help="Decides the order; default: drawn.")
 @click.option("--plan", "only_plan", is_flag=True, help="Only print what would be run, and for how long.")
 @click.option("--json", "as_json", is_flag=True, help="Print the summary as one JSON object.")
@@ -153,7 +151,7 @@ def bench(
                 rows = ledger.rows
                 print_lines(*outline(asked.suite, chosen(asked.suite, variants), rows, own=own))
                 return
-            context.with_resource(store.held(resume, store.BENCH))
+            context.with_resource(store.held(resume))
             asked, ledger = plan.go_on(resume)
             _check_servers(asked.suite)
             chosen(asked.suite, variants)
@@ -173,16 +171,15 @@ def bench(
                 server.look()  # what cannot be had is said before a directory is made
             sysbench()
             directory = output or Path(f"bench-{suite.name}-{time.strftime('%Y%m%dT%H%M%S')}")
-            context.with_resource(store.held(directory, store.BENCH, new=True))
-            ledger = store.begin(directory, asked, store.BENCH)
+            context.with_resource(store.held(directory, new=True))
+            ledger = store.begin(directory, asked)
     again = _going_on(context, directory)
-    finished, left, needs = _carry_out(
+    finished, left = _carry_out(
         asked, ledger, directory, make, say, limit=limit, variants=variants, again=again
     )
     _conclude(ledger, directory, say, finished=finished, left=left, as_json=as_json)
     if not finished:
-        short = "" if needs is None else f" before the first row: --time {limit:g}s is too short for one"
-        say(f"the time was up{short}; go on with: {_going_on(context, directory, needs=needs)}")
+        say(f"the time was up; go on with: {again}")
         raise click.exceptions.Exit(UNFINISHED)
     if left:
         say(
@@ -256,7 +253,7 @@ def _carry_out(
     limit: float | None,
     variants: tuple[str, ...],
     again: str,
-) -> tuple[bool, list[str], float | None]:
+) -> tuple[bool, list[str]]:
     """Run what is not finished.
 
     Args:
@@ -265,13 +262,12 @@ def _carry_out(
         directory: where they lie.
         make: makes the server of a plan.
         say: prints a line.
-        limit: no row begins that would end later than so many seconds from now; None: no limit.
+        limit: no row begins later than so many seconds from now; None: no limit.
         variants: only these; all where there is none.
         again: command that goes on.
 
     Returns:
-        Whether what was asked for is finished, which variants have rows to do, and how long a part would have
-        had to be for its first row, seconds; None where it was long enough.
+        Whether what was asked for is finished, and which variants have rows to do.
     """
     runner = Bench(
         asked.suite,
@@ -287,7 +283,7 @@ def _carry_out(
     try:
         for removed in remove_leftovers():  # also where this bench starts no server of that kind itself
             say(removed)
-        return runner.run(), runner.unfinished(), runner.needs
+        return runner.run(), runner.unfinished()
     except (LabServerError, KeyboardInterrupt) as error:
         _page(ledger, directory)
         kept = f"{kept_text(len(ledger.rows))}; go on with: {again}"
@@ -325,21 +321,12 @@ def _page(ledger: Ledger, directory: Path) -> Path | None:
         raise Refused(f"{error}; once that is put right: innobrim report {directory}") from error
 
 
-def _going_on(context: click.Context, directory: Path, *, needs: float | None = None) -> str:
-    """Return the command that goes on with this bench, with what was asked of this part of it.
-
-    Args:
-        context: of the command.
-        directory: the bench's.
-        needs: how long this part would have had to be for a row, seconds; the next one gets that, and up to
-            two minutes more, in place of the same time again. None where a row was finished.
-    """
+def _going_on(context: click.Context, directory: Path) -> str:
+    """Return the command that goes on with this bench, with what was asked of this part of it."""
     given = context.params
-    minutes = None if needs is None else enough_minutes(needs)
-    limit = None if given["limit"] is None else f"{given['limit']:g}s" if minutes is None else f"{minutes}m"
     words = ["innobrim", "bench", "--resume", str(directory)]
     words += [word for name in given["variants"] for word in ("--variant", name)]
     words += [] if given["defaults_file"] is None else ["--defaults-file", given["defaults_file"]]
-    words += [] if limit is None else ["--time", limit]
+    words += [] if given["limit"] is None else ["--time", f"{given['limit']:g}s"]
     words += [f"--{word}" for word, name in (("yes", "yes"), ("json", "as_json")) if given[name]]
     return shlex.join(words)

@@ -62,7 +62,6 @@ OPTIONS = (
         "Which rows the transactions touch.",
         type=_choice(plan.Distribution),
     ),
-    _option("course", "load.course", "How the load moves while it runs.", type=_choice(plan.CourseName)),
     _option("threads", "load.threads", "Connections of the load."),
     _option("rate", "load.rate", "Offered transactions/s; 0 is as many as possible."),
     _option("tables", "load.tables", "Tables of the load."),

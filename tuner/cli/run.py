@@ -39,7 +39,7 @@ log = get_logger("innobrim")
     help="Write to the server, or never; default: loop.mode of the configuration, which is advisory.",
 )
 @click.option("--set-point", type=float, help="Age ratio to hold; default: derived from the load.")
-@click.option("--policy", type=PolicyChoice(), help="Decision law.")
+@click.option("--policy", type=PolicyChoice(), help="How innodb_io_capacity_max is chosen.")
 @click.option("--api-port", type=int, help="TCP port of API and page; 0 for the unix socket only.")
 @click.option("--no-api", is_flag=True, help="Serve no API at all.")
 @click.option(

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
-from tuner.core import noharm, scheduled
+from tuner.core import noharm
+from tuner.core.commands import schedule
 from tuner.core.estimate.window import since, warm
 from tuner.core.holds import UNSETTLED
 from tuner.core.noharm import APART_SECONDS, Ended, Look, Returned, Side
@@ -13,7 +14,7 @@ from tuner.core.state import State
 from tuner.records import Decision, DecisionKind, Estimate, Event, Lifecycle, Sample, winners
 from tuner.settings import Mode
 
-BUDGETS = frozenset(scheduled.BUDGETS)
+BUDGETS = frozenset(schedule.BUDGETS)
 """Sources of a set-point that a person's budget bounds."""
 
 DIP_SECONDS = 3.0
@@ -103,7 +104,7 @@ def _side(state: State, sample: Sample) -> Side:
 
 def _by_a_person(state: State) -> bool:
     """Tell whether a person chose what M does: by policy, set-point or budget, here or in a schedule."""
-    asked = winners(state.schedule).keys() & {"set_point", *scheduled.BUDGETS.values()}
+    asked = winners(state.schedule).keys() & {"set_point", *schedule.BUDGETS.values()}
     settings = state.settings
     return (
         settings.policy == "fixed"

@@ -1,10 +1,9 @@
 """How high and how low M may go: what settings, server and procedure allow, and how low a policy may take it.
 
-How low the policy may take M: under a calm load lower than under one that surges.
-
 A light load is held high by a low M only. But from a low M the way up is longer, and a surge meets an age
-that is high already. So M goes below the floor only where the load was watched for a while, nothing surged
-within hours, and no burst is expected at this hour of the week; and then not all the way to the set-point.
+that is high already. So a policy takes M below the floor only where the load was watched for a while, nothing
+surged within hours, and no burst is expected at this hour of the week; and then not all the way to the
+set-point.
 """
 
 from __future__ import annotations
@@ -14,6 +13,21 @@ import math
 from tuner.core.state import State
 from tuner.records import Facts
 from tuner.settings import Settings
+
+FLOOR = 200
+"""M that the policy does not go below before the load has shown to be calm, pages/s."""
+
+CALM_SECONDS = 180.0
+"""How long it has to be watched for that, without a surge in the last hours."""
+
+HIGHEST = 0.93
+"""Age ratio that an M below the floor leads to at most: it leaves a surge twice the time that 0.93 does."""
+
+BURSTS = 0.01
+"""Redo beyond the device that is no burst, share of the flush limit."""
+
+WORTH = 0.03
+"""By what share of itself M has to be above it to follow: combining is known better the higher the age is."""
 
 
 def bounds(state: State) -> tuple[int, int]:
@@ -55,22 +69,6 @@ def _both(settings: Settings, facts: Facts) -> tuple[int, int]:
         lowest = max(lowest, facts.procedure.lowest_io_capacity_max)
         highest = min(highest, facts.procedure.highest_io_capacity_max)
     return lowest, highest
-
-
-FLOOR = 200
-"""M that the policy does not go below before the load has shown to be calm, pages/s."""
-
-CALM_SECONDS = 180.0
-"""How long it has to be watched for that, without a surge in the last hours."""
-
-HIGHEST = 0.93
-"""Age ratio that an M below the floor leads to at most: it leaves a surge twice the time that 0.93 does."""
-
-BURSTS = 0.01
-"""Redo beyond the device that is no burst, share of the flush limit."""
-
-WORTH = 0.03
-"""By what share of itself M has to be above it to follow: combining is known better the higher the age is."""
 
 
 def floor(state: State, current: int) -> int:

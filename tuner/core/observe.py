@@ -5,8 +5,8 @@ from __future__ import annotations
 from msgspec.structs import replace
 
 from policies.registry import LAWS
-from tuner.core import context, degraded, gate, laws, lowwater
-from tuner.core.estimate import clocks, estimator, occurrences
+from tuner.core import degraded, gate, laws, lowwater
+from tuner.core.estimate import averages, clocks, estimator, occurrences
 from tuner.core.estimate.recovery import Recovery
 from tuner.core.memory import forgotten
 from tuner.core.ownership import foreign, transitions
@@ -198,7 +198,7 @@ def _see_clocks(state: State, sample: Sample, *, begun: bool) -> tuple[State, st
         caution=replace(state.caution, at=None),
         unanswered=replace(state.unanswered, at=None, foretold=0.0),
         noharm=state.noharm.interrupted(),
-        trials=replace(tried, at=None, averages=context.afresh(tried.averages)),
+        trials=replace(tried, at=None, averages=averages.afresh(tried.averages)),
     ), apart
 
 

@@ -28,6 +28,24 @@ SAME_START_SECONDS = 5.0
 """A server whose start time moved by less than this has not been restarted; uptime counts whole seconds."""
 
 
+class Role(StrEnum):
+    """The part that a server plays among others."""
+
+    PRIMARY = "primary"
+    REPLICA = "replica"
+
+
+class SeenRole(Struct, frozen=True):
+    """A server's role as last seen, and whether it refuses clients' writes."""
+
+    role: Role
+    read_only: bool
+
+    def __str__(self) -> str:
+        """Return it for people."""
+        return f"{self.role.value}, read_only" if self.read_only else self.role.value
+
+
 class Override(Struct, frozen=True):
     """A person's M, for a time.
 
@@ -86,7 +104,7 @@ class Return(Struct, frozen=True):
     rates: MeanRates
 
 
-class Writes(Struct, frozen=True, rename={"tokens": "purse"}):
+class Writes(Struct, frozen=True):
     """What was written and what we believe is in force.
 
     Attributes:
@@ -282,7 +300,7 @@ class State(Struct, frozen=True):
     readopted: tuple[float, ...] = ()
     advisory_until_said: bool = False
     facts_due: bool = False
-    role: str = ""
+    role: SeenRole | None = None
     occurrences: Occurrences = Occurrences()
     handed_over: float | None = None
     unpaid_since: float | None = None

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
-from tuner.core import baselineback, commands, holds, lowwater, observe, scheduled
-from tuner.core.asking import CommandContext
+from tuner.core import baselineback, holds, lowwater, observe
+from tuner.core.commands import handlers, schedule
+from tuner.core.commands.context import CommandContext
 from tuner.core.decide import carry_out, drain, leaving
 from tuner.core.gate import GateState
 from tuner.core.memory import Learned, recall
@@ -104,10 +105,10 @@ def step(state: State, tick: Tick) -> tuple[State, TickRecord]:
     windows = state.schedule
     for command in tick.commands:
         context = CommandContext(command=command, sample=sample, now=now)
-        state, answer, said = commands.carry_out(state, context, wall=wall)
+        state, answer, said = handlers.carry_out(state, context, wall=wall)
         answers.append(answer)
         events.extend(said)
-    events.extend(scheduled.told(windows, state.schedule, wall=wall))
+    events.extend(schedule.told(windows, state.schedule, wall=wall))
     if sample is not None:
         state, said_by_sample = observe.take_sample(state, sample, now=now, wall=wall)
         events.extend(said_by_sample)

@@ -10,21 +10,21 @@ from msgspec.structs import replace
 from policies.equilibrium import rate_at_rest
 from policies.setpoint import LOWEST, Headroom, bounds_of, follow, highest_ratio, suggested_ratio
 from policies.types import Suggestion
-from tuner.core import scheduled
+from tuner.core.commands import schedule
+from tuner.core.commands.overlay import configured
 from tuner.core.degraded import MARGIN
 from tuner.core.estimate.load import MEMORY_SECONDS
 from tuner.core.estimate.window import telling, warm
 from tuner.core.laws import law_of
 from tuner.core.limits import bounds
 from tuner.core.noharm import Side
-from tuner.core.overlay import configured
 from tuner.core.ownership.handover import role_of
 from tuner.core.sawtooth import Sawtooth
 from tuner.core.setpoint import budgets
 from tuner.core.setpoint.announced import drop, update
 from tuner.core.setpoint.budgets import foreseen
 from tuner.core.setpoint.resting import heeded_from, law_found, resting_ratio
-from tuner.core.state import State
+from tuner.core.state import Role, State
 from tuner.core.trials import optimising
 from tuner.core.writes import parking
 from tuner.records import Capacity, Estimate, Event, Sample, Window, winners
@@ -53,11 +53,11 @@ def follow_targets(state: State, sample: Sample, *, now: float, wall: float) -> 
     if found is None:
         return state, []
     asking = winners(state.schedule)
-    whose = {name: asking[effect].who for name, effect in scheduled.BUDGETS.items() if effect in asking}
+    whose = {name: asking[effect].who for name, effect in schedule.BUDGETS.items() if effect in asking}
     state = replace(state, sawtooth=_sawtooth(state, sample))
     baseline = baseline_ratio(state, sample, found)
     headroom = headroom_of(state, sample, found, baseline=baseline)
-    settings = scheduled.settings_of(state.settings, state.schedule)
+    settings = schedule.settings_of(state.settings, state.schedule)
     law = law_of(state)
     standing = budgets.look(
         state.estimator.recovery,
@@ -81,7 +81,7 @@ def follow_targets(state: State, sample: Sample, *, now: float, wall: float) -> 
     wanted, source = preferred
     if wish is None and wanted > law.highest:
         wanted, source = law.highest, "flush_law"
-    cap = settings.max_replica_set_point if role_of(sample) == "replica" else math.inf
+    cap = settings.max_replica_set_point if role_of(sample) is Role.REPLICA else math.inf
     if (bound_by_waits := state.caution.bound(wanted)) < wanted:
         wanted, source = bound_by_waits, "free_pages"
     if cap < wanted:

@@ -67,14 +67,14 @@ class Seen(Struct, frozen=True):
         io_capacity_max: pages/s.
         seconds: time that the means stand for.
         rows: row changes/s.
-        unrest: how far R of three seconds is from that of ten, as a share of it.
+        disturbance: how far R of three seconds is from that of ten, as a share of it.
         waits: waits for a free page, 1/s.
     """
 
     io_capacity_max: int
     seconds: float = 0.0
     rows: float = 0.0
-    unrest: float = 0.0
+    disturbance: float = 0.0
     waits: float = 0.0
 
 
@@ -115,7 +115,7 @@ class Unanswered(Struct, frozen=True):
             return None
         most = max(one.rows for one in known)
         good = [one for one in known if one.rows >= (1.0 - AS_MANY) * most]
-        return min(good, key=lambda one: (round(one.unrest, 1), one.waits)).io_capacity_max
+        return min(good, key=lambda one: (round(one.disturbance, 1), one.waits)).io_capacity_max
 
 
 class Circumstances(NamedTuple):
@@ -189,7 +189,7 @@ def _judged(
     return replace(fresh, misses=0, until=now + rest, rest=rest, why=_why(beside.lru_share))
 
 
-def _unrest(found: Estimate) -> float:
+def _disturbance(found: Estimate) -> float:
     return abs(found.redo_rate_now / found.redo_rate - 1.0) if found.redo_rate > 0.0 else 0.0
 
 
@@ -212,7 +212,7 @@ def _with(
         known,
         seconds=seconds,
         rows=known.rows + weight * (found.row_rate - known.rows),
-        unrest=known.unrest + weight * (_unrest(found) - known.unrest),
+        disturbance=known.disturbance + weight * (_disturbance(found) - known.disturbance),
         waits=known.waits + weight * (waits - known.waits),
     )
     return (*(one for one in seen if one is not known), fresh)[-KEPT:]

@@ -97,7 +97,7 @@ def _class(hint: Any) -> _Pair:  # noqa: ANN401 - a type hint has no type
 
 
 def _has_fields(hint: Any) -> bool:  # noqa: ANN401 - a type hint has no type
-    """Tell whether this is a record: a struct, or a dataclass of the decision laws."""
+    """Tell whether this is a record: a struct, or a dataclass of the policies."""
     return isinstance(hint, type) and (issubclass(hint, Struct) or dataclasses.is_dataclass(hint))
 
 

@@ -109,7 +109,7 @@ class Decision(Struct, frozen=True):
         target: the pair wanted after guards; equal to the pair in force when kept.
         steps: the SETs, in order; empty in advisory mode, under a hold and when kept.
         would: what an active loop would have set, where that differs from ``steps``.
-        policy: the decision law asked.
+        policy: the policy asked.
         set_point: f in force; None before the first good estimate.
         set_point_source: which bound or person it comes from.
         source: who decided, in the order of precedence.

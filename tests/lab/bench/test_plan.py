@@ -47,7 +47,7 @@ def test_a_variant_replaces_only_the_keys_it_names() -> None:
         ("[[variants]]", "no such key as `variants`; did you mean `variant`?"),
         (
             "colour = 1",
-            "there are about, article, blocks, contenders, crash, disk, load, server, surge, timing, variant",
+            "there are about, blocks, contenders, crash, disk, load, server, surge, timing, variant",
         ),
         ("variant = []", "leave it out for a plan without variants"),
         ("[disk]\nwrite_iops = 3", "disk.write_iops: expected `integer` >= 10"),
@@ -130,7 +130,6 @@ def test_the_default_is_that_of_the_very_server(version: str, default: Capacity)
         ("[load]\nrate = 700", "700 transactions/s offered"),
         ("[load]\nknee_share = 0.7", "70 % of what the default sustains offered"),
         ("[load]\ndistribution = 'zipf'", "update_non_index (zipf)"),
-        ("[load]\ncourse = 'burst'", "burst over 240 s"),
         ("[load]\nkind = 'many_indexes'", "many_indexes, 1 thread;"),
         ("blocks = 1", "; 1 block;"),
         ("crash = true", "each row ended by a crash or a shutdown"),

@@ -15,7 +15,7 @@ from lab.bench.refusals import PlanError
 HOLDING = """
 import pathlib, sys
 from lab.bench import store
-with store.held(pathlib.Path(sys.argv[1]), store.BENCH):
+with store.held(pathlib.Path(sys.argv[1])):
     print("held", flush=True)
     sys.stdin.read()
 """
@@ -29,7 +29,7 @@ def asked() -> Asked:
 
 def test_what_was_asked_for_is_what_goes_on(tmp_path: Path, asked: Asked) -> None:
     """Suite, seed, server and finished rows are found again."""
-    ledger = store.begin(tmp_path / "b", asked, store.BENCH)
+    ledger = store.begin(tmp_path / "b", asked)
     ledger.add({"plan_hash": asked.suite.digest, "stage": "block"})
     again, kept = plan.go_on(tmp_path / "b")
     assert again == asked
@@ -38,14 +38,14 @@ def test_what_was_asked_for_is_what_goes_on(tmp_path: Path, asked: Asked) -> Non
 
 def test_a_directory_that_holds_a_bench_is_never_overwritten(tmp_path: Path, asked: Asked) -> None:
     """A second bench into the same place is refused, with both ways out."""
-    store.begin(tmp_path, asked, store.BENCH)
+    store.begin(tmp_path, asked)
     with pytest.raises(PlanError, match=r"go on with --resume .* or name another --output"):
-        store.begin(tmp_path, asked, store.BENCH)
+        store.begin(tmp_path, asked)
 
 
 def test_a_row_that_was_cut_off_by_a_crash_is_measured_again(tmp_path: Path, asked: Asked) -> None:
     """Half a line at the end is no row, and the next row does not stick to it."""
-    ledger = store.begin(tmp_path, asked, store.BENCH)
+    ledger = store.begin(tmp_path, asked)
     row = {"plan_hash": asked.suite.digest, "stage": "block"}
     ledger.add(row)
     with (tmp_path / store.ROWS).open("a", encoding="utf-8") as file:
@@ -59,7 +59,7 @@ def test_a_row_that_was_cut_off_by_a_crash_is_measured_again(tmp_path: Path, ask
 
 def test_rows_of_another_plan_are_refused(tmp_path: Path, asked: Asked) -> None:
     """What cannot be compared is not put into one table."""
-    store.begin(tmp_path, asked, store.BENCH).add({"plan_hash": "other"})
+    store.begin(tmp_path, asked).add({"plan_hash": "other"})
     with pytest.raises(PlanError, match="a row of another plan"):
         plan.go_on(tmp_path)
 
@@ -67,9 +67,9 @@ def test_rows_of_another_plan_are_refused(tmp_path: Path, asked: Asked) -> None:
 @pytest.mark.parametrize(
     ("name", "content", "words"),
     [
-        (store.BENCH, None, "no bench's directory"),
-        (store.BENCH, '{"name": 3}', "name: expected `string`"),
-        (store.BENCH, "{", "truncated"),
+        (store.ASKED, None, "no bench's directory"),
+        (store.ASKED, '{"name": 3}', "name: expected `string`"),
+        (store.ASKED, "{", "truncated"),
         (store.ROWS, "rubbish\n{}\n", "line 1: not JSON"),
         (store.ROWS, "[1]\n{}\n", "line 1: '\\[1\\]' is no row"),
     ],
@@ -78,7 +78,7 @@ def test_a_spoilt_directory_says_which_file_and_what(
     tmp_path: Path, asked: Asked, name: str, content: str | None, words: str
 ) -> None:
     """Nothing is run on files that are not understood."""
-    store.begin(tmp_path, asked, store.BENCH)
+    store.begin(tmp_path, asked)
     if content is None:
         (tmp_path / name).unlink()
     else:
@@ -89,7 +89,7 @@ def test_a_spoilt_directory_says_which_file_and_what(
 
 def test_a_bench_that_was_killed_keeps_nobody_out(tmp_path: Path, asked: Asked) -> None:
     """Its lock goes with its process; while that lives, the directory is its own."""
-    store.begin(tmp_path, asked, store.BENCH)
+    store.begin(tmp_path, asked)
     holder = subprocess.Popen(  # noqa: S603 - our own program
         [sys.executable, "-c", HOLDING, str(tmp_path)],
         stdin=subprocess.PIPE,
@@ -100,11 +100,11 @@ def test_a_bench_that_was_killed_keeps_nobody_out(tmp_path: Path, asked: Asked) 
         assert holder.stdout.readline() == b"held\n"
         with (
             pytest.raises(store.HeldError, match=f"process {holder.pid} "),
-            store.held(tmp_path, store.BENCH),
+            store.held(tmp_path),
         ):
             pass
     finally:
         holder.kill()
         holder.communicate(timeout=10.0)
-    with store.held(tmp_path, store.BENCH):
+    with store.held(tmp_path):
         pass

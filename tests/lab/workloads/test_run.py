@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import time
-
 import pytest
 
 from lab.servers.base import LabServerError
-from lab.workloads.load import Load, Phase
-from lab.workloads.sysbench import CourseRun, SysbenchRun
+from lab.workloads.load import Load
+from lab.workloads.sysbench import SysbenchRun
 from tests.lab.workloads.support import PRETEND, need_sysbench, no_server
 
 SMALL = {"tables": 2, "rows": 1000, "threads": 1, "rate": 50}
@@ -69,63 +67,13 @@ def test_a_run_goes_on_until_stopped() -> None:
         assert run.running()
         run.stop()
         assert not run.running()
-        assert run.events() == []
 
 
 def test_a_load_that_ends_by_itself_says_why() -> None:
     """Who waits for a load that could not start reads sysbench's own reason."""
-    with SysbenchRun(no_server(port=1), Load(**SMALL)) as run:
-        with pytest.raises(LabServerError, match=r"(?s)status 1.*FATAL: unable to connect to MySQL server"):
-            run.wait_seconds(1, LIMIT)
-        with pytest.raises(LabServerError, match="ended before it was at work"):
-            run.wait_started()
-
-
-def test_a_course_is_read_as_one_load() -> None:
-    """The seconds and latencies of all phases are one load's, and each phase is an event at its time."""
-    began = time.monotonic()
-    phases = (Phase(2.0, 1, 20), Phase(2.0, 1, 60))
-    with CourseRun(no_server(), Load(**SMALL), phases, PRETEND) as course:
-        while len(course.events()) < 3:
-            course.wait_seconds(len(course.seconds()) + 1, LIMIT)
-        events, seconds = course.events(), course.seconds()
-        latency = course.latency()
-        assert course.running()
-    assert not course.running()
-    assert [text for _, text in events][:3] == [
-        "phase 1 of 2: 20 transactions/s offered",
-        "phase 2 of 2: 60 transactions/s offered",
-        "phase 1 of 2: 20 transactions/s offered",
-    ]
-    assert [at for at, _ in events] == sorted(at for at, _ in events)
-    assert events[0][0] > began
-    first = [one.commits for one in seconds if one.monotonic <= events[1][0]]
-    second = [one.commits for one in seconds if events[1][0] < one.monotonic <= events[2][0]]
-    assert sum(first) / len(first) < sum(second) / len(second)
-    assert latency is not None
-    assert latency.transactions >= sum(round(one.commits) for one in seconds) * 0.95
-
-
-def test_a_course_of_so_many_seconds_ends_by_itself() -> None:
-    """A course started for three seconds ends in the middle of its second phase, and is no error."""
-    course = CourseRun(no_server(), Load(**SMALL), (Phase(2.0, 1, 20), Phase(20.0, 1, 60)), PRETEND)
-    course.start(seconds=3)
-    with pytest.raises(LabServerError, match=r"reported \d of 60 seconds"):
-        course.wait_seconds(60, LIMIT)
-    course.stop()
-    assert len(course.events()) == 2
-    assert "ended" not in course.output()
-
-
-def test_a_course_whose_load_ends_says_why() -> None:
-    """A course that cannot go on ends with sysbench's own reason."""
-    with CourseRun(no_server(port=1), Load(**SMALL), (Phase(2.0, 1, 20),)) as course:
-        with pytest.raises(LabServerError, match="unable to connect to MySQL server"):
-            course.wait_seconds(1, LIMIT)
-        assert not course.running()
-
-
-def test_a_course_needs_a_phase() -> None:
-    """A course without phases is refused before anything starts."""
-    with pytest.raises(ValueError, match="at least one phase"):
-        CourseRun(no_server(), Load(**SMALL), ())
+    why = r"(?s)status 1.*FATAL: unable to connect to MySQL server"
+    with (
+        SysbenchRun(no_server(port=1), Load(**SMALL)) as run,
+        pytest.raises(LabServerError, match=why),
+    ):
+        run.wait_seconds(1, LIMIT)

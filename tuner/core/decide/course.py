@@ -1,6 +1,9 @@
-"""The way to an age and time that are asked for, and back: the M of each moment, from what pages are due.
+"""The way to an age in a time that is asked for, and back: the M of each moment.
 
-Which M makes the server flush at a rate, from what its flush law remembers just now.
+The flush rate wanted is the pages that have to go until the age is there, those that the load dirties
+meanwhile among them, over the time that is left; near the end and after it, over a time that is always left,
+so that the age comes to rest there. ``Cleaner`` says which M gives that rate, from what the server's flush
+law remembers just now.
 
 A round of the page cleaner asks for ``n = min(M, (PCT + F' + min(p, 2 M)) / 3)``: PCT is what the law asks
 for at this age, in proportion to M; F' the mean rate of the flushing so far, and p the pages that the mean
@@ -9,12 +12,6 @@ many terms there are, and how far p counts, is the law's. Both means are renewed
 ``innodb_flushing_avg_loops`` seconds by half. So they are far above the need for minutes after a bulk load,
 when M alone bounds n, and still at the old rate when the load has changed. The server exports n, PCT and p:
 F' is what is left.
-
-Which M takes the checkpoint age to where it is to be, in a time that is left, and keeps it there.
-
-The flush rate wanted is the pages that have to go until the age is there, those that the load
-dirties meanwhile among them, over the time that is left; near the end and after it, over a time
-that is always left, so that the age comes to rest there. ``flushing`` says which M gives that rate.
 """
 
 from __future__ import annotations
@@ -45,6 +42,32 @@ LEAST_AGE = 1.0
 """Bytes; below it a law would have to divide by nothing."""
 
 HALVINGS = 50
+
+REQUEST_SECONDS = 5.0
+"""Rounds of this time are averaged: one round's request follows the disturbance of the load."""
+
+ANSWER_SECONDS = 1.5
+"""A round that began before a write still asks by the old M."""
+
+WAY_SECONDS = 120.0
+"""What the way takes where the device allows it."""
+
+SHORTEST, LONGEST = 30.0, 120.0
+"""Bounds of the time that is always left, seconds; half a residence time where that lies between them."""
+
+DEVICE_SHARE = 0.95
+LEAST_SHARE = 1.05
+"""This share of the sustained capacity is flushed at most, but this share of the load's demand may be:
+what the load gives way is known by trying alone."""
+
+CLIMB_FLOOR = 0.4
+"""Share of the demand that is flushed at least while the age has to grow."""
+
+NEWS, FINE_NEWS = 0.1, 0.03
+"""Difference in ln M that is worth a write, and where each percent counts: at the cap, or far off."""
+
+DRIFT, FAR = 0.02, 0.04
+"""Nor is it worth one before the age ratio would end so far from its place with the rate asked for now."""
 
 
 def lowest_target(state: State, sample: Sample, found: Estimate) -> tuple[float, str]:
@@ -110,13 +133,6 @@ def _least(lowest: float, sample: Sample, fits: Callable[[float], bool]) -> floa
     return high
 
 
-REQUEST_SECONDS = 5.0
-"""Rounds of this time are averaged: one round's request follows the unrest of the load."""
-
-ANSWER_SECONDS = 1.5
-"""A round that began before a write still asks by the old M."""
-
-
 class Cleaner(Struct, frozen=True):
     """What the last rounds show of the page cleaner.
 
@@ -171,27 +187,6 @@ def cleaner(
     if asked >= CAPPED_SHARE * highest:
         mean_rate = max(mean_rate, found.flush_rate)
     return Cleaner(asked=asked, mean_rate=max(0.0, mean_rate), by_age=float(sample.flush_by_age))
-
-
-WAY_SECONDS = 120.0
-"""What the way takes where the device allows it."""
-
-SHORTEST, LONGEST = 30.0, 120.0
-"""Bounds of the time that is always left, seconds; half a residence time where that lies between them."""
-
-DEVICE_SHARE = 0.95
-LEAST_SHARE = 1.05
-"""This share of the sustained capacity is flushed at most, but this share of the load's demand may be:
-what the load gives way is known by trying alone."""
-
-CLIMB_FLOOR = 0.4
-"""Share of the demand that is flushed at least while the age has to grow."""
-
-NEWS, FINE_NEWS = 0.1, 0.03
-"""Difference in ln M that is worth a write, and where each percent counts: at the cap, or far off."""
-
-DRIFT, FAR = 0.02, 0.04
-"""Nor is it worth one before the age ratio would end so far from its place with the rate asked for now."""
 
 
 class Course(Struct, frozen=True):

@@ -1,4 +1,4 @@
-"""To drain: bring the checkpoint age down for a time, and know how far that is and when it is over.
+"""A drain: how it brings the checkpoint age down for a time, how far that is, and when it is over.
 
 A person asks for a drain, or an active window does. A window's begins when it can be, goes as low as can
 be and ends with the window. It is level-triggered as the windows are: a drain that a restart of mysqld,
@@ -12,7 +12,7 @@ from msgspec.structs import replace
 
 from policies.registry import LAWS
 from tuner.core.ages import at_least, said
-from tuner.core.asking import CommandContext, cannot_write
+from tuner.core.commands.context import CommandContext, cannot_write
 from tuner.core.decide.course import (
     AIM,
     WAY_SECONDS,

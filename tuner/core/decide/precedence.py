@@ -40,6 +40,12 @@ _FADING = "the load is going away, and M stays for its return"
 ON_COURSE = 0.05
 """Age ratio off the set-point within which a policy that writes nothing is said to be on course."""
 
+RAISED_SECONDS = 600.0
+"""How long an emergency's M may be in force before rates are learned from again."""
+
+IDLE_HOURS = 2.0
+"""Below one flush limit of redo in this time there is nothing to tune."""
+
 
 class Wanted(Struct, frozen=True):
     """The winning wish.
@@ -194,7 +200,7 @@ def _left_alone(state: State, proposal: Proposal, situation: Situation, where: s
 def _saves(state: State, *, now: float) -> str:
     """Return that the policy saves its changes, and how many there are, in words."""
     budget = state.settings.max_changes_per_hour
-    return f"saves its changes, {state.writes.tokens.left(now=now, budget=budget)} at hand: rests at one M"
+    return f"saves its changes, {state.writes.tokens.tokens(now=now, budget=budget)} at hand: rests at one M"
 
 
 def _catching_up(state: State, found: Estimate, *, up: bool) -> str:
@@ -270,13 +276,6 @@ def _emergency(state: State, sample: Sample, found: Estimate) -> Wanted | None:
     )
 
 
-RAISED_SECONDS = 600.0
-"""How long an emergency's M may be in force before rates are learned from again."""
-
-IDLE_HOURS = 2.0
-"""Below one flush limit of redo in this time there is nothing to tune."""
-
-
 def situation_of(state: State, sample: Sample, found: Estimate, *, now: float) -> Situation:
     set_point = state.set_point if state.set_point is not None else 0.5
     ahead = horizon(set_point=set_point, flush_limit=sample.flush_limit, redo_rate=found.redo_rate)
@@ -306,7 +305,7 @@ def situation_of(state: State, sample: Sample, found: Estimate, *, now: float) -
         row_rate=found.row_rate,
         hold_gain=optimising.hold_gain(state, sample),
         moved_from=state.trials.moved_from,
-        saving=state.writes.tokens.saves(now=now, budget=state.settings.max_changes_per_hour),
+        saving=state.writes.tokens.is_exhausted(now=now, budget=state.settings.max_changes_per_hour),
         steady=state.estimator.trends.steady,
     )
 
@@ -389,7 +388,7 @@ def idle(state: State, sample: Sample, found: Estimate) -> str:
 
 
 def policy_of(state: State) -> Policy[Any]:
-    """Return the decision law that the settings name."""
+    """Return the policy that the settings name."""
     settings = state.settings
     return make_policy(
         settings.policy,

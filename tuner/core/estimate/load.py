@@ -1,10 +1,8 @@
 """How many pages a load dirties for each byte of redo, and how that falls as the age grows.
 
-What a higher age has been seen to save, over hours: pages newly dirtied per redo byte, by age ratio.
-
-The fit that steers (``Load``) forgets within minutes, and an age that is held tells nothing of
-other ages. Whether the brim is worth its risk is asked of all ages of the last hours, each of which speaks
-once, however long the age stayed there.
+Two fits: ``Load`` steers, forgets within minutes, and where an age is held learns nothing of other ages.
+``Curve`` says what a higher age is worth: in it all ages of the last hours speak once each, however long the
+age stayed there.
 """
 
 from __future__ import annotations
@@ -13,6 +11,38 @@ import math
 
 from msgspec import Struct
 from msgspec.structs import replace
+
+CLASSES = 16
+"""Classes that the age ratios from LEAST to MOST are divided into, evenly in their logarithm."""
+
+LEAST, MOST = 0.1, 1.1
+MEAN_SECONDS = 120.0
+"""Span of the mean in a class."""
+
+CURVE_MEMORY_SECONDS = 4 * 3600.0
+EVERY_SECONDS = 10.0
+"""One reading in so many seconds is enough."""
+
+TRUSTED_SECONDS = 300.0
+"""A class that was seen for so long has half the weight that it can have."""
+
+PRIOR = 0.5
+SPREAD = 0.1
+"""The prior of b weighs as much as one class that was seen for long, whose ln(age) is off by this."""
+
+_WIDTH = math.log(MOST / LEAST) / CLASSES
+_MIDDLES = tuple(math.log(LEAST) + (one + 0.5) * _WIDTH for one in range(CLASSES))
+
+MEMORY_SECONDS = 900.0
+COMBINING_PRIOR = 0.5
+COMBINING_SPREAD = 0.1
+"""The prior of b weighs as much as readings whose ln(age) varies by this."""
+
+RESPONSE_SPREAD = 0.1
+"""The prior of no response weighs as much as readings whose F varies by this share of its mean."""
+
+STEEPEST = 2.0
+"""A response is not believed beyond this elasticity, d ln R / d ln F."""
 
 
 class Regression(Struct, frozen=True):
@@ -52,25 +82,6 @@ class Regression(Struct, frozen=True):
         if self.variance + certainty <= 0.0:
             return prior
         return (self.covariance + prior * certainty) / (self.variance + certainty)
-
-
-CLASSES = 16
-"""Classes that the age ratios from LEAST to MOST are divided into, evenly in their logarithm."""
-
-LEAST, MOST = 0.1, 1.1
-MEAN_SECONDS = 120.0
-"""Span of the mean in a class."""
-
-CURVE_MEMORY_SECONDS = 4 * 3600.0
-EVERY_SECONDS = 10.0
-"""One reading in so many seconds is enough."""
-
-TRUSTED_SECONDS = 300.0
-"""A class that was seen for so long has half the weight that it can have."""
-
-PRIOR = 0.5
-SPREAD = 0.1
-"""The prior of b weighs as much as one class that was seen for long, whose ln(age) is off by this."""
 
 
 class Curve(Struct, frozen=True):
@@ -130,24 +141,8 @@ def _exponent(densities: list[float], seconds: list[float]) -> float:
     return min(1.0, max(0.0, -slope))
 
 
-_WIDTH = math.log(MOST / LEAST) / CLASSES
-_MIDDLES = tuple(math.log(LEAST) + (one + 0.5) * _WIDTH for one in range(CLASSES))
-
-
 def _class_of(ratio: float) -> int:
     return min(CLASSES - 1, max(0, int(math.log(ratio / LEAST) / _WIDTH)))
-
-
-MEMORY_SECONDS = 900.0
-COMBINING_PRIOR = 0.5
-COMBINING_SPREAD = 0.1
-"""The prior of b weighs as much as readings whose ln(age) varies by this."""
-
-RESPONSE_SPREAD = 0.1
-"""The prior of no response weighs as much as readings whose F varies by this share of its mean."""
-
-STEEPEST = 2.0
-"""A response is not believed beyond this elasticity, d ln R / d ln F."""
 
 
 class Load(Struct, frozen=True):

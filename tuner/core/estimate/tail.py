@@ -1,10 +1,9 @@
 """What the checkpoint has still to pass: which page was changed when, and how the tail moves.
 
-The ledger of dirty pages by redo position: what the tail will cost, one residence time ahead.
-
-Between two readings, newly dirtied pages = growth of the dirty list + pages flushed. Each of
-them enters the flush list at the LSN of that moment and leaves it in the same order, so the
-pages between two LSNs are known before the tail gets there.
+The ledger has the dirty pages by redo position, and with them what the tail will cost, one residence time
+ahead. Between two readings, newly dirtied pages = growth of the dirty list + pages flushed. Each of them
+enters the flush list at the LSN of that moment and leaves it in the same order, so the pages between two
+LSNs are known before the tail gets there.
 """
 
 from __future__ import annotations
@@ -20,6 +19,18 @@ from tuner.records import Estimate, Sample
 
 KNOTS = 160
 """Knots that one flush limit is cut into; bounds memory and work."""
+
+CAPPED_SHARE = 0.97
+"""The law asks for all that M allows when it asks for this share of M."""
+
+LEAST_DUE = 0.01
+"""Share of the ledger that is believed in at least, so that it stays one to divide by."""
+
+NEAR = 1.0 / 16.0
+"""Share of the flush limit whose pages are the density of the tail."""
+
+FLUSHED_AWAY = 1.0 / 200.0
+"""Share of the flush limit that the tail has to have moved by for its density to be seen from that."""
 
 
 class Ledger(Struct, frozen=True):
@@ -90,19 +101,6 @@ class Ledger(Struct, frozen=True):
         left, right = self.lsns[index - 1], self.lsns[index]
         share = (lsn - left) / (right - left)
         return self.pages[index - 1] + share * (self.pages[index] - self.pages[index - 1])
-
-
-CAPPED_SHARE = 0.97
-"""The law asks for all that M allows when it asks for this share of M."""
-
-LEAST_DUE = 0.01
-"""Share of the ledger that is believed in at least, so that it stays one to divide by."""
-
-NEAR = 1.0 / 16.0
-"""Share of the flush limit whose pages are the density of the tail."""
-
-FLUSHED_AWAY = 1.0 / 200.0
-"""Share of the flush limit that the tail has to have moved by for its density to be seen from that."""
 
 
 class Tail(Struct, frozen=True):

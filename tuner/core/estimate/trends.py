@@ -1,12 +1,11 @@
 """How the rates of load and device go: means, bursts, and what the device keeps up.
 
-Redo that the load writes beyond what the device flushes: burst by burst, and by hour of the week.
+A burst is redo that the load writes beyond what the device flushes. With P > D the age grows, whatever M: by
+the integral of ``R * max(0, 1 - D / P)``, which is the redo to keep free for the next burst. By more than the
+age has grown a burst is not believed to have been: D and P of the first seconds are means that reach back
+before it.
 
-In a burst with P > D the age grows, whatever M: by the integral of ``R * max(0, 1 - D / P)``. That is the
-redo to keep free for the next one. By more than the age has grown a burst is not believed to have been: D and
-P of the first seconds are means that reach back before it.
-
-How much that is, the last hours tell; and because loads follow the working week, so do the same hour of
+How much to keep free, the last hours tell; and because loads follow the working week, so do the same hour of
 earlier weeks and, until that was seen twice, the same hour of other days. A quarter of an hour ahead is
 looked at as well: it takes time to bring the age down.
 """
@@ -47,6 +46,29 @@ LARGEST_BURST = float(2**44)
 """No burst is believed to have been larger, bytes: 16 TiB. It comes to no more than the age has grown by,
 which the redo capacity bounds, of 512 GiB on MySQL at most (``LOG_CAPACITY_MAX`` in log0constants.h, 8.0.39
 to 9.1). No such maximum is known of the one file of newer MariaDB, hence 32 times as much."""
+
+RATE_MEMORY_SECONDS = 120.0
+CAPACITY_MEMORY_SECONDS = 1800.0
+LAG_MEMORY_SECONDS = 600.0
+
+NEED_SECONDS = 120.0
+
+FORGOTTEN = 4.0
+"""What the device kept up is forgotten when it may be so many times as much by now."""
+
+STEADY = 0.05
+"""Relative deviation of R below which a load is steady."""
+
+STEADY_SECONDS = 600.0
+"""How long it has to be so."""
+
+AUTHORITY_LOST = 0.85
+"""Below this share of the pages asked for, the device is the limit."""
+
+SHOWN_SECONDS = 3.0
+SHOWN_MEMORY_SECONDS = 600.0
+"""For how long of this time the device has to be the limit to bound M once it is the limit no more: the
+seconds in which the server answers a large raise show nothing."""
 
 
 def possible(burst: float) -> bool:
@@ -237,30 +259,6 @@ class Bursts(Struct, frozen=True):
         elif self.hour is not None:
             week = week.met(self.hour, self.hours_burst)
         return replace(self, hour=hour, seen=0.0, hours_burst=0.0, week=week)
-
-
-RATE_MEMORY_SECONDS = 120.0
-CAPACITY_MEMORY_SECONDS = 1800.0
-LAG_MEMORY_SECONDS = 600.0
-
-NEED_SECONDS = 120.0
-
-FORGOTTEN = 4.0
-"""What the device kept up is forgotten when it may be so many times as much by now."""
-
-STEADY = 0.05
-"""Relative deviation of R below which a load is steady."""
-
-STEADY_SECONDS = 600.0
-"""How long it has to be so."""
-
-AUTHORITY_LOST = 0.85
-"""Below this share of the pages asked for, the device is the limit."""
-
-SHOWN_SECONDS = 3.0
-SHOWN_MEMORY_SECONDS = 600.0
-"""For how long of this time the device has to be the limit to bound M once it is the limit no more: the
-seconds in which the server answers a large raise show nothing."""
 
 
 class Seen(Struct, frozen=True):

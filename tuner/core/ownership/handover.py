@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Literal
-
 from msgspec.structs import replace
 
-from tuner.core.state import OwedPark, ParkFor, State
+from tuner.core.state import OwedPark, ParkFor, Role, SeenRole, State
 from tuner.records import Event, Sample
-
-Role = Literal["primary", "replica"]
 
 SECONDARY = "SECONDARY"
 """What a group calls its members that take no writes (``replication_group_members.MEMBER_ROLE``)."""
+
+HANDOVER_SECONDS = 60.0
+"""A role that flaps is parked for once in this time."""
 
 
 def role_of(sample: Sample) -> Role:
@@ -22,17 +21,13 @@ def role_of(sample: Sample) -> Role:
     maintenance sets it on a primary too.
     """
     if sample.replica or sample.group_role.upper() == SECONDARY:
-        return "replica"
-    return "primary"
+        return Role.REPLICA
+    return Role.PRIMARY
 
 
-HANDOVER_SECONDS = 60.0
-"""A role that flaps is parked for once in this time."""
-
-
-def role_text(sample: Sample) -> str:
-    """Return the role that a server plays in words, and whether it takes clients' writes."""
-    return f"{role_of(sample)}, read_only" if sample.read_only or sample.super_read_only else role_of(sample)
+def seen_role(sample: Sample) -> SeenRole:
+    """Return the role that a server plays, and whether it takes clients' writes."""
+    return SeenRole(role_of(sample), read_only=sample.read_only or sample.super_read_only)
 
 
 def follow(
@@ -46,11 +41,11 @@ def follow(
         read-only, and no person has just said what C and M are to be; None where none is. Whoever takes it
         over says so with ``handed_over``.
     """
-    old, new = state.role, role_text(sample)
+    old, new = state.role, seen_role(sample)
     if old == new or not sample.role_known:
         return state, [], None
     state = replace(state, role=new)
-    if not old:
+    if old is None:
         return state, [], None
     change = f"{old} → {new}"
     events = [Event(wall=wall, code="role", message=f"the server's role changed: {change}")]

@@ -47,7 +47,7 @@ def written(state: State, target: Capacity, *, now: float | None, counts: bool, 
     counted = (*writes.counted, now) if counts and now is not None else writes.counted
     tokens = writes.tokens
     if pays and now is not None:
-        tokens = tokens.pay(now=now, budget=state.settings.max_changes_per_hour)
+        tokens = tokens.take(now=now, budget=state.settings.max_changes_per_hour)
     writes = replace(
         writes,
         pending=target,

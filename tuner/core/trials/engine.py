@@ -13,12 +13,53 @@ from msgspec.structs import replace
 
 from policies.suggestions import LIMITS, allowed, distance
 from policies.types import Context, Suggestion, Trial
-from tuner.core.context import CONTEXT_SECONDS, Averages, averaged, context_of, interrupted
+from tuner.core.estimate.averages import CONTEXT_SECONDS, Averages, averaged, context_of, interrupted
 from tuner.core.estimate.window import all_flushed
 from tuner.core.trials import switchback
 from tuner.core.trials.evidence import Evidence, Win, said
 from tuner.core.trials.switchback import LOOKS, MOST_BLOCKS, Counters, Difference, Running, judged
 from tuner.records import Estimate, Event, InUse, OptimiserPhase, OptimiserProgress, Sample
+
+LEAST_REST, LONGEST_REST = 1800.0, 6.0 * 3600.0
+"""Seconds between two trials; each one that is lost in a row doubles them from its own length on."""
+
+WORTH = 0.002
+"""A gain below this, as ln, is worth no suggestion."""
+
+HARM = -0.01
+"""Mean difference at which a trial is lost after two suggested blocks already."""
+
+UNSAFE_GAIN, UNSAFE_ERROR = -0.05, 0.01
+"""What is told of a suggestion under which a guard fired."""
+
+LEFT = 1.0
+"""Distance of loads beyond which what won at one is not in use at the other."""
+
+SHORTEST_BLOCK, LONGEST_BLOCK = 300.0, 7200.0
+"""Seconds; where an answer would take longer than the second, nothing is tried."""
+
+RESIDENCES = 2.0
+"""Residence times, modified age over R, that a block lasts at least."""
+
+SETTLING, COUNTED = 1.2, 1.0
+"""Time constants of the age, age / (b * R), that a block settles, and is counted for."""
+
+LEAST_COMBINING = 0.3
+
+QUIET_SECONDS = 300.0
+"""Nothing must have barred a trial for so long before one is begun."""
+
+STEADY = 0.08
+"""Age ratio away from the set-point beyond which the loop travels, and nothing is begun."""
+
+NOTHING_REST = 3600.0
+"""Rest after the optimiser had nothing to suggest."""
+
+RETRY_SECONDS = 6.0 * 3600.0
+"""What is in use has to show again that it is better after so long."""
+
+TAKEN_UP = 0.7
+"""Distance of loads at which a won suggestion is taken up; it is dropped beyond a distance of 1."""
 
 
 class Trials(Struct, frozen=True):
@@ -31,7 +72,7 @@ class Trials(Struct, frozen=True):
         asking: number of the trial that a suggestion is asked for; 0 for none.
         number: of the last trial.
         averages: the load.
-        context: the same as an outer law takes it; None until it is known.
+        context: the same as an optimiser takes it; None until it is known.
         at: time of the last tick.
         quiet_since: since when nothing bars a trial.
         rest_until: none is begun before.
@@ -127,22 +168,6 @@ def event(wall: float, code: str, message: str, *, subject: str = "") -> Event:
     return Event(wall=wall, code=code, message=message, who="optimiser", subject=subject)
 
 
-LEAST_REST, LONGEST_REST = 1800.0, 6.0 * 3600.0
-"""Seconds between two trials; each one that is lost in a row doubles them from its own length on."""
-
-WORTH = 0.002
-"""A gain below this, as ln, is worth no suggestion."""
-
-HARM = -0.01
-"""Mean difference at which a trial is lost after two suggested blocks already."""
-
-UNSAFE_GAIN, UNSAFE_ERROR = -0.05, 0.01
-"""What is told of a suggestion under which a guard fired."""
-
-LEFT = 1.0
-"""Distance of loads beyond which what won at one is not in use at the other."""
-
-
 def left(load: Context, now: Context | None) -> bool:
     """Tell whether the load is another one than it was; one that is not known is not."""
     return now is not None and distance(load, now) > LEFT
@@ -230,33 +255,6 @@ def _dropped(state: Trials, suggestion: Suggestion) -> Trials:
     mine = state.used is not None and state.used.suggestion == suggestion
     state = replace(state, evidence=state.evidence.without(suggestion))
     return replace(state, used=None) if mine else state
-
-
-SHORTEST_BLOCK, LONGEST_BLOCK = 300.0, 7200.0
-"""Seconds; where an answer would take longer than the second, nothing is tried."""
-
-RESIDENCES = 2.0
-"""Residence times, modified age over R, that a block lasts at least."""
-
-SETTLING, COUNTED = 1.2, 1.0
-"""Time constants of the age, age / (b * R), that a block settles, and is counted for."""
-
-LEAST_COMBINING = 0.3
-
-QUIET_SECONDS = 300.0
-"""Nothing must have barred a trial for so long before one is begun."""
-
-STEADY = 0.08
-"""Age ratio away from the set-point beyond which the loop travels, and nothing is begun."""
-
-NOTHING_REST = 3600.0
-"""Rest after the outer law had nothing to suggest."""
-
-RETRY_SECONDS = 6.0 * 3600.0
-"""What is in use has to show again that it is better after so long."""
-
-TAKEN_UP = 0.7
-"""Distance of loads at which a won suggestion is taken up; it is dropped beyond a distance of 1."""
 
 
 def update(state: Trials, look: Look) -> tuple[Trials, list[Event]]:

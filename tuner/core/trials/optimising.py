@@ -10,9 +10,8 @@ from msgspec.structs import replace
 
 from policies.registry import LAWS
 from policies.types import Suggestion
-from tuner.core.asking import CommandContext, Outcome, refused
-from tuner.core.ownership.handover import Role
-from tuner.core.state import State
+from tuner.core.commands.context import CommandContext, Outcome, refused
+from tuner.core.state import Role, State
 from tuner.core.trials import engine
 from tuner.core.trials.engine import Look, Trials
 from tuner.core.trials.evidence import Evidence, said, turned
@@ -46,7 +45,7 @@ def in_force(state: State, sample: Sample) -> Suggestion | None:
 
 
 def hold_gain(state: State, sample: Sample) -> float:
-    """Return the factor on the inner law's gain."""
+    """Return the factor on the policy's gain."""
     suggestion = in_force(state, sample)
     return 1.0 if suggestion is None else suggestion.hold_gain
 
@@ -62,7 +61,8 @@ def follow(
         return state, []
     slice_ = replace(slice_, moved_from=0.0)  # what was moved at this tick was followed at it
     evidence = slice_.evidence
-    server = server_of(state.facts, state.role) if state.role else known_as(evidence, state.facts)
+    role = state.role
+    server = known_as(evidence, state.facts) if role is None else server_of(state.facts, role.role)
     slice_, told = _beside(slice_, server, now=now, wall=wall)
     if sample is None or state.estimate is None:
         slice_, events = engine.barred(slice_, "no reading", now=now, wall=wall)
@@ -85,7 +85,7 @@ def _beside(slice_: Trials, server: str, *, now: float, wall: float) -> tuple[Tr
 
 
 def suggest(state: State, context: CommandContext) -> Outcome:
-    """Take an answer of the outer law in; a trial begins with it."""
+    """Take an answer of the optimiser in; a trial begins with it."""
     command, sample = context.command, context.sample
     if state.settings.policy != OUTER:
         return refused(state, f"the policy is {state.settings.policy}, which takes no suggestions")
@@ -123,24 +123,19 @@ def progress(state: State, *, now: float) -> OptimiserProgress | None:
     return engine.progress(state.trials, now=now)
 
 
-def server_of(facts: Facts, role: str = "") -> str:
+def server_of(facts: Facts, role: Role = Role.PRIMARY) -> str:
     """Return what evidence is kept for: a server of another version, law or role is another one.
 
     Args:
         facts: version and flush law.
-        role: in words; what replays another's writes has learned nothing for the day when it takes its own.
+        role: what replays another's writes has learned nothing for the day when it takes its own.
     """
-    return f"{facts.version} {facts.flush_law}{AS_REPLICA if part(role) == 'replica' else ''}"
-
-
-def part(role: str) -> Role:
-    """Return the part that a server plays, of a role in words."""
-    return "replica" if role.startswith("replica") else "primary"
+    return f"{facts.version} {facts.flush_law}{AS_REPLICA if role is Role.REPLICA else ''}"
 
 
 def known_as(evidence: Evidence, facts: Facts) -> str:
     """Return what evidence is kept for while the role is not known yet: the one that it was kept for last."""
-    return server_of(facts, "replica" if evidence.server.endswith(AS_REPLICA) else "")
+    return server_of(facts, Role.REPLICA if evidence.server.endswith(AS_REPLICA) else Role.PRIMARY)
 
 
 def recalled(evidence: Evidence, server: str) -> Trials:

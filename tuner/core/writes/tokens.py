@@ -1,9 +1,9 @@
-"""A token bucket for the changes that the hourly budget allows: a law does not spend them all at once.
+"""A token bucket for the changes that the hourly budget allows: a policy does not spend them all at once.
 
-The budget says how many changes an hour takes at most, and not when. A law that spends them in ten minutes
+The budget says how many changes an hour takes at most, and not when. A policy that spends them in ten minutes
 has none left for the other fifty. So each of its own changes takes a token from a bucket that holds a third
-of the budget and refills at the pace that the budget allows for good. A law that has emptied it saves until
-it is full again. Emergencies take no token: they are nobody's choice.
+of the budget and refills at the pace that the budget allows for good. A policy that has emptied it saves
+until it is full again. Emergencies take no token: they are nobody's choice.
 """
 
 from __future__ import annotations
@@ -25,31 +25,30 @@ class TokenBucket(Struct, frozen=True):
     """How full it is.
 
     Attributes:
-        lacking: tokens that it lacked until it was full.
+        missing: tokens until it was full.
         at: when that was so, monotonic seconds.
-        saving: it was empty, and has not been full since.
+        exhausted: it was empty, and has not been full since.
     """
 
-    lacking: float = 0.0
+    missing: float = 0.0
     at: float = 0.0
-    saving: bool = False
+    exhausted: bool = False
 
-    def lacks(self, *, now: float, budget: int) -> float:
-        """Return the tokens that it lacks until it is full."""
-        return max(0.0, self.lacking - (now - self.at) * budget / HOUR)
+    def until_full(self, *, now: float, budget: int) -> float:
+        """Return the tokens that are missing until it is full."""
+        return max(0.0, self.missing - (now - self.at) * budget / HOUR)
 
-    def left(self, *, now: float, budget: int) -> int:
+    def tokens(self, *, now: float, budget: int) -> int:
         """Return the whole tokens that are in it."""
-        return int(depth(budget) - self.lacks(now=now, budget=budget))
+        return int(depth(budget) - self.until_full(now=now, budget=budget))
 
-    def pay(self, *, now: float, budget: int) -> TokenBucket:
+    def take(self, *, now: float, budget: int) -> TokenBucket:
         """Return the bucket with one token less in it; an empty one stays empty."""
         full = depth(budget)
-        lacking = min(full, self.lacks(now=now, budget=budget) + 1.0)
-        return TokenBucket(
-            lacking=lacking, at=now, saving=self.saves(now=now, budget=budget) or lacking >= full
-        )
+        missing = min(full, self.until_full(now=now, budget=budget) + 1.0)
+        exhausted = self.is_exhausted(now=now, budget=budget) or missing >= full
+        return TokenBucket(missing=missing, at=now, exhausted=exhausted)
 
-    def saves(self, *, now: float, budget: int) -> bool:
-        """Tell whether the law has to save."""
-        return self.saving and self.lacks(now=now, budget=budget) > 0.0
+    def is_exhausted(self, *, now: float, budget: int) -> bool:
+        """Tell whether it is to be full again before the policy spends freely."""
+        return self.exhausted and self.until_full(now=now, budget=budget) > 0.0

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 import msgspec
 from msgspec.structs import replace
 
-from tuner.core.asking import CommandContext, Outcome, refused
+from tuner.core.commands.context import CommandContext, Outcome, refused
 from tuner.core.laws import decide_afresh
 from tuner.core.limits import contradiction
 from tuner.core.state import State

@@ -6,9 +6,10 @@ from collections.abc import Callable
 
 from msgspec.structs import replace
 
-from tuner.core import lowwater, overlay, scheduled
+from tuner.core import lowwater
 from tuner.core.ages import EXPECTED, bytes_of, said
-from tuner.core.asking import ADVISORY, Barred, CommandContext, Outcome, cannot_write, refused
+from tuner.core.commands import overlay, schedule
+from tuner.core.commands.context import ADVISORY, Barred, CommandContext, Outcome, cannot_write, refused
 from tuner.core.decide.drain import begun, called_off, refusal
 from tuner.core.estimate.window import warm
 from tuner.core.holds import holds_needing_resume, unparkable
@@ -327,7 +328,7 @@ HANDLERS: dict[str, Handler] = {
     "cancel_overlay": overlay.cancel,
     "originals_saved": _originals_saved,
     "low_water_saved": _low_water_saved,
-    "schedule": scheduled.take,
+    "schedule": schedule.take,
     "stop": _stop,
     "worker_died": _worker_died,
     "suggest": optimising.suggest,

@@ -1,4 +1,4 @@
-"""What the load is like, averaged over minutes, as an outer law takes it."""
+"""What the load is like, averaged over minutes, as an optimiser takes it."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from msgspec.structs import replace
 
 from policies.suggestions import plausible
 from policies.types import Context
-from tuner.core.readshare import Statements, counted
+from tuner.core.estimate.readshare import Statements, counted
 from tuner.records import Estimate, Sample
 
 CONTEXT_SECONDS = 300.0

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
-from tuner.core.asking import CommandContext, Outcome
+from tuner.core.commands.context import CommandContext, Outcome
 from tuner.core.state import State
 from tuner.records import Event, Window, effects, winners
 from tuner.records.window import said

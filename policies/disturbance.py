@@ -6,23 +6,23 @@ import math
 from dataclasses import dataclass, replace
 
 MEDIUM_SECONDS = 30.0
-"""Span of the R whose unrest counts: shorter swings do not move the age."""
+"""Span of the R whose disturbance counts: shorter swings do not move the age."""
 
-UNREST_SECONDS = 300.0
+DISTURBANCE_SECONDS = 300.0
 
 LANDED_SECONDS = 1800.0
 """Span of the mean of R that a shift of the load is told from."""
 
 KNOWN_SECONDS = 120.0
-"""How long R has to be watched before a shift of it is told from its unrest."""
+"""How long R has to be watched before a shift of it is told from its disturbance."""
 
 SHIFT = 0.15
-SHIFT_UNREST = 3.0
+SHIFT_DISTURBANCE = 3.0
 """R that leaves its mean by this share and so many standard deviations is another load."""
 
 
 @dataclass(frozen=True, slots=True)
-class Unrest:
+class Disturbance:
     """What is known of R since the landing.
 
     Attributes:
@@ -36,7 +36,7 @@ class Unrest:
     variance: float = 0.0
 
     @classmethod
-    def begun(cls, redo_rate: float) -> Unrest:
+    def begun(cls, redo_rate: float) -> Disturbance:
         """Return what is known at first of a load with this R, bytes/s."""
         return cls(medium_rate=redo_rate, landed_rate=redo_rate)
 
@@ -45,7 +45,7 @@ class Unrest:
         """Return the relative standard deviation of R over half a minute."""
         return math.sqrt(self.variance)
 
-    def follow(self, redo_rate: float, *, elapsed: float, lasted: float) -> Unrest:
+    def follow(self, redo_rate: float, *, elapsed: float, lasted: float) -> Disturbance:
         """Return it with both means moved on by one tick.
 
         Args:
@@ -63,9 +63,9 @@ class Unrest:
     def is_another_load(self, lasted: float) -> bool:
         """Tell whether R of late, so many seconds after the landing, is no longer what was landed with."""
         shifted = abs(self.medium_rate / max(1.0, self.landed_rate) - 1.0)
-        return lasted > KNOWN_SECONDS and shifted > max(SHIFT, SHIFT_UNREST * self.deviation)
+        return lasted > KNOWN_SECONDS and shifted > max(SHIFT, SHIFT_DISTURBANCE * self.deviation)
 
-    def around(self, mean_rate: float, *, elapsed: float, lasted: float) -> Unrest:
+    def around(self, mean_rate: float, *, elapsed: float, lasted: float) -> Disturbance:
         """Return it with the variance moved on by one tick.
 
         Args:
@@ -74,7 +74,7 @@ class Unrest:
             lasted: seconds since the landing.
         """
         away = self.medium_rate / max(1.0, mean_rate) - 1.0
-        span = min(UNREST_SECONDS, max(MEDIUM_SECONDS, lasted))
+        span = min(DISTURBANCE_SECONDS, max(MEDIUM_SECONDS, lasted))
         return replace(self, variance=_moved(self.variance, away * away, elapsed / span))
 
 

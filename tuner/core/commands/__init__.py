@@ -1,0 +1,1 @@
+"""What people, signals and parts of the daemon ask of the loop."""
