@@ -27,10 +27,10 @@ from api.outlook import burst_of, without_of
 from policies.catalogue import CATALOGUE
 from policies.registry import LAWS
 from tuner.core.commands.schedule import settings_of
+from tuner.core.leaving.parked import parked
 from tuner.core.limits import allowed
 from tuner.core.memory import Known
 from tuner.core.setpoint.budgets import KEYS, Durations, Name, durations_of
-from tuner.core.writes.parking import parked
 from tuner.fields import BY_NAME
 from tuner.records import (
     Capacity,

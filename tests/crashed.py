@@ -16,8 +16,8 @@ from tuner.core.snapshot import encode_state
 from tuner.journal.ending import Ending, ending
 from tuner.journal.writer import JournalWriter
 from tuner.memory import look
-from tuner.park import Notebook, park_offline
 from tuner.settings import Mode
+from tuner.without_daemon import Notebook, park_offline
 
 SOON = 10.0
 PAIRED = replace(ACTIVE, ratio=2)

@@ -19,9 +19,9 @@ from tuner.journal.ending import last_writes, left_by
 from tuner.journal.reader import done_offline, standing, trace
 from tuner.journal.writer import JournalWriter
 from tuner.memory import look
-from tuner.park import LIMIT_SECONDS, READ_SECONDS
 from tuner.records import LOW_WATER_MARK, Capacity, Missed, Receipt, Sample, percent
 from tuner.servers.port import ServerError
+from tuner.without_daemon import LIMIT_SECONDS, READ_SECONDS
 
 
 @pytest.fixture

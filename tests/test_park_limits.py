@@ -8,9 +8,9 @@ import pytest
 
 from tests.bench import Bench
 from tests.crashed import Crash, crash
-from tuner.park import LIMIT_SECONDS, READ_SECONDS, WAIT_SECONDS
 from tuner.records import Missed, Sample
 from tuner.servers.port import ServerError, Unreachable
+from tuner.without_daemon import LIMIT_SECONDS, READ_SECONDS, WAIT_SECONDS
 
 
 @pytest.fixture

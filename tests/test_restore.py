@@ -8,10 +8,10 @@ import pytest
 
 from tests.bench import FakeServer
 from tuner.core.estimate.latency import STEP_SECONDS
-from tuner.core.writes.parking import RESTORE_FACTOR, restore_steps
-from tuner.park import restore_offline
+from tuner.core.leaving.parked import RESTORE_FACTOR, restore_steps
 from tuner.records import LOW_WATER_MARK, Capacity
 from tuner.servers.port import ServerError
+from tuner.without_daemon import restore_offline
 
 ORIGINALS = Capacity(1_000, 2_000)
 

@@ -17,8 +17,8 @@ import pytest
 
 from tuner.config.checks import CONNECTS_OF_A_TICK, STATEMENTS_OF_A_TICK, worst_tick_seconds
 from tuner.config.schema import Config
-from tuner.park import LIMIT_SECONDS
 from tuner.systemd import Notifier, watchdog_seconds
+from tuner.without_daemon import LIMIT_SECONDS
 
 UNIT = Path(__file__).parents[1] / "deploy" / "systemd" / "innobrim.service"
 TEMPLATE = UNIT.with_name("innobrim@.service")

@@ -18,14 +18,14 @@ from tests.bench import FakeServer
 from tests.life import Life
 from tuner.advice import advise
 from tuner.board import Board
-from tuner.core.writes.parking import restore_step
+from tuner.core.leaving.parked import restore_step
 from tuner.core.writes.plan import plan
 from tuner.journal.ending import last_writes
 from tuner.journal.reader import originals, trace
 from tuner.journal.tables import LeftPair, loaded, stored
-from tuner.park import restore_offline
 from tuner.records import Capacity, TickRecord
 from tuner.settings import Mode, Settings
+from tuner.without_daemon import restore_offline
 
 TOP = 2**64 - 1
 SIGNED = 2**63 - 1

@@ -9,7 +9,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from tuner.advice import counters_off
-from tuner.core.lowwater import unfit
+from tuner.core.leaving.lowwater import unfit
 from tuner.findings import way_of, without_authority
 from tuner.preconditions import PROBES, Line, former_defaults, read_only_variables, untested, way_of_writing
 from tuner.records import LOW_WATER_MARK, SET_GLOBAL, Facts, Missed, Sample, percent

@@ -17,7 +17,7 @@ from msgspec.structs import replace
 from tuner.board import Board, BoardInbox
 from tuner.clock import Clock
 from tuner.config.schema import Config, ConfigError
-from tuner.core.lowwater import NOT_BACK, may_be_written
+from tuner.core.leaving.lowwater import NOT_BACK, may_be_written
 from tuner.core.ownership.standing import why_not_active
 from tuner.core.state import State
 from tuner.housekeeping import Housekeeping

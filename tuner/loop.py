@@ -7,11 +7,11 @@ from collections.abc import Callable
 from msgspec.structs import replace
 
 from tuner.clock import Clock
-from tuner.core.lowwater import owed
+from tuner.core.leaving.park_restore import once_more
 from tuner.core.state import State
 from tuner.core.step import step
 from tuner.inbox import Inbox
-from tuner.records import Command, DecisionKind, Facts, Lifecycle, Missed, Receipt, Sample, Tick, TickRecord
+from tuner.records import Command, Facts, Lifecycle, Missed, Receipt, Sample, Tick, TickRecord
 from tuner.servers.port import Server, ServerError, Unreachable
 
 Publish = Callable[[State, TickRecord], None]
@@ -34,12 +34,6 @@ def _renewed(server: Server, known: Facts) -> tuple[Facts | None, bool]:
         return None, False
     except ServerError as error:
         return replace(known, blockers=(str(error),)), False
-
-
-def _once_more(state: State, tick: Tick, receipt: Receipt | None) -> bool:
-    """Tell whether a stop takes one tick more: C and M are parked, and the low-water mark is not back yet."""
-    went_well = isinstance(tick.reading, Sample) and (receipt is None or not receipt.error)
-    return went_well and owed(state, now=tick.now)
 
 
 def drive(
@@ -105,7 +99,7 @@ def drive(
         if decision.steps and decision.target is not None:
             receipt = server.apply(decision.steps, decision.target)
         if state.lifecycle is Lifecycle.STOPPING:
-            if not again and decision.kind is not DecisionKind.LOW_WATER and _once_more(state, tick, receipt):
+            if not again and once_more(state, record, receipt):
                 again, commands = True, ()
                 continue
             if receipt is not None and last is not None:

@@ -11,7 +11,7 @@ import msgspec
 from msgspec.structs import replace
 
 from tuner.core.commands.handlers import originals_name
-from tuner.core.lowwater import saved_name
+from tuner.core.leaving.lowwater import saved_name
 from tuner.core.memory import Known, Remembered, known_of, learned_of, remember
 from tuner.core.ownership.standing import Standing, moved, standing_of, take_up
 from tuner.core.snapshot import encode_state

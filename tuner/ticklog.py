@@ -8,7 +8,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 
-from tuner.core.lowwater import NOT_BACK
+from tuner.core.leaving.lowwater import NOT_BACK
 from tuner.journal.items import Advice, advice_of
 from tuner.logs import get_logger
 from tuner.records import DecisionKind, Missed, OptimiserHealth, Sample, TickRecord

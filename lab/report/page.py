@@ -83,11 +83,10 @@ def _environment() -> Environment:
         "mean_said": words.mean_said,
         "ratio_said": words.ratio_said,
         "conditions_said": words.conditions_said,
-        "conditions_short": words.conditions_short,
         "verdict_sentences": words.verdict_sentences,
         "heading": words.heading,
         "winner_sentences": winner_sentences,
-        "lacking": lambda group: [*words.lacking(group), *words.idle_said(group, only_busy=True)],
+        "lacking": lambda group: [*words.lacking(group), *words.idle_said(group)],
         "clock": clock,
     }
     return made

@@ -182,11 +182,6 @@ def _group(rows: list[Row], variant: list[Row]) -> Group:
     )
 
 
-def against(group: Group, one: str, other: str) -> list[Verdict]:
-    """Return how a contender compares with any other of its group, block by block."""
-    return _verdicts(one, other, _by_block(group.rows, one), _by_block(group.rows, other))
-
-
 def _by_block(rows: Sequence[Row], name: str) -> dict[int, Row]:
     """Return a contender's rows by block; of a block that was taken again the newest counts."""
     return {row.block: row for row in rows if row.contender == name}

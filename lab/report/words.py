@@ -28,13 +28,9 @@ def conditions_said(conditions: Mapping[str, Any]) -> list[tuple[str, str]]:
 
 def heading(group: Group) -> str:
     """Return what tells a group from the others of its page, in one line."""
-    said = conditions_short(group.conditions, refused=refused(group))
+    refused = any(one.startswith("disk not limited") for one in group.not_limited)
+    said = conditions_short(group.conditions, refused=refused)
     return ": ".join(part for part in (group.variant, said) if part)
-
-
-def refused(group: Group) -> bool:
-    """Return whether the disk was not limited at all, rather than short of one of the limits."""
-    return any(one.startswith("disk not limited") for one in group.not_limited)
 
 
 def conditions_short(conditions: Mapping[str, Any], *, refused: bool = False) -> str:
@@ -187,19 +183,17 @@ BUSY = 0.05
 """A smaller share of the processors idle is none left."""
 
 
-def idle_said(group: Group, *, only_busy: bool = False) -> list[str]:
-    """Return how much of the processors nobody used: server, load and whatever else ran share them.
+def idle_said(group: Group) -> list[str]:
+    """Return how much of the processors nobody used, where there may have been too little of them.
 
-    Args:
-        group: rows of the same conditions.
-        only_busy: say it only where there may have been too little of them.
+    Server, load and whatever else ran share them.
     """
     idle = [value for row in group.rows if (value := row.figure("machine_idle")) is not None]
     of = int(group.conditions.get("processors", 1))
-    if not idle or (only_busy and min(idle) >= BUSY * of):
+    if not idle or min(idle) >= BUSY * of:
         return []
-    busy = ", so that they may have been the limit" if min(idle) < BUSY * of else ""
-    return [f"processors idle while a row was counted: {min(idle):.2f} to {max(idle):.2f} of {of}{busy}"]
+    share = f"{min(idle):.2f} to {max(idle):.2f} of {of}"
+    return [f"processors idle while a row was counted: {share}, so that they may have been the limit"]
 
 
 def lacking(group: Group) -> list[str]:

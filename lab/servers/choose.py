@@ -82,7 +82,6 @@ def server_named(
     spec: ServerSpec | None = None,
     *,
     confirmed: bool = False,
-    confirm_with: str = "--yes",
     pull: bool = True,
     environ: Mapping[str, str] = os.environ,
     defaults_file: str | None = None,
@@ -95,7 +94,6 @@ def server_named(
         words: ``mysql:8.4`` or another image, the path or name of a mysqld, a DSN, or the path of a socket.
         spec: how a throw-away server is started; a server of the user's own has its spec read from it.
         confirmed: the user has confirmed that a server of his own is written to.
-        confirm_with: how he does that, for the message.
         pull: fetch an image that is not here.
         environ: the environment, for passwords.
         defaults_file: MySQL option file, for a server of the user's own.
@@ -110,7 +108,7 @@ def server_named(
         endpoint = parse_dsn(
             words, environ=environ, defaults_file=defaults_file, ask=ask if confirmed else None
         )
-        return DsnServer(endpoint, confirmed=confirmed, confirm_with=confirm_with, say=say)
+        return DsnServer(endpoint, confirmed=confirmed, say=say)
     if what is Kind.PROGRAM:
         path, version = _program(words)
         return LocalServer(path, spec, version.flavour)

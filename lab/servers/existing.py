@@ -278,7 +278,7 @@ def _aloud(text: str) -> None:
     print(text, file=sys.stderr, flush=True)
 
 
-def intent(endpoint: Endpoint, confirm_with: str) -> str:
+def intent(endpoint: Endpoint) -> str:
     """Return exactly what would be done to a server, and how to say yes."""
     return (
         f"{endpoint} is a server of your own, and this WRITES to it:\n"
@@ -288,7 +288,7 @@ def intent(endpoint: Endpoint, confirm_with: str) -> str:
         f"  - at the end, also after Ctrl-C, it puts both values back as found and drops {SCHEMA};"
         " after kill -9 the next bench there does\n"
         "Whatever else the server does gets slower meanwhile. It is never started, stopped or limited.\n"
-        f"Nothing has been done yet. To go on, say the same with {confirm_with}."
+        "Nothing has been done yet. To go on, say the same with --yes."
     )
 
 
@@ -306,7 +306,6 @@ class DsnServer(LabServer):
         endpoint: Endpoint,
         *,
         confirmed: bool,
-        confirm_with: str = "--yes",
         say: Callable[[str], None] = _aloud,
     ) -> None:
         """Prepare, without connecting.
@@ -314,7 +313,6 @@ class DsnServer(LabServer):
         Args:
             endpoint: where it is and who we are there.
             confirmed: the user has read what would be done and said yes.
-            confirm_with: how he says yes, for the message.
             say: told what is put back, and what could not be.
 
         Raises:
@@ -322,7 +320,7 @@ class DsnServer(LabServer):
         """
         super().__init__()
         if not confirmed:
-            raise NotConfirmedError(intent(endpoint, confirm_with))
+            raise NotConfirmedError(intent(endpoint))
         self.admin = self.daemon = Account(endpoint.user, endpoint.password)
         self.host, self.port = endpoint.host, 0 if endpoint.socket else endpoint.port
         self.socket = Path(endpoint.socket) if endpoint.socket else None

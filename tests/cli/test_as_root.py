@@ -14,7 +14,7 @@ from msgspec.structs import replace
 
 from tests.api.factory import FACTS
 from tests.cli.support import FakeServer, free_port, write_journal
-from tuner import park, statedir
+from tuner import statedir, without_daemon
 from tuner.cli import offline
 from tuner.cli.main import cli
 from tuner.core.estimate import latency
@@ -51,9 +51,9 @@ def folder(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> I
 def run(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Run:
     """Return a way to run a command on that state directory, beside a server that takes every write."""
     for name in ("READ_SECONDS", "WAIT_SECONDS", "INTERVAL"):
-        monkeypatch.setattr(park, name, 0.01)
+        monkeypatch.setattr(without_daemon, name, 0.01)
     monkeypatch.setattr(latency, "STEP_SECONDS", 0.01)
-    monkeypatch.setattr(park, "LOOK_SECONDS", 0.01)
+    monkeypatch.setattr(without_daemon, "LOOK_SECONDS", 0.01)
     facts = replace(FACTS, flush_law="legacy", unseen=("latency",))
     monkeypatch.setattr(offline, "real_server", lambda _config, _clock: FakeServer(facts))
 

@@ -43,7 +43,7 @@ def test_what_a_server_of_ones_own_would_leave_without_effect_is_refused(option:
     ("suite", "said"),
     [
         ("alternating", "disk.alternate_iops"),
-        ("seeds", "server.set: innodb_adaptive_hash_index"),
+        ("smoke", "server.set: innodb_adaptive_flushing_lwm"),
         ("disks", "differ in server or disk"),
     ],
 )
@@ -117,7 +117,7 @@ def test_a_password_is_asked_for_once(tmp_path: Path, monkeypatch: pytest.Monkey
 @pytest.mark.parametrize("further", ["--yes", "--plan"])
 def test_a_server_of_ones_own_is_named_as_such(further: str) -> None:
     """By ``--server`` it would be taken without a look at what the suite sets."""
-    result = bench("--server", "mysql://dba@127.0.0.1:1", "--suite", "seeds", further)
+    result = bench("--server", "mysql://dba@127.0.0.1:1", "--suite", "smoke", further)
     assert result.exit_code == 2
     assert "name it as --dsn" in result.stderr
 

@@ -14,7 +14,7 @@ from msgspec.structs import replace
 from tests.api import factory
 from tests.api.factory import AnsweringLoop
 from tests.cli.support import FakeServer, write_journal
-from tuner import park
+from tuner import without_daemon
 from tuner.cli import offline
 from tuner.journal.ending import ending
 from tuner.journal.writer import JournalWriter
@@ -30,7 +30,7 @@ BOTH = pytest.mark.parametrize("flags", [(), ("--if-crashed",)], ids=["asked", "
 def _no_waiting(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let two readings be enough."""
     for name in ("READ_SECONDS", "WAIT_SECONDS", "INTERVAL"):
-        monkeypatch.setattr(park, name, 0.01)
+        monkeypatch.setattr(without_daemon, name, 0.01)
     monkeypatch.setattr(offline, "WAIT_SECONDS", 0.01)
     monkeypatch.setattr(offline, "RETRY_SECONDS", 0.01)
 

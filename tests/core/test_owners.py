@@ -49,7 +49,7 @@ OWNERS: dict[str, set[str]] = {
     "returning": {"decide/drain", "laws"},
     "schedule": {"commands/schedule", "decide/drain", "commands/handlers"},
     "trials": {"trials/optimising", "observe", "targets"},
-    "low_water": {"lowwater"},
+    "low_water": {"leaving/lowwater"},
     "settings": {"commands/overlay"},
     "configured": {"commands/overlay"},
     "overlay": {"commands/overlay"},

@@ -12,7 +12,7 @@ from msgspec.structs import replace
 from policies.flushlaw import LEGACY
 from tests.bench import Bench, FakeServer
 from tests.factory import ACTIVE, DEFAULT, FACTS, SAVED, command, estimate
-from tuner.core.writes.parking import PARKED_RATIO, RESTORE_FACTOR, parked, restore_step
+from tuner.core.leaving.parked import PARKED_RATIO, RESTORE_FACTOR, parked, restore_step
 from tuner.core.writes.plan import plan
 from tuner.records import Capacity
 

@@ -17,12 +17,12 @@ from tuner.cli.options import WholeNumber, configuration, real_server, server_op
 from tuner.clock import Clock, SystemClock
 from tuner.config.schema import Config
 from tuner.core.laws import law_of
+from tuner.core.leaving.parked import PARKED_RATIO, parked
 from tuner.core.limits import bounds
 from tuner.core.setpoint.budgets import KEYS, Budget, durations_of, look
 from tuner.core.state import State
 from tuner.core.step import start
 from tuner.core.targets import baseline_ratio, headroom_of
-from tuner.core.writes.parking import PARKED_RATIO, parked
 from tuner.findings import Finding, in_its_way, pages_dirtied
 from tuner.loop import drive
 from tuner.records import Command, Estimate, Missed, Sample, TickRecord

@@ -26,13 +26,13 @@ from tuner.config.schema import ApiSection, Config, DaemonSection, LogSection
 from tuner.core.state import State
 from tuner.daemon import Api, Daemon
 from tuner.logs import configure_logs
-from tuner.park import restore_offline
 from tuner.records import Command, Sample, TickRecord
 from tuner.servers.endpoint import Endpoint
 from tuner.servers.mysql import MySQLServer
 from tuner.servers.port import Server
 from tuner.settings import Mode, Settings
 from tuner.systemd import Notifier
+from tuner.without_daemon import restore_offline
 
 HOST = "127.0.0.1"
 BEFORE_SECONDS = 30.0

@@ -18,7 +18,7 @@ from tuner.clock import SystemClock
 from tuner.config.keys import IDENTITY_VARIABLE
 from tuner.config.schema import Config
 from tuner.core.estimate.latency import HIDDEN
-from tuner.core.lowwater import may_be_written
+from tuner.core.leaving.lowwater import may_be_written
 from tuner.core.state import SAME_START_SECONDS
 from tuner.journal.ending import Ending, ending
 from tuner.journal.keeper import claimed
@@ -26,12 +26,12 @@ from tuner.journal.reader import absence, done_offline, last_record, originals, 
 from tuner.journal.readonly import located, lost
 from tuner.journal.tables import LOCK_NAME, JournalError, Originals
 from tuner.memory import known_from_journal, look
-from tuner.park import WAIT_SECONDS, WHO, Notebook, park_offline, restore_offline
 from tuner.records import Facts
 from tuner.servers.port import ServerError
 from tuner.servers.port import Unreachable as ServerUnreachable
 from tuner.settings import Mode
 from tuner.statedir import as_caller
+from tuner.without_daemon import WAIT_SECONDS, WHO, Notebook, park_offline, restore_offline
 
 RETRY_SECONDS = 1.0
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 
 from tuner.core.state import State
-from tuner.records import Facts
+from tuner.records import Capacity, Facts
 from tuner.settings import Settings
 
 FLOOR = 200
@@ -33,6 +33,11 @@ WORTH = 0.03
 def bounds(state: State) -> tuple[int, int]:
     """Return the lowest and highest M allowed by settings and server, pages/s."""
     return allowed(state.settings, state.facts)
+
+
+def home_of(state: State, current: Capacity) -> int:
+    """Return the C that the server was set to before us, pages/s; the one in force while nothing is ours."""
+    return (current if state.originals is None else state.originals.capacity).io_capacity
 
 
 def allowed(settings: Settings, facts: Facts) -> tuple[int, int]:

@@ -5,9 +5,10 @@ from __future__ import annotations
 from msgspec.structs import replace
 
 from policies.registry import LAWS
-from tuner.core import degraded, gate, laws, lowwater
+from tuner.core import degraded, gate, laws
 from tuner.core.estimate import averages, clocks, estimator, occurrences
 from tuner.core.estimate.recovery import Recovery
+from tuner.core.leaving import lowwater
 from tuner.core.memory import forgotten
 from tuner.core.ownership import foreign, transitions
 from tuner.core.ownership.restarts import SETTLED_READINGS, begin_anew

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
-from tuner.core import baselineback, holds, lowwater, observe
+from tuner.core import baselineback, holds, observe
 from tuner.core.commands import handlers, schedule
 from tuner.core.commands.context import CommandContext
-from tuner.core.decide import carry_out, drain, leaving
+from tuner.core.decide import carry_out, drain
 from tuner.core.gate import GateState
+from tuner.core.leaving import lowwater, park_restore
 from tuner.core.memory import Learned, recall
 from tuner.core.ownership import handover, transitions
 from tuner.core.ownership.standing import why_advisory
@@ -162,7 +163,7 @@ def step(state: State, tick: Tick) -> tuple[State, TickRecord]:
         originals=state.originals.capacity if state.originals is not None else None,
         occurrences=state.occurrences.names,
         drain=drain.progress(state, sample, now=now),
-        restore=leaving.progress(state, sample, now=now),
+        restore=park_restore.progress(state, sample, now=now),
         advisory=why_advisory(state),
         schedule=state.schedule,
         optimiser=optimising.progress(state, now=now),

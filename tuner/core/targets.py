@@ -16,7 +16,8 @@ from tuner.core.degraded import MARGIN
 from tuner.core.estimate.load import MEMORY_SECONDS
 from tuner.core.estimate.window import telling, warm
 from tuner.core.laws import law_of
-from tuner.core.limits import bounds
+from tuner.core.leaving.parked import parked
+from tuner.core.limits import bounds, home_of
 from tuner.core.noharm import Side
 from tuner.core.ownership.handover import role_of
 from tuner.core.sawtooth import Sawtooth
@@ -26,7 +27,6 @@ from tuner.core.setpoint.budgets import foreseen
 from tuner.core.setpoint.resting import heeded_from, law_found, resting_ratio
 from tuner.core.state import Role, State
 from tuner.core.trials import optimising
-from tuner.core.writes import parking
 from tuner.records import Capacity, Estimate, Event, Sample, Window, winners
 from tuner.settings import HIGHEST_CHECKPOINT_AGE_RATIO, Settings
 
@@ -35,11 +35,6 @@ FOLLOWED = frozenset({"flush_law", "free_pages"})
 
 SEEN_SECONDS = 2.0 * MEMORY_SECONDS
 """The baseline has to be in force for so long before the mean age is its own, seconds."""
-
-
-def home_of(state: State, current: Capacity) -> int:
-    """Return the C that the server was set to before us, pages/s; the one in force while nothing is ours."""
-    return (current if state.originals is None else state.originals.capacity).io_capacity
 
 
 def follow_targets(state: State, sample: Sample, *, now: float, wall: float) -> tuple[State, list[Event]]:
@@ -259,7 +254,7 @@ def _park_target(state: State, sample: Sample, found: Estimate) -> Capacity | No
         return None
     lowest, highest = bounds(state)
     keep = state.writes.own == sample.capacity or not warm(state.estimator.window)
-    return parking.parked(
+    return parked(
         found,
         law_of(state),
         state.settings,

@@ -128,8 +128,8 @@ def test_processors_without_rest_are_said() -> None:
     busy = row()
     busy["figures"]["machine_idle"] = 0.02
 
-    assert "may have been the limit" in idle_said(one_group([busy]), only_busy=True)[0]
-    assert idle_said(one_group([row()]), only_busy=True) == []
+    assert "may have been the limit" in idle_said(one_group([busy]))[0]
+    assert idle_said(one_group([row()])) == []
 
 
 def test_rows_on_a_limited_disk_are_not_compared_with_rows_on_a_free_one() -> None:

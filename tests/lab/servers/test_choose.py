@@ -235,7 +235,7 @@ def test_a_server_of_the_users_own_needs_his_yes() -> None:
         raise AssertionError(question)
 
     with pytest.raises(LabServerError) as refusal:
-        server_named("mysql://dba@db1:3306", environ={}, ask=ask, confirm_with="--i-mean-it")
+        server_named("mysql://dba@db1:3306", environ={}, ask=ask)
     said = str(refusal.value)
     for part in (
         "dba@db1:3306 is a server of your own",
@@ -246,6 +246,6 @@ def test_a_server_of_the_users_own_needs_his_yes() -> None:
         "puts both values back",
         "drops innobrim_lab",
         "Nothing has been done yet",
-        "--i-mean-it",
+        "--yes",
     ):
         assert part in said

@@ -6,20 +6,19 @@ from collections.abc import Callable
 
 from msgspec.structs import replace
 
-from tuner.core import lowwater
 from tuner.core.ages import EXPECTED, bytes_of, said
 from tuner.core.commands import overlay, schedule
 from tuner.core.commands.context import ADVISORY, Barred, CommandContext, Outcome, cannot_write, refused
 from tuner.core.decide.drain import begun, called_off, refusal
 from tuner.core.estimate.window import warm
 from tuner.core.holds import holds_needing_resume, unparkable
-from tuner.core.limits import bounds, contradiction
-from tuner.core.lowwater import asked_again, left_active, saved_name
+from tuner.core.leaving import lowwater, park_restore
+from tuner.core.leaving.lowwater import asked_again, saved_name
+from tuner.core.limits import bounds, contradiction, home_of
 from tuner.core.ownership import transitions
-from tuner.core.ownership.standing import cut_short, why_advisory
+from tuner.core.ownership.standing import why_advisory
 from tuner.core.ownership.transitions import change_mode
 from tuner.core.state import Drain, Override, OwedPark, ParkFor, State
-from tuner.core.targets import home_of
 from tuner.core.trials import optimising
 from tuner.core.writes.plan import near
 from tuner.records import LOW_WATER_MARK, Acknowledgement, Capacity, Event, Hold, HoldCode, Remedy
@@ -118,12 +117,8 @@ def _worker_died(state: State, context: CommandContext) -> Outcome:
 
 
 def _stop(state: State, context: CommandContext) -> Outcome:
-    owing = state.mode is Mode.ACTIVE or state.park_owed is not None
-    parks = owing and not state.restoring and context.command.value != "leave"
-    if parks:
-        state = left_active(state, now=context.now)
-    why = cut_short(state.restoring) if state.restoring else ""
-    return Outcome(transitions.stopping(state, parks=parks, why=why), "stopping", event="stopping")
+    leaves = context.command.value == "leave"
+    return Outcome(park_restore.stop(state, leaves=leaves, now=context.now), "stopping", event="stopping")
 
 
 def _pause(state: State, context: CommandContext) -> Outcome:

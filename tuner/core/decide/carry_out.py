@@ -7,16 +7,15 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
-from tuner.core import lowwater
-from tuner.core.decide import leaving
+from tuner.core.decide import emergency
 from tuner.core.decide.precedence import Wanted, emergency_from, policy_of, relieved, wanted_now
 from tuner.core.estimate.trends import AUTHORITY_LOST
 from tuner.core.holds import barred_by_stranger, given_back
-from tuner.core.limits import bounds, floor
+from tuner.core.leaving import lowwater, park_restore
+from tuner.core.limits import bounds, floor, home_of
 from tuner.core.ownership import transitions
 from tuner.core.ownership.transitions import kept, written
 from tuner.core.state import State
-from tuner.core.targets import home_of
 from tuner.core.writes import guards
 from tuner.core.writes.plan import plan
 from tuner.records import Capacity, Decision, DecisionKind, Estimate, Hold, Lifecycle, Sample
@@ -45,13 +44,15 @@ def decide(
     if found is None:
         return _without_estimate(state, sample, mark, holds, now=now)
     if state.park_owed is not None:
-        return leaving.park(state, state.park_owed, sample, holds, now=now)
+        called = emergency.called_for(state, sample, found)
+        needed = None if called is None else called.io_capacity_max
+        return park_restore.park(state, state.park_owed, sample, holds, needed=needed, now=now)
     state, wanted = wanted_now(state, sample, found, now=now)
     urgent = wanted.kind is DecisionKind.EMERGENCY and _may_not_write(state, holds) is None
     if mark is not None and not urgent:
         return lowwater.write(state, sample, mark, now=now)
     if state.mode is Mode.ACTIVE and state.restoring and given_back(state, sample):
-        return leaving.restore(state, sample, now=now)
+        return park_restore.restore(state, sample, now=now)
     return _carry_out(state, wanted, current, found, holds, now=now)
 
 

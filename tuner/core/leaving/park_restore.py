@@ -1,21 +1,30 @@
-"""What is left behind on purpose: a parked setting, or the originals."""
+"""C and M that are left behind on purpose: parked, or the originals again."""
 
 from __future__ import annotations
 
 from msgspec.structs import replace
 
-from tuner.core.decide import emergency
 from tuner.core.estimate import latency
 from tuner.core.holds import NEVER_PARKED, holds_needing_resume, not_writer
-from tuner.core.limits import bounds, contradiction
+from tuner.core.leaving import lowwater, parked
+from tuner.core.limits import bounds, contradiction, home_of
 from tuner.core.ownership import transitions
+from tuner.core.ownership.standing import cut_short
 from tuner.core.ownership.transitions import kept, written
 from tuner.core.state import OwedPark, ParkFor, State
-from tuner.core.targets import home_of
-from tuner.core.writes import parking
 from tuner.core.writes.guards import DEAD_BAND
 from tuner.core.writes.plan import Steps, gain, near, plan
-from tuner.records import Capacity, Decision, DecisionKind, Hold, RestoreProgress, Sample
+from tuner.records import (
+    Capacity,
+    Decision,
+    DecisionKind,
+    Hold,
+    Receipt,
+    RestoreProgress,
+    Sample,
+    TickRecord,
+)
+from tuner.settings import Mode
 
 PARKED_BEFORE = frozenset({ParkFor.STOPPING, ParkFor.LEAVING})
 """Parks that a hold in force has already done on its entry."""
@@ -24,12 +33,55 @@ NOW_OR_NEVER = frozenset({ParkFor.STOPPING, ParkFor.CRASH})
 """Parks that nobody is there to write later."""
 
 
+def stop(state: State, *, leaves: bool, now: float) -> State:
+    """Return the state in which the daemon leaves.
+
+    Args:
+        state: before.
+        leaves: all is left as it is.
+        now: monotonic time, seconds.
+    """
+    owing = state.mode is Mode.ACTIVE or state.park_owed is not None
+    parks = owing and not state.restoring and not leaves
+    if parks:
+        state = lowwater.left_active(state, now=now)
+    return transitions.stopping(state, parks=parks, why=cut_short(state.restoring) if state.restoring else "")
+
+
+def once_more(state: State, record: TickRecord, receipt: Receipt | None) -> bool:
+    """Tell whether a stop takes one tick more: C and M are parked, and the low-water mark is not back yet.
+
+    Args:
+        state: after the tick.
+        record: of the tick.
+        receipt: of its write; None without one.
+    """
+    tick = record.tick
+    went_well = isinstance(tick.reading, Sample) and (receipt is None or not receipt.error)
+    put_back = record.decision.kind is DecisionKind.LOW_WATER
+    return went_well and not put_back and lowwater.owed(state, now=tick.now)
+
+
 def park(
-    state: State, owed: OwedPark, sample: Sample, holds: tuple[Hold, ...], *, now: float
+    state: State,
+    owed: OwedPark,
+    sample: Sample,
+    holds: tuple[Hold, ...],
+    *,
+    needed: float | None,
+    now: float,
 ) -> tuple[State, Decision]:
     """Leave a safe setting behind, once, where the values in force are our own or a person asked.
 
     After one for another role the loop goes on, but not before the dwell is over.
+
+    Args:
+        state: before.
+        owed: what for.
+        sample: the reading.
+        holds: in force.
+        needed: M that an emergency asks for at this tick, pages/s; None without one.
+        now: monotonic time, seconds.
     """
     why, current = owed.why, sample.capacity
     state = transitions.owe_park(state, None)
@@ -46,7 +98,7 @@ def park(
     whole = target = state.park_target
     owed = replace(owed, in_steps=owed.in_steps or state.clocks.gap is not None)
     if whole is not None and owed.in_steps:
-        target = _as_far(state, owed, sample, whole)
+        target = _as_far(state, owed, sample, whole, needed)
     if target is None:
         awaited = "a second reading" if whole is None else "ten seconds of readings after a gap in time"
         return transitions.owe_park(state, owed), replace(base, detail=f"{why}; waiting for {awaited}")
@@ -61,18 +113,18 @@ def park(
     return state, replace(base, kind=DecisionKind.PARK, target=target, steps=steps, source="park")
 
 
-def _as_far(state: State, owed: OwedPark, sample: Sample, target: Capacity) -> Capacity | None:
+def _as_far(
+    state: State, owed: OwedPark, sample: Sample, target: Capacity, needed: float | None
+) -> Capacity | None:
     """Return how far a park that was owed across a gap in time goes now; None where it can wait for rates.
 
     As much of it as one step allows, or as an emergency needs where that is more: where the readings since
     the gap foretell that the age is about to reach the sync or the stall point.
     """
     current = sample.capacity
-    called = None if state.estimate is None else emergency.called_for(state, sample, state.estimate)
-    if state.clocks.gap is not None and called is None and owed.kind not in NOW_OR_NEVER:
+    if state.clocks.gap is not None and needed is None and owed.kind not in NOW_OR_NEVER:
         return None
-    needed = 0.0 if called is None else called.io_capacity_max
-    most = int(max(state.settings.step_factor * current.io_capacity_max, needed))
+    most = int(max(state.settings.step_factor * current.io_capacity_max, needed or 0.0))
     if target.io_capacity_max <= most:
         return target
     lowest, highest = bounds(state)
@@ -109,7 +161,7 @@ def restore(state: State, sample: Sample, *, now: float) -> tuple[State, Decisio
     if not verdict.go:
         return state, replace(base, detail=f"restoring for {who}: {verdict.why}")
     adjusted = state.writes.adjusted
-    target = originals.capacity if adjusted else parking.restore_step(current, originals.capacity)
+    target = originals.capacity if adjusted else parked.restore_step(current, originals.capacity)
     if target == adjusted:
         return _given_back(state, base, f"the server makes {current} of them")
     state = written(state, target, now=now, counts=False)
@@ -130,7 +182,7 @@ def progress(state: State, sample: Sample | None, *, now: float) -> RestoreProgr
     if not state.restoring or state.originals is None:
         return None
     asked = state.writes.pending or (sample.capacity if sample is not None else state.writes.expected)
-    left = 0 if asked is None else parking.restore_steps(asked, state.originals.capacity)
+    left = 0 if asked is None else parked.restore_steps(asked, state.originals.capacity)
     since = now - pace.stepped if pace is not None and pace.stepped is not None else 0.0
     seconds = left * latency.STEP_SECONDS - min(since, latency.STEP_SECONDS) if left else 0.0
     return RestoreProgress(
