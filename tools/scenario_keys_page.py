@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, get_type_hints
 
 import msgspec
 
+from lab.keys import kind_of
 from lab.plant.parameters import (
     Credits,
     DiskChange,
@@ -17,7 +18,6 @@ from lab.plant.parameters import (
     RedoChange,
     ServerParameters,
 )
-from lab.scenarios.keys import kind_of
 from lab.scenarios.schema import Bursts, Scenario
 
 if TYPE_CHECKING:

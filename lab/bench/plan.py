@@ -15,8 +15,8 @@ from msgspec import Meta, Struct
 from msgspec.structs import replace
 
 from lab.bench import store
-from lab.bench.refusals import PlanError, in_words
-from lab.bench.store import Ledger
+from lab.bench.store import Ledger, PlanError
+from lab.keys import problems
 from lab.workloads.load import Load
 from tuner.records import Capacity
 from tuner.settings import PolicyName, Settings
@@ -344,11 +344,11 @@ def parse_suite(text: str, *, name: str) -> Suite:
     for number, variant in enumerate(variants, 1):
         changes = dict(variant)
         label = str(changes.pop("name", "" if len(variants) == 1 else number))
-        try:
-            plans.append(replace(msgspec.convert(_merged(raw, changes), Plan), variant=label))
-        except msgspec.ValidationError as error:
+        whole = _merged(raw, changes)
+        if wrong := problems(whole, Plan, beside=BESIDE):
             where = f"{name}, variant {label}" if label else name
-            raise PlanError(f"{where}: {in_words(str(error), Plan, *BESIDE)}") from error
+            raise PlanError("\n".join(f"{where}: {one}" for one in wrong))
+        plans.append(replace(msgspec.convert(whole, Plan), variant=label))
     check(plans, name)
     return Suite(name=name, about=str(about), plans=tuple(plans))
 

@@ -17,11 +17,10 @@ import pymysql
 from lab.bench import search
 from lab.bench.plan import BEST, DEFAULT, Contender, Plan, Suite, folk, parse_contender
 from lab.bench.progress import Progress
-from lab.bench.refusals import PlanError
 from lab.bench.revision import revision
 from lab.bench.rig import Rig
 from lab.bench.row import End, measure
-from lab.bench.store import Ledger, Row
+from lab.bench.store import Ledger, PlanError, Row
 from lab.servers.base import LabServer, LabServerError
 from tuner.records import Capacity
 from tuner.version import program_version

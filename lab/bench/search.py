@@ -1,4 +1,4 @@
-"""Which static M to try next, coarse to fine; pure."""
+"""Which static M to try next on a real server, coarse to fine (docs/decisions/two-searches.md); pure."""
 
 from __future__ import annotations
 

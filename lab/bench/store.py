@@ -14,7 +14,7 @@ from typing import Any, TypeVar
 import msgspec
 from msgspec import Struct
 
-from lab.bench.refusals import PlanError, in_words
+from lab.keys import problems
 
 ROWS = "rows.jsonl"
 ASKED = "bench.json"
@@ -22,6 +22,10 @@ ASKED = "bench.json"
 
 Row = dict[str, Any]
 Asked = TypeVar("Asked", bound=Struct)
+
+
+class PlanError(Exception):
+    """A plan that cannot be run; the message names the key, the value and what would be right."""
 
 
 class HeldError(Exception):
@@ -158,15 +162,17 @@ def go_on(directory: Path, kind: type[Asked]) -> tuple[Asked, Ledger]:
     """
     path = directory / ASKED
     try:
-        asked = msgspec.json.decode(path.read_bytes(), type=kind)
+        raw = msgspec.json.decode(path.read_bytes())
     except FileNotFoundError as error:
         raise PlanError(f"{directory}: no bench's directory: it has no {ASKED}") from error
     except OSError as error:
         raise PlanError(f"{path}: cannot be read: {error.strerror}") from error
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
-        raise PlanError(f"{path}: {in_words(str(error), kind)}") from error
+        raise PlanError(f"{path}: {error}") from error
+    if wrong := problems(raw, kind):
+        raise PlanError("\n".join(f"{path}: {one}" for one in wrong))
     try:
-        return asked, Ledger(directory / ROWS)
+        return msgspec.convert(raw, kind), Ledger(directory / ROWS)
     except OSError as error:
         raise PlanError(f"{directory / ROWS}: cannot be read: {error.strerror}") from error
     except ValueError as error:

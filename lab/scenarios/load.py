@@ -10,10 +10,17 @@ from typing import Any
 
 import msgspec
 
-from lab.scenarios.keys import unknown_keys, wrong_values
+from lab.keys import problems
 from lab.scenarios.schema import Scenario
 
 SUFFIX = ".toml"
+NAMED_SO = {
+    "innodb_redo_log_capacity": ("redo_capacity", "in bytes"),
+    "innodb_log_file_size": ("redo_capacity", "in bytes, all files together"),
+    "innodb_buffer_pool_size": ("buffer_pool_pages", "in pages of 16384 bytes"),
+    "buffer_pool_size": ("buffer_pool_pages", "in pages of 16384 bytes"),
+}
+"""Variables of the server that have another name or unit here."""
 
 COUNTS_WITH = {"zipf_exponent": "zipf", "hot_share": "hot_set", "hot_touches": "hot_set"}
 """Keys of a load, and the only distribution with which each counts."""
@@ -96,7 +103,7 @@ def parse_scenario(text: str, *, source: str) -> Scenario:
         raw = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
         raise ScenarioError(f"{source}: not TOML: {error}") from error
-    _refuse([*unknown_keys(raw, Scenario), *wrong_values(raw, Scenario)], source)
+    _refuse(problems(raw, Scenario, named_so=NAMED_SO), source)
     try:
         scenario = msgspec.convert(_fitted(raw, source), Scenario)
     except msgspec.ValidationError as error:

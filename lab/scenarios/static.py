@@ -1,7 +1,7 @@
 """A scenario with a C and M that nobody moves, and the best of such settings, found coarse to fine.
 
 Best static is the highest throughput; where the load is offered at a rate of its own, the fewest pages per
-commit among the settings that serve it.
+commit among the settings that serve it. A real server is searched otherwise: docs/decisions/two-searches.md.
 """
 
 from __future__ import annotations

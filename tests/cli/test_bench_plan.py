@@ -7,7 +7,7 @@ import re
 import pytest
 
 from lab.bench.plan import Plan, ServerPlan, load_suite
-from lab.bench.refusals import PlanError
+from lab.bench.store import PlanError
 from tuner.cli.bench_plan import changed, specification
 
 
@@ -37,9 +37,9 @@ def test_what_the_bench_works_with_is_not_set_behind_its_back(name: str, said: s
 @pytest.mark.parametrize(
     ("name", "value", "said"),
     [
-        ("write_iops", 0, "--write-iops 0: expected `integer` >= 10"),
-        ("redo", 1, "--redo 1: expected `integer` >= 8"),
-        ("blocks", 0, "--blocks 0: expected `integer` >= 1"),
+        ("write_iops", 0, "--write-iops = 0: must be a whole number from 10"),
+        ("redo", 1, "--redo = 1: must be a whole number from 8 up to 524,288"),
+        ("blocks", 0, "--blocks = 0: must be a whole number from 1 up to 20"),
     ],
 )
 def test_a_value_that_no_plan_takes_is_said_with_its_option(name: str, value: int, said: str) -> None:

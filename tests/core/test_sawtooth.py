@@ -1,14 +1,21 @@
-"""The checkpoint age's peaks: what was seen of them, and when that is believed."""
+"""The checkpoint age's peaks: what was seen of them, when that is believed, and how low M may go by it."""
 
 from __future__ import annotations
+
+from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from tests.factory import sample
+from tests.bench import Bench, FakeServer
+from tests.core.loops import age_of, drain
+from tests.factory import ACTIVE, LIMITS, REDO, command, sample
+from tuner.core.limits import CALM_SECONDS, FLOOR, HIGHEST, floor
 from tuner.core.sawtooth import LEAST, SPAN_SECONDS, SURGE_SECONDS, Sawtooth
+from tuner.core.state import State
+from tuner.settings import Settings
 
 RECKONED = 8.0
 RATE = 1e6
@@ -90,3 +97,118 @@ def test_the_margin_is_never_wider_than_beforehand_nor_much_narrower(
         found = found.see(now=now, lag=lag, redo_rate=rate, checkpoint_age=lag, allowed=ALLOWED)
 
     assert LEAST * RECKONED <= found.seconds(RECKONED) <= RECKONED
+
+
+# How low the policy may take M: the floor, and what lets M go below it.
+
+CALM = Sawtooth(at=10_000.0, since=9_000.0 - CALM_SECONDS)
+
+
+def watched(
+    bench: Bench,
+    sawtooth: Sawtooth,
+    *,
+    rate: float = 0.0,
+    ratio: float = 0.6,
+    **chosen: Any,  # noqa: ANN401 - any setting
+) -> State:
+    """Return the loop's state once it has seen so much of the checkpoint age.
+
+    Args:
+        bench: the loop.
+        sawtooth: what it has seen.
+        rate: pages newly dirtied a second; b is a half. 0 leaves the estimate as it is.
+        ratio: age ratio at which they are.
+        chosen: settings.
+    """
+    state = bench.state
+    assert state.estimate is not None
+    made = state.estimate
+    if rate:
+        dirtied = {"redo_rate": 1e6, "new_density": rate / 1e6, "combining_exponent": 0.5}
+        made = replace(made, age_ratio=ratio, **dirtied)
+    return replace(state, sawtooth=sawtooth, settings=replace(state.settings, **chosen), estimate=made)
+
+
+def test_a_calm_load_may_have_a_low_m(bench: Bench) -> None:
+    """Watched without a surge, M may go to what holds the age below the brim, wherever the age is."""
+    forgotten = replace(CALM, surged=10_000.0 - SURGE_SECONDS)
+    lowest = round(150.0 * (0.6 / HIGHEST) ** 0.5)
+
+    assert floor(watched(bench, CALM, rate=150.0), 400) == lowest
+    assert floor(watched(bench, forgotten, rate=150.0), 400) == lowest
+    assert floor(watched(bench, CALM, rate=150.0 * 0.75**0.5, ratio=0.8), 400) == lowest
+    assert floor(watched(bench, CALM, rate=900.0), 400) == FLOOR
+
+
+def test_m_does_not_creep_after_the_floor(bench: Bench) -> None:
+    """An M that is little above what it may be stays: each step of a creeping floor would be a write."""
+    light = watched(bench, CALM, rate=150.0)
+    lowest = floor(light, 400)
+
+    assert floor(light, lowest + 3) == lowest + 3
+    assert floor(light, round(1.1 * lowest)) == lowest
+    assert floor(light, lowest - 3) == lowest
+
+
+@pytest.mark.parametrize(
+    "seen_so_far", [Sawtooth(), replace(CALM, since=9_500.0), replace(CALM, surged=9_000.0)], ids=str
+)
+def test_a_load_that_may_surge_keeps_the_floor(bench: Bench, seen_so_far: Sawtooth) -> None:
+    """Not watched for long enough, or a surge within hours: M stays where the way up is short."""
+    assert floor(watched(bench, seen_so_far), 400) == FLOOR
+
+
+def test_an_expected_burst_keeps_the_floor(bench: Bench) -> None:
+    """A burst that other weeks had at this hour is reason enough."""
+    state = watched(bench, CALM)
+    assert state.estimate is not None
+
+    assert floor(replace(state, estimate=replace(state.estimate, burst_bytes=1e9)), 400) == FLOOR
+
+
+def test_a_person_and_a_fixed_m_know_no_floor(bench: Bench) -> None:
+    """Who names an M gets it, whatever the load is like."""
+    assert floor(watched(bench, Sawtooth(), policy="fixed"), 400) == 0
+    bench.turn(command("override", value=120, ttl=60.0))
+
+    assert bench.m == 120
+
+
+# What a server's checkpoints do otherwise.
+
+ONCE_A_SECOND = {"flush_order_lag": 0, "sawtooth_seconds": 2.0}
+
+
+def busy(settings: Settings = ACTIVE, shows: dict[str, int] | None = None, **told: Any) -> Bench:  # noqa: ANN401 - any fact
+    """Return a loop in control of a busy server with these facts, and these fields in its readings."""
+    server = FakeServer(redo_rate=2.0 * RATE)
+    server.told, server.shows = told, shows or {}
+    bench = Bench(settings, server).in_control()
+    bench.turns(120)
+    return bench
+
+
+def test_where_writers_wait_at_the_sync_point_the_age_is_held_lower() -> None:
+    """Seconds of reaction count twice there; but once at a sync point that stalls nobody, as on MariaDB."""
+    allowing = replace(ACTIVE, max_checkpoint_age_ratio=0.84)
+    at_limit = {"sync_point": LIMITS.flush_limit}
+    waits, once = (busy(allowing, at_limit, sync_stalls=stalls).set_point for stalls in (True, False))
+
+    assert busy(allowing, sync_stalls=True).set_point < busy(allowing).set_point - 0.05
+    assert waits == once < busy(allowing).set_point
+
+
+def test_checkpoints_every_second_leave_more_to_the_age() -> None:
+    """Under the same alarm the age is higher where less lies between it and the checkpoint's.
+
+    A drain goes lower there: eight seconds of redo would keep its target out of reach.
+    """
+    alarm = replace(ACTIVE, max_checkpoint_age_ratio=0.7)
+    assert busy(alarm, **ONCE_A_SECOND).set_point > busy(alarm).set_point + 0.05
+
+    accepting = busy(**ONCE_A_SECOND)
+    assert not busy().answer(drain("29%"))[0]
+    assert accepting.answer(drain("29%"))[0]
+    accepting.turns(300)
+    assert age_of(accepting.record) <= 0.29 * REDO

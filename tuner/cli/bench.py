@@ -16,9 +16,8 @@ import click
 from lab.bench import plan, store
 from lab.bench.plan import Plan, Suite
 from lab.bench.progress import outline
-from lab.bench.refusals import PlanError
 from lab.bench.runner import Bench, chosen
-from lab.bench.store import Ledger
+from lab.bench.store import Ledger, PlanError
 from lab.report.files import bench_summary, write_bench
 from lab.report.rows import ReportError, rows_of
 from lab.report.summary import groups

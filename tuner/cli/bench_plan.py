@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Mapping
-from typing import Any, get_args
+from collections.abc import Callable
+from typing import Any, NamedTuple, get_args
 
 import click
 import msgspec
 
 from lab.bench import plan
 from lab.bench.plan import Plan, Suite
-from lab.bench.refusals import PlanError, in_words
+from lab.bench.store import PlanError
+from lab.keys import hint_at, wrong
 from lab.servers.base import LabServerError, ServerSpec
 from lab.servers.choose import Kind, choose, kind_of
 from lab.servers.existing import PASSWORD_PLACES
@@ -20,10 +21,18 @@ from tuner.cli.options import refuse_given
 MEBIBYTE = 1024 * 1024
 
 
-def _option(name: str, place: str, said: str, **how: Any) -> tuple[str, str, Callable[..., Any]]:  # noqa: ANN401 - as click has it
-    """Return an option's name among the command's, the key that it replaces, and the option itself."""
+class Option(NamedTuple):
+    """An option: its name among the command's, the key that it replaces, as it is typed, and itself."""
+
+    name: str
+    place: str
+    flag: str
+    option: Callable[..., Any]
+
+
+def _option(name: str, place: str, said: str, **how: Any) -> Option:  # noqa: ANN401 - as click has it
     flag = f"--{how.pop('flag', name.replace('_', '-'))}"
-    return name, place, click.option(flag, name, help=said, **({"type": int} | how))
+    return Option(name, place, flag, click.option(flag, name, help=said, **({"type": int} | how)))
 
 
 def _choice(kind: Any) -> click.Choice[str]:  # noqa: ANN401 - a literal type
@@ -77,13 +86,11 @@ OPTIONS = (
 )
 """Options that replace a key of a suite's plans."""
 
-_PLACES = {name: place for name, place, _ in OPTIONS}
-
 
 def plan_options(command: Callable[..., None]) -> Callable[..., None]:
     """Add the options that replace keys of a suite's plan."""
-    for _, _, option in reversed(OPTIONS):
-        command = option(command)
+    for one in reversed(OPTIONS):
+        command = one.option(command)
     return command
 
 
@@ -93,32 +100,29 @@ def changed(suite: Suite, changes: dict[str, Any]) -> Suite:
     Raises:
         PlanError: a value that no plan takes.
     """
-    given = {name: value for name, value in changes.items() if value not in (None, ())}
+    given = {one: value for one in OPTIONS if (value := changes.get(one.name)) not in (None, ())}
     if not given:
         return suite
+    given = {one: list(value) if isinstance(value, tuple) else value for one, value in given.items()}
+    lines = [
+        line
+        for one, value in given.items()
+        if one.name != "settings"
+        for line in wrong(value, hint_at(Plan, one.place), one.flag)
+    ]
+    if lines:
+        raise PlanError("\n".join(lines))
     plans: list[Plan] = []
     for one in suite.plans:
         raw = msgspec.to_builtins(one)
-        for name, value in given.items():
-            *tables, key = _PLACES[name].split(".")
+        for option, value in given.items():
+            *tables, key = option.place.split(".")
             table = raw[tables[0]] if tables else raw
-            table[key] = table[key] | dict(map(_pair, value)) if name == "settings" else value
-        try:
-            plans.append(msgspec.convert(raw, Plan))
-        except msgspec.ValidationError as error:
-            raise PlanError(_by_option(in_words(str(error), Plan), given)) from error
+            table[key] = table[key] | dict(map(_pair, value)) if option.name == "settings" else value
+        plans.append(msgspec.convert(raw, Plan))
     plan.check(plans, suite.name)
-    about = f"{suite.about} Changed: {', '.join(sorted(given))}."
+    about = f"{suite.about} Changed: {', '.join(sorted(one.name for one in given))}."
     return Suite(name=suite.name, about=about, plans=tuple(plans))
-
-
-def _by_option(said: str, given: Mapping[str, Any]) -> str:
-    """Return what is wrong with a key of the plan in terms of the option that it came from."""
-    place, _colon, wrong = said.partition(": ")
-    for name, value in given.items():
-        if place == _PLACES[name]:
-            return f"--{name.replace('_', '-')} {value}: {wrong}"
-    return said
 
 
 def _pair(text: str) -> tuple[str, str]:

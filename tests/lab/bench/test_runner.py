@@ -11,9 +11,8 @@ import pytest
 
 from lab.bench import runner as module
 from lab.bench.plan import Contender, DiskPlan, LoadPlan, Plan, Suite, parse_contender
-from lab.bench.refusals import PlanError
 from lab.bench.runner import Bench, chosen, turns
-from lab.bench.store import Ledger
+from lab.bench.store import Ledger, PlanError
 from lab.servers.base import LabServerError
 from tuner.records import Capacity
 

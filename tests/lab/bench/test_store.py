@@ -10,7 +10,7 @@ import pytest
 
 from lab.bench import plan, store
 from lab.bench.plan import Asked, Plan
-from lab.bench.refusals import PlanError
+from lab.bench.store import PlanError
 
 HOLDING = """
 import pathlib, sys
@@ -68,7 +68,7 @@ def test_rows_of_another_plan_are_refused(tmp_path: Path, asked: Asked) -> None:
     ("name", "content", "words"),
     [
         (store.ASKED, None, "no bench's directory"),
-        (store.ASKED, '{"name": 3}', "name: expected `string`"),
+        (store.ASKED, '{"name": 3}', "name = 3: must be a text in quotes"),
         (store.ASKED, "{", "truncated"),
         (store.ROWS, "rubbish\n{}\n", "line 1: not JSON"),
         (store.ROWS, "[1]\n{}\n", "line 1: '\\[1\\]' is no row"),

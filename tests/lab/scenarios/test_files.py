@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, get_type_hints
 
 import pytest
 
+from lab.keys import kind_of
 from lab.plant.parameters import Credits, DiskChange, DiskParameters, LoadChange, LoadParameters
 from lab.scenarios import ScenarioError
-from lab.scenarios.keys import kind_of
 from lab.scenarios.load import parse_scenario
 from tests.lab.simulating import SHORT
 

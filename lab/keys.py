@@ -1,11 +1,21 @@
-"""What is wrong with the keys and values of a scenario file: all at once, and what would be right."""
+"""What is wrong with the keys and values of a TOML file: all at once, and what would be right."""
 
 from __future__ import annotations
 
 import difflib
 import re
-from types import UnionType
-from typing import TYPE_CHECKING, Annotated, Any, Literal, Union, get_args, get_origin, get_type_hints
+from types import MappingProxyType, UnionType
+from typing import (
+    TYPE_CHECKING,
+    Annotated,
+    Any,
+    Literal,
+    NamedTuple,
+    Union,
+    get_args,
+    get_origin,
+    get_type_hints,
+)
 
 import msgspec
 from msgspec import Meta, Struct
@@ -55,8 +65,12 @@ def kind_of(hint: Any) -> Kind:  # noqa: ANN401 - a type hint has no type
             hint = next(one for one in get_args(hint) if one is not type(None))
         else:
             break
+    if origin is dict:
+        return Kind(dict, listed=False, words="a table")
     if origin is tuple:
         entry = get_args(hint)[0]
+        if entry is str:
+            return Kind(str, listed=True, words="a list of texts in quotes")
         needed = [one.encode_name for one in msgspec.structs.fields(entry) if one.required]
         example = ", ".join(f"{key} = …" for key in needed)
         return Kind(entry, listed=True, words=f"a list of tables, such as [{{ {example} }}]")
@@ -91,48 +105,58 @@ SIZE = re.compile(r"\s*(\d+)\s*([kmgt])i?b?\s*", re.IGNORECASE)
 
 UNITS = {"k": 1 << 10, "m": 1 << 20, "g": 1 << 30, "t": 1 << 40}
 
-PAGE = 16_384
-"""Bytes."""
 
-NAMED_SO = {
-    "innodb_redo_log_capacity": ("redo_capacity", "in bytes"),
-    "innodb_log_file_size": ("redo_capacity", "in bytes, all files together"),
-    "innodb_buffer_pool_size": ("buffer_pool_pages", f"in pages of {PAGE} bytes"),
-    "buffer_pool_size": ("buffer_pool_pages", f"in pages of {PAGE} bytes"),
-}
-"""Variables of the server that have another name or unit here."""
-
-
-def unknown_keys(value: object, table: type[Struct]) -> list[str]:
-    """Return one line for each key that a file has and the schema has not, with what may have been meant."""
-    return list(_unknown(value, Kind(table, listed=False, words=""), "", _all_hints(table)))
-
-
-def wrong_values(value: object, table: type[Struct]) -> list[str]:
-    """Return one line for each value that the schema refuses, and for each key that is missing.
+def problems(
+    value: object,
+    table: type[Struct],
+    *,
+    beside: tuple[str, ...] = (),
+    named_so: Mapping[str, tuple[str, str]] = MappingProxyType({}),
+) -> list[str]:
+    """Return one line for each unknown key, refused value and missing key, with what may have been meant.
 
     Args:
-        value: what a file says; unknown keys in it are passed over.
+        value: what a file says.
         table: the schema.
+        beside: keys that the file may have beside those of the schema.
+        named_so: keys that people know by another name: the key here, and a word about its unit.
     """
-    return list(_wrong(value, table, ""))
+    known = Known({**_all_hints(table), **dict.fromkeys(beside, str)}, named_so)
+    kind = Kind(table, listed=False, words="")
+    return [*_unknown(value, kind, "", known), *wrong(value, table, "")]
 
 
-def _unknown(value: object, kind: Kind, where: str, top: Mapping[str, Any]) -> Iterator[str]:
+class Known(NamedTuple):
+    """What a file may have at its top, and other names of keys."""
+
+    top: Mapping[str, Any]
+    named_so: Mapping[str, tuple[str, str]]
+
+
+def hint_at(table: type[Struct], path: str) -> Any:  # noqa: ANN401 - a type expression
+    """Return what a dotted key of a schema takes, such as ``disk.write_iops``."""
+    hint: Any = table
+    for key in path.split("."):
+        hint = _all_hints(kind_of(hint).type)[key]
+    return hint
+
+
+def _unknown(value: object, kind: Kind, where: str, known: Known) -> Iterator[str]:
     if kind.listed and isinstance(value, list):
         for number, item in enumerate(value):
-            yield from _unknown(item, Kind(kind.type, listed=False, words=""), f"{where}[{number}]", top)
+            yield from _unknown(item, Kind(kind.type, listed=False, words=""), f"{where}[{number}]", known)
     if kind.listed or not kind.table or not isinstance(value, dict):
         return
     hints = _all_hints(kind.type)
     for key, item in value.items():
         if key in hints:
-            yield from _unknown(item, kind_of(hints[key]), _dotted(where, key), top)
+            yield from _unknown(item, kind_of(hints[key]), _dotted(where, key), known)
         else:
-            yield f"{_dotted(where, key)}: unknown key; {_meant(key, where, hints, top)}"
+            there = hints if where else known.top
+            yield f"{_dotted(where, key)}: unknown key; {_meant(key, where, there, known)}"
 
 
-def _meant(key: str, where: str, hints: Mapping[str, Any], top: Mapping[str, Any]) -> str:
+def _meant(key: str, where: str, hints: Mapping[str, Any], known: Known) -> str:
     """Return what a key that a table has not may have meant."""
     for name, hint in hints.items():
         inner = kind_of(hint)
@@ -140,26 +164,27 @@ def _meant(key: str, where: str, hints: Mapping[str, Any], top: Mapping[str, Any
             if not inner.listed:
                 return f"it belongs into [{name}]" if not where else f"it belongs into {name} = {{ … }}"
             return f"it belongs into the list: {name} = [{{ at = 0, {key} = … }}]"
-    if where and key in top:
+    if where and key in known.top:
         return "it belongs above the first table"
-    if (other := NAMED_SO.get(key)) and other[0] in hints:
+    if (other := known.named_so.get(key)) and other[0] in hints:
         return f"here it is {other[0]}, {other[1]}"
     bare = key.removeprefix("innodb_")
     near = difflib.get_close_matches(bare, list(hints), n=1, cutoff=0.5)
     return f"did you mean {near[0]}?" if near else f"there are {', '.join(hints)}"
 
 
-def _wrong(value: object, hint: Any, where: str) -> Iterator[str]:  # noqa: ANN401 - a type expression
+def wrong(value: object, hint: Any, where: str) -> Iterator[str]:  # noqa: ANN401 - a type expression
+    """Yield a line for each value that a hint refuses, and for each key that is missing in its tables."""
     kind = kind_of(hint)
     if kind.listed and isinstance(value, list) and value:
         for number, item in enumerate(value):
-            yield from _wrong(item, kind.type, f"{where}[{number}]")
+            yield from wrong(item, kind.type, f"{where}[{number}]")
     elif kind.table and not kind.listed and isinstance(value, dict):
         hints = _all_hints(kind.type)
         yield from _missing(value, kind.type, where)
         for key, item in value.items():
             if key in hints:
-                yield from _wrong(item, hints[key], _dotted(where, key))
+                yield from wrong(item, hints[key], _dotted(where, key))
     elif not _taken(value, hint):
         shown = "" if isinstance(value, (dict, list)) else f" = {_shown(value)}"
         yield f"{where}{shown}: must be {kind.words}{_hint(value, kind)}"
