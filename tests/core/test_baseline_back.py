@@ -73,11 +73,7 @@ def kept() -> Bench:
 @pytest.fixture
 def back(kept: Bench) -> Bench:
     """Return the same for a test of its own."""
-    server = Worse()
-    vars(server).update(vars(kept.server))
-    bench = Bench(ACTIVE, server)
-    bench.state, bench.records = kept.state, list(kept.records)
-    return bench
+    return kept.fork()
 
 
 def test_a_worse_server_gets_its_own_values_back_in_steps(kept: Bench) -> None:
