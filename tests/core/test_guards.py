@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from tests.factory import ACTIVE
+from tuner.core.estimate.trends import AUTHORITY_LOST
 from tuner.core.writes import guards
 from tuner.core.writes.guards import EMERGENCY_SPACING, TABLE, Context, Wish, guard
 from tuner.records import Capacity, DecisionKind
@@ -89,6 +90,9 @@ def test_m_becomes_a_whole_multiple_without_a_word(ratio: int | None, pair: Capa
 
 FEW = replace(ACTIVE, max_changes_per_hour=2)
 AT_LEAST_200 = replace(ACTIVE, min_io_capacity_max=200)
+RAISED = {"current": Capacity(2_000, 4_000), "raised_from": 1_000}
+"""After an emergency, which left four times the M before it."""
+
 ONE_TO_ONE = {"current": Capacity(1287, 1609), "settings": replace(ACTIVE, ratio=1)}
 
 
@@ -106,11 +110,18 @@ ONE_TO_ONE = {"current": Capacity(1287, 1609), "settings": replace(ACTIVE, ratio
         (1_500.0, SET, {"last_write": 993.5}, "dwell"),
         (1_500.0, SET, {"last_write": 990.0}, ""),
         (1_500.0, SET, {"changes": 60}, "budget"),
+        (1_500.0, SET, {"changes": 61}, "budget"),
         (1_500.0, SET, {"changes": 59}, ""),
         (700.0, SET, {"changes": 57}, "reserve"),
         (1_500.0, SET, {"changes": 57}, ""),
         (700.0, SET, {"changes": 56}, ""),
         (700.0, SET, {"changes": 1, "settings": FEW}, ""),
+        (1_500.0, SET, {"changes": 50, "reserved": 10}, "reserve"),
+        (1_500.0, SET, {"changes": 55, "reserved": 10}, "reserve"),
+        (1_500.0, SET, {"changes": 49, "reserved": 10}, ""),
+        (1_200.0, SET, {"changes": 60, **RAISED}, ""),
+        (900.0, SET, {"changes": 60, **RAISED}, ""),
+        (4_200.0, SET, {"changes": 60, **RAISED}, "budget"),
         (43.0, SET, {"current": Capacity(100, 200), "settings": AT_LEAST_200}, "limits"),
         (43.0, SET, {"current": Capacity(100, 201), "settings": AT_LEAST_200}, "limits"),
         (43.0, SET, {"current": Capacity(100, 200), "floor": 200}, "limits"),
@@ -160,6 +171,68 @@ def test_an_emergency_never_lowers() -> None:
     wish = ask(50_000.0, EMERGENCY, current=Capacity(20_000, 40_000), highest=5_000)
 
     assert wish.refused == "no_raise"
+
+
+@pytest.mark.parametrize(
+    ("io_capacity_max", "raised_from", "is_one"),
+    [
+        (1_000, 1_000, True),
+        (3_999, 1_000, True),
+        (999, 1_000, False),
+        (4_000, 1_000, False),
+        (2_000, 0, False),
+    ],
+)
+def test_a_way_back_goes_from_the_emergency_to_where_it_began(
+    *, io_capacity_max: int, raised_from: int, is_one: bool
+) -> None:
+    """Anything beyond these two is a change like any other, with its step and its place in the budget."""
+    there = context(current=Capacity(2_000, 4_000), raised_from=raised_from)
+
+    assert there.is_way_back(io_capacity_max) is is_one
+
+
+@pytest.mark.parametrize(
+    ("wanted", "current", "raised_from", "comes"),
+    [
+        (500.0, 4_000, 1_000, 1_150.0),
+        (1_150.0, 4_000, 1_000, 1_150.0),
+        (1_400.0, 4_000, 1_000, 1_400.0),
+        (500.0, 1_100, 1_000, 500.0),
+        (500.0, 4_000, 0, 500.0),
+    ],
+)
+def test_a_way_back_ends_above_the_m_that_was_too_low(
+    wanted: float, current: int, raised_from: int, comes: float
+) -> None:
+    """By 15 %, where there is so much to come down; without an emergency before it nothing is too low."""
+    there = context(current=Capacity(500, current), raised_from=raised_from)
+    found = guards.way_back(Wish(SET, wanted), there)
+
+    assert found.io_capacity_max == pytest.approx(comes)
+    assert found.touched == (() if comes == wanted else ("way_back",))
+
+
+@pytest.mark.parametrize(
+    ("authority", "demand", "stalls", "comes"),
+    [
+        (1.0, 0.0, True, 15_000.0),
+        (AUTHORITY_LOST, 0.0, True, 15_000.0),
+        (0.1, 0.0, True, 2_400.0),
+        (0.1, 5_000.0, True, 5_000.0),
+        (0.1, 2_000.0, True, 2_400.0),
+        (0.1, 5_000.0, False, 2_400.0),
+        (AUTHORITY_LOST, 5_000.0, False, 4_800.0),
+    ],
+)
+def test_where_writers_wait_at_the_sync_point_an_emergency_asks_for_enough(
+    *, authority: float, demand: float, stalls: bool, comes: float
+) -> None:
+    """There too little costs more than too much: what the load asks for, whatever the device gave so far."""
+    device = {"sustained_capacity": 2_000.0, "demand": demand, "sync_stalls": stalls}
+    found = guards.need(Wish(EMERGENCY, 15_000.0), context(authority=authority, **device))
+
+    assert found.io_capacity_max == comes
 
 
 @pytest.mark.parametrize(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import shutil
 import sqlite3
 import threading
@@ -12,9 +13,20 @@ from pathlib import Path
 import pytest
 
 from tests.journal.written import rows
-from tuner.journal.reader import last_record, learned, originals, standing, trace
-from tuner.journal.tables import JournalError
+from tuner.journal.ending import ending
+from tuner.journal.reader import (
+    done_offline,
+    earlier_ticks,
+    last_record,
+    learned,
+    originals,
+    runs,
+    standing,
+    trace,
+)
+from tuner.journal.tables import OFFLINE, JournalError
 from tuner.journal.writer import JournalWriter
+from tuner.memory import look
 from tuner.records import Capacity, Facts, TickRecord
 from tuner.settings import Settings
 
@@ -244,3 +256,68 @@ def test_a_damaged_tick_is_named_with_the_way_to_the_others(journal: Path, recor
     with closing(sqlite3.connect(journal)) as db, db:
         db.execute(said.partition('sqlite3 COPY "')[2].removesuffix('"'))
     assert list(trace(journal))[1:] == [record(number) for number in range(1, 300) if number != 7]
+
+
+ODD = ("NULL", "'x'", "'{}'", "'[[['", "x'dfff'", "CAST(x'ff' AS TEXT)", "9e999", "-9223372036854775808")
+"""What a damaged page may put into any column."""
+
+
+def columns(journal: Path) -> list[tuple[str, str]]:
+    """Return every table's columns."""
+    with closing(sqlite3.connect(journal)) as db:
+        tables = db.execute("SELECT name FROM sqlite_schema WHERE type = 'table'").fetchall()
+        return [(name, one[1]) for (name,) in tables for one in db.execute(f"PRAGMA table_info({name})")]
+
+
+@pytest.fixture
+def asked(tmp_path: Path, facts: Facts) -> dict[str, Callable[[], object]]:
+    """Return what is asked of a journal, by the daemon at its start and by commands."""
+    return {
+        "last": lambda: last_record(tmp_path),
+        "offline": lambda: done_offline(tmp_path, after=0.0),
+        "originals": lambda: originals(tmp_path),
+        "learned": lambda: learned(tmp_path),
+        "runs": lambda: runs(tmp_path),
+        "trace": lambda: list(trace(tmp_path)),
+        "earlier": lambda: list(earlier_ticks(tmp_path, since=0.0, until=1e12, most=9)),
+        "ending": lambda: ending(tmp_path),
+        "start": lambda: look(tmp_path, quietly=True).begin(Settings(), facts, now=1.0),
+    }
+
+
+@pytest.mark.parametrize("value", ODD)
+def test_whatever_is_in_a_column_a_journal_ends_in_words(
+    journal: Path, asked: dict[str, Callable[[], object]], value: str
+) -> None:
+    """A value of another type or form is the journal's error; the daemon starts without what it told."""
+    with closing(sqlite3.connect(journal)) as db:
+        db.execute("INSERT INTO learned VALUES ('uuid-1', 1.0, '0.1.0', x'80')")
+        db.execute(f"INSERT INTO events VALUES (99999, 1, 1, 1.0, '{OFFLINE}', 'x', 'y')")
+        db.execute("UPDATE decisions SET written = 1")
+        db.commit()
+    whole, found = journal.read_bytes(), columns(journal)
+    for table, column in found:
+        journal.write_bytes(whole)
+        with closing(sqlite3.connect(journal)) as db, contextlib.suppress(sqlite3.Error):
+            db.execute(f"UPDATE OR REPLACE {table} SET {column} = {value}")
+            db.commit()
+        for ask in asked.values():
+            with contextlib.suppress(JournalError):
+                ask()
+
+
+def test_a_name_in_the_schema_that_is_no_text_is_damage(
+    journal: Path, asked: dict[str, Callable[[], object]], writer: MakeWriter, tmp_path: Path
+) -> None:
+    """SQLite's own message has that name in it and cannot be read: the journal is set aside all the same."""
+    content = journal.read_bytes()
+    assert content.count(b"CREATE TABLE originals") == 1
+    journal.write_bytes(content.replace(b"CREATE TABLE originals", b"CREATE TABLE \xd7riginals"))
+    for what, ask in asked.items():
+        if what != "start":
+            with pytest.raises(JournalError):
+                ask()
+    asked["start"]()
+
+    assert writer().flush(SOON)
+    assert len(list(tmp_path.glob("journal.damaged-*.db"))) == 1

@@ -132,7 +132,7 @@ def test_what_cannot_be_replayed_is_refused(recorded: Path, tmp_path: Path) -> N
     assert asked(notes) == (2, f"innobrim: {notes}: no journal of InnoBrim's\n")
     code, said = asked(recorded, "--run", 7, "--json")
     assert code == 2
-    assert "no run 7" in json.loads(said.splitlines()[0])["error"]
+    assert "no run 7" in json.loads(said.splitlines()[0])["detail"]
     change(recorded, "UPDATE runs SET state = x''")
     change(recorded, "DELETE FROM snapshots")
     code, said = asked(recorded)

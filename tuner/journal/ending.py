@@ -10,7 +10,7 @@ from msgspec import Struct
 
 from tuner.core.writes.plan import on_the_way
 from tuner.journal.reader import last_record
-from tuner.journal.readonly import ReadOnlyJournal, Rows, is_there, located
+from tuner.journal.readonly import ReadOnlyJournal, Rows, is_there, located, understood
 from tuner.journal.tables import ENDED, LEFT, SERVER, JournalError, LeftPair, loaded
 from tuner.records import Capacity, DecisionKind, Sample, TickRecord
 from tuner.settings import Mode
@@ -101,17 +101,18 @@ def ending(state_directory: Path, writes: Writes | None = None) -> Ending | None
         ticks = journal.rows("SELECT run FROM ticks ORDER BY id DESC LIMIT 1")
         kept = journal.rows("SELECT value FROM meta WHERE name = ?", (LEFT,))
     last = _last(path) if ticks and ticks[0][0] == run else None
-    mode = last.mode.value if last is not None else msgspec.json.decode(settings).get("mode")
-    began = msgspec.json.decode(facts)
-    return Ending(
-        orderly=orderly,
-        identity=moved[-1] if moved else began.get("identity", ""),
-        endpoint=began.get("endpoint", ""),
-        active=mode == Mode.ACTIVE.value,
-        writes=last_writes(state_directory) if writes is None else writes,
-        last=last,
-        left=_left(kept, run, last) if orderly else None,
-    )
+    with understood(path):
+        mode = last.mode.value if last is not None else msgspec.json.decode(settings).get("mode")
+        began = msgspec.json.decode(facts)
+        return Ending(
+            orderly=orderly,
+            identity=moved[-1] if moved else began.get("identity", ""),
+            endpoint=began.get("endpoint", ""),
+            active=mode == Mode.ACTIVE.value,
+            writes=last_writes(state_directory) if writes is None else writes,
+            last=last,
+            left=_left(kept, run, last) if orderly else None,
+        )
 
 
 def last_writes(state_directory: Path) -> Writes:
@@ -133,17 +134,18 @@ def last_writes(state_directory: Path) -> Writes:
             "SELECT run, tick, kind, old_io_capacity, old_io_capacity_max, new_io_capacity, "
             "new_io_capacity_max FROM decisions WHERE written = 1 AND kind <> 'low_water' ORDER BY id DESC"
         )
-    servers = {run: [(-1, msgspec.json.decode(facts).get("identity", ""))] for run, facts in runs}
-    for run, tick, identity in moves:
-        servers.get(run, []).append((tick, identity))
     found: Writes = {}
-    for run, tick, kind, low, high, new_low, new_high in rows:
-        identity = next((name for since, name in reversed(servers.get(run, [])) if since <= tick), "")
-        known = found.get(identity, ())
-        if identity and len(known) < LAST:
-            before = None if low is None else Capacity(loaded(low), loaded(high))
-            target = Capacity(loaded(new_low), loaded(new_high))
-            found[identity] = (*known, Write(kind, before, target))
+    with understood(path):
+        servers = {run: [(-1, msgspec.json.decode(facts).get("identity", ""))] for run, facts in runs}
+        for run, tick, identity in moves:
+            servers.get(run, []).append((tick, identity))
+        for run, tick, kind, low, high, new_low, new_high in rows:
+            identity = next((name for since, name in reversed(servers.get(run, [])) if since <= tick), "")
+            known = found.get(identity, ())
+            if identity and len(known) < LAST:
+                before = None if low is None else Capacity(loaded(low), loaded(high))
+                target = Capacity(loaded(new_low), loaded(new_high))
+                found[identity] = (*known, Write(kind, before, target))
     return found
 
 

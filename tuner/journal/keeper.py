@@ -25,7 +25,7 @@ class Claimed(Exception):  # noqa: N818 - reads as the state it names
     """Another daemon writes this journal."""
 
 
-FAILURES = (sqlite3.Error, OSError, Damaged, Claimed)
+FAILURES = (sqlite3.Error, OSError, Damaged, Claimed, UnicodeDecodeError)
 """What ``Keeper.write`` may raise; nothing of what it was given is on disk then."""
 
 _STAYS_OPEN = (sqlite3.SQLITE_FULL, sqlite3.SQLITE_BUSY)
@@ -152,7 +152,7 @@ class Keeper:
         if begun and not self._damage:
             try:
                 return self._open_store()
-            except (Damaged, sqlite3.DatabaseError) as error:
+            except (Damaged, sqlite3.DatabaseError, UnicodeDecodeError) as error:
                 if not is_damage(error):
                     raise
                 self._damage = str(error)

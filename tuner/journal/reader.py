@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import msgspec
 
 from tuner.journal.codec import CodecError, decode
-from tuner.journal.readonly import ReadOnlyJournal, Rows, is_there, located, lost
+from tuner.journal.readonly import ReadOnlyJournal, Rows, is_there, located, lost, understood
 from tuner.journal.tables import (
     FORMAT,
     HEARD,
@@ -31,6 +31,9 @@ from tuner.records import Facts, TickRecord
 from tuner.settings import Mode, Settings
 
 CHUNK = 500
+
+_TIMED = "typeof(wall) IN ('real', 'integer')"
+"""A row whose time is one: a damaged page can put anything into any column."""
 
 COPY_AGAIN = (
     "it is damaged, or was copied only in part: copy it once more from where it is whole, beside a running "
@@ -72,7 +75,7 @@ def done_offline(state_directory: Path, *, after: float) -> list[tuple[float, st
     Raises:
         JournalError: damaged.
     """
-    query = "SELECT wall, message FROM events WHERE code = ? AND wall > ? ORDER BY id"
+    query = f"SELECT wall, message FROM events WHERE code = ? AND wall > ? AND {_TIMED} ORDER BY id"
     return [(wall, text) for wall, text in _rows(located(state_directory), query, (OFFLINE, after))]
 
 
@@ -92,7 +95,7 @@ def learned(state_directory: Path) -> dict[str, bytes]:
     Raises:
         JournalError: damaged.
     """
-    rows = _rows(located(state_directory), "SELECT identity, state FROM learned")
+    rows = _rows(located(state_directory), "SELECT identity, state FROM learned WHERE typeof(state) = 'blob'")
     return {str(identity): bytes(state) for identity, state in rows}
 
 
@@ -158,7 +161,8 @@ def trace(path_or_directory: Path, run: int | None = None) -> Iterator[Run | Sna
     """
     path = located(path_or_directory)
     try:
-        yield from _traced(path, run)
+        with understood(path):
+            yield from _traced(path, run)
     except DamagedJournalError as error:
         raise JournalError(f"{error}; {COPY_AGAIN}") from error
 
@@ -292,8 +296,9 @@ def _run(path: Path, row: tuple[Any, ...]) -> Run:
             facts=msgspec.json.decode(facts, type=Facts),
             state=state,
         )
-    except (msgspec.MsgspecError, TypeError, ValueError) as error:
-        raise JournalError(f"{path}: run {number} cannot be read: {error}") from error
+    except (TypeError, ValueError, LookupError, RecursionError) as error:
+        said = str(error) or type(error).__name__
+        raise JournalError(f"{path}: run {number} cannot be read: {said}") from error
 
 
 def _settings(text: str) -> Settings:
@@ -348,8 +353,11 @@ def earlier_ticks(
         marks = journal.rows("SELECT run, fingerprint FROM runs")
         readable = {run for run, fingerprint in marks if fingerprint == RECORDS}
         ((newest,),) = journal.rows("SELECT coalesce(max(id), 0) FROM ticks")
-        at = newest - most
-        query = f"SELECT id, run, wall, record FROM ticks WHERE id > ? ORDER BY id LIMIT {TICKS_AT_A_TIME}"
+        at = max(newest - most, 0)
+        query = (
+            f"SELECT id, run, wall, record FROM ticks WHERE id > ? AND {_TIMED} ORDER BY id "
+            f"LIMIT {TICKS_AT_A_TIME}"
+        )
         while rows := journal.rows(query, (at,)):
             at = rows[-1][0]
             yield [

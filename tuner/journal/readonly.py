@@ -132,6 +132,19 @@ def settled(directory: Path) -> Iterator[Path]:
         yield journal.directory
 
 
+@contextlib.contextmanager
+def understood(path: Path) -> Iterator[None]:
+    """Have what is done with rows end in words where a damaged page has put other things into their columns.
+
+    Raises:
+        JournalError: something is of another type or form than this version puts there.
+    """
+    try:
+        yield
+    except (TypeError, ValueError, LookupError, AttributeError, ArithmeticError, RecursionError) as error:
+        raise JournalError(f"{path}: damaged: {type(error).__name__}: {error}") from error
+
+
 class ReadOnlyJournal:
     """A read-only connection to a file that is a journal.
 
@@ -245,6 +258,8 @@ class ReadOnlyJournal:
     def _guarded(self, query: Callable[[], T]) -> T:
         try:
             return query()
+        except UnicodeDecodeError as error:  # SQLite's own message has a damaged name in it
+            raise DamagedJournalError(f"{self._path}: cannot be read: {error}") from error
         except sqlite3.Error as error:
             if getattr(error, "sqlite_errorcode", None) == sqlite3.SQLITE_READONLY_ROLLBACK:
                 raise _LeftOver from error

@@ -113,8 +113,11 @@ def _whose(path: Path) -> str:
 
 
 def is_damage(error: Exception) -> bool:
-    """Tell a broken file from one that merely cannot be written now."""
-    if isinstance(error, Damaged):
+    """Tell a broken file from one that merely cannot be written now.
+
+    Where SQLite's own message is no UTF-8, it has a damaged name in it.
+    """
+    if isinstance(error, Damaged | UnicodeDecodeError):
         return True
     return (getattr(error, "sqlite_errorcode", None) or 0) & 0xFF in _DAMAGED
 
