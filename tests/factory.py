@@ -39,6 +39,7 @@ DEFAULT = Capacity(10_000, 20_000)
 LOADED = 500
 """An M that a parked setting lies above, under the factory's load."""
 ACTIVE = Settings(mode=Mode.ACTIVE)
+BAYES = Settings(mode=Mode.ACTIVE, policy="bayes")
 
 
 def percentage(capacity: Capacity, age: float, flush_limit: float, low_water: float) -> int:

@@ -10,14 +10,12 @@ from msgspec.structs import replace
 from policies.types import Context, Suggestion, Trial
 from tests.bench import Bench, FakeServer
 from tests.core.learned_document import full
-from tests.factory import DEFAULT, FACTS, A
+from tests.factory import BAYES, DEFAULT, FACTS, A
 from tuner.core.estimate.recovery import Recovery
 from tuner.core.memory import Learned
 from tuner.core.step import start
 from tuner.core.trials.evidence import ASIDE, REMEMBERED, Aside, Evidence
-from tuner.settings import Mode, Settings
 
-BAYES = Settings(mode=Mode.ACTIVE, policy="bayes")
 LOAD = Context(1e6, 300.0, 0.0, 0.0, float(A))
 OTHER_LAW = "high_checkpoint"
 

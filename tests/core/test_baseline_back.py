@@ -73,11 +73,7 @@ def kept() -> Bench:
 @pytest.fixture
 def back(kept: Bench) -> Bench:
     """Return the same for a test of its own."""
-    server = Worse()
-    vars(server).update(vars(kept.server))
-    bench = Bench(ACTIVE, server)
-    bench.state, bench.records = kept.state, list(kept.records)
-    return bench
+    return kept.fork()
 
 
 def test_a_worse_server_gets_its_own_values_back_in_steps(kept: Bench) -> None:
@@ -91,7 +87,7 @@ def test_a_worse_server_gets_its_own_values_back_in_steps(kept: Bench) -> None:
     assert "3000 row changes/s in place of 3333" in told
     assert "10000/20000" in told
     assert "the server did worse under InnoBrim's values" in kept.record.advisory
-    assert decode_state(encode_state(kept.state)).noharm == kept.state.noharm
+    assert decode_state(encode_state(kept.state)).baseline_guard == kept.state.baseline_guard
 
 
 @pytest.mark.parametrize(
@@ -157,7 +153,7 @@ def test_another_load_or_a_baseline_that_does_no_better_lifts_it(
     assert said in back.said("baseline_left", since=since)[0]
     assert len(back.records) - since >= least
     assert back.record.mode is Mode.ACTIVE
-    assert (back.state.noharm.kinds[0].ours.rows.count >= 10) is (least > 0)
+    assert (back.state.baseline_guard.kinds[0].ours.rows.count >= 10) is (least > 0)
 
 
 def test_a_persons_word_goes_before_it(back: Bench) -> None:
@@ -194,9 +190,9 @@ def test_what_was_shown_is_of_one_server_and_one_start(back: Bench, what: str) -
     since = len(back.records)
     back.turns(3)
 
-    assert back.state.noharm.kinds == ()
+    assert back.state.baseline_guard.kinds == ()
     assert back.record.mode is Mode.ADVISORY
     if what == "another server":
         assert "baseline_left" in back.codes(since=since)
     else:
-        assert back.state.noharm.returned is not None
+        assert back.state.baseline_guard.returned is not None

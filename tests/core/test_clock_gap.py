@@ -199,5 +199,5 @@ def test_means_that_go_on_for_minutes_do_not_go_on_across_a_gap() -> None:
     bench.turn()
     trends = bench.state.estimator.trends
 
-    assert bench.state.noharm.block is None
+    assert bench.state.baseline_guard.block is None
     assert (trends.rate_mean, trends.sustained) == (known.rate_mean, known.sustained)

@@ -8,8 +8,8 @@ from msgspec.structs import replace
 
 from tests.bench import Bench, FakeServer
 from tests.factory import ACTIVE, DEFAULT, FACTS, MEBIBYTE, SAVED, A, held
-from tuner.core.degraded import MARGIN
 from tuner.core.gate import GateState
+from tuner.core.laws import MARGIN
 from tuner.core.memory import Learned, learn
 from tuner.core.step import start
 from tuner.records import ENABLE_COUNTERS, Capacity, DecisionKind, HoldCode, Missed, Remedy, Sample

@@ -10,7 +10,7 @@ from policies.registry import LAWS
 from tests.bench import Bench, FakeServer
 from tests.core.loops import drain
 from tests.factory import ACTIVE, FACTS, A, command, held, sample
-from tuner.core.degraded import unproven
+from tuner.core.laws import unproven
 from tuner.core.memory import learn
 from tuner.core.step import start
 from tuner.records import Capacity

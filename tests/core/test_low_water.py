@@ -350,7 +350,7 @@ def test_what_is_seen_under_our_mark_is_no_baseline(mode: Mode) -> None:
     bench.turn()
     bench.turn(SAVED, MARK_SAVED)
     bench.turns(900)
-    blocks = sum(kind.baseline.rows.count for kind in bench.state.noharm.kinds)
+    blocks = sum(kind.baseline.rows.count for kind in bench.state.baseline_guard.kinds)
 
     assert server.capacity == found
     assert (server.mark, blocks > 0) == ((OURS, False) if mode is Mode.ACTIVE else (0, True))

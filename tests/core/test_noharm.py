@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from tests.factory import sample
-from tuner.core.noharm import (
+from tuner.core.baseline.guard import (
     BLOCK_SECONDS,
     KINDS,
     LEAST_SETTLING,

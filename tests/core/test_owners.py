@@ -43,7 +43,7 @@ OWNERS: dict[str, set[str]] = {
     "caution": {"observe"},
     "announced": {"targets"},
     "sawtooth": {"targets"},
-    "noharm": {"baselineback", "observe", "ownership/transitions"},
+    "baseline_guard": {"baseline/way_back", "observe", "ownership/transitions"},
     "holds": {"step"},
     "drain": {"decide/drain", "commands/handlers", "laws"},
     "returning": {"decide/drain", "laws"},

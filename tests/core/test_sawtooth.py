@@ -12,8 +12,8 @@ from msgspec.structs import replace
 from tests.bench import Bench, FakeServer
 from tests.core.loops import age_of, drain
 from tests.factory import ACTIVE, LIMITS, REDO, command, sample
+from tuner.core.estimate.sawtooth import LEAST, SPAN_SECONDS, SURGE_SECONDS, Sawtooth
 from tuner.core.limits import CALM_SECONDS, FLOOR, HIGHEST, floor
-from tuner.core.sawtooth import LEAST, SPAN_SECONDS, SURGE_SECONDS, Sawtooth
 from tuner.core.state import State
 from tuner.settings import Settings
 

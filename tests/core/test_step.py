@@ -10,7 +10,7 @@ from msgspec.structs import replace
 from tests.bench import Bench, FakeServer
 from tests.core.loops import at_rest
 from tests.factory import ACTIVE, DEFAULT, SAVED, codes, command
-from tuner.core.sawtooth import SPAN_SECONDS
+from tuner.core.estimate.sawtooth import SPAN_SECONDS
 from tuner.records import Capacity, DecisionKind, Lifecycle, Sample
 from tuner.settings import Mode, Settings
 

@@ -18,8 +18,7 @@ import pytest
 from msgspec.structs import replace
 
 from policies.types import Context, Suggestion, Trial
-from tests.core.test_optimising import BAYES
-from tests.factory import FACTS, A
+from tests.factory import BAYES, FACTS, A
 from tuner.core.state import State
 from tuner.core.step import start
 from tuner.core.trials.evidence import REMEMBERED, Evidence

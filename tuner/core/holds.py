@@ -13,7 +13,7 @@ from typing import NamedTuple
 from msgspec.structs import replace
 
 from policies.registry import LAWS
-from tuner.core import degraded
+from tuner.core import laws
 from tuner.core.gate import NEEDED, NEEDED_QUIET
 from tuner.core.limits import contradiction
 from tuner.core.ownership import foreign
@@ -233,7 +233,7 @@ def law_in_doubt(state: State) -> Found | None:
             why, (Remedy.ENABLE_COUNTERS, Remedy.MATCHING_AGAIN) if blind else (Remedy.MATCHING_AGAIN,)
         )
     if blind:
-        unproven = degraded.unproven(state)
+        unproven = laws.unproven(state)
         return Found(unproven, (Remedy.ENABLE_COUNTERS,)) if unproven else None
     if state.gate.verified or not LAWS[state.facts.flush_law].authority:
         return None

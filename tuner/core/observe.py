@@ -5,7 +5,7 @@ from __future__ import annotations
 from msgspec.structs import replace
 
 from policies.registry import LAWS
-from tuner.core import degraded, gate, laws
+from tuner.core import gate, laws
 from tuner.core.estimate import averages, clocks, estimator, occurrences
 from tuner.core.estimate.recovery import Recovery
 from tuner.core.leaving import lowwater
@@ -123,8 +123,8 @@ def take_sample(state: State, sample: Sample, *, now: float, wall: float) -> tup
     if noted is not state.occurrences:
         state = replace(state, occurrences=noted)
     state, other = laws.take_law(state, sample.flush_law, wall=wall)
-    events.extend([*said, *degraded.tell(last, sample, wall=wall), *other])
-    sample = laws.settled(state, degraded.settled(state, sample))
+    events.extend([*said, *laws.tell_counters(last, sample, wall=wall), *other])
+    sample = laws.settled(state, laws.without_counters(state, sample))
     state, apart = _see_clocks(state, sample, begun=any(one.code in BEGUN for one in events))
     if apart:
         message = f"{apart}; estimates start afresh"
@@ -198,7 +198,7 @@ def _see_clocks(state: State, sample: Sample, *, begun: bool) -> tuple[State, st
         park_target=None,
         caution=replace(state.caution, at=None),
         unanswered=replace(state.unanswered, at=None, foretold=0.0),
-        noharm=state.noharm.interrupted(),
+        baseline_guard=state.baseline_guard.interrupted(),
         trials=replace(tried, at=None, averages=averages.afresh(tried.averages)),
     ), apart
 

@@ -7,15 +7,15 @@ from typing import Any
 
 from msgspec import Struct
 
+from tuner.core.baseline.guard import Guard
 from tuner.core.estimate.clocks import Clocks
 from tuner.core.estimate.estimator import EstimatorState
 from tuner.core.estimate.latency import Pace
 from tuner.core.estimate.occurrences import Occurrences
+from tuner.core.estimate.sawtooth import Sawtooth
 from tuner.core.estimate.trends import MeanRates, Trends
 from tuner.core.gate import GateState
-from tuner.core.noharm import Guard
 from tuner.core.relief import Relief
-from tuner.core.sawtooth import Sawtooth
 from tuner.core.setpoint.announced import Announced
 from tuner.core.setpoint.caution import Caution
 from tuner.core.trials.engine import Trials
@@ -281,7 +281,7 @@ class State(Struct, frozen=True):
     sawtooth: Sawtooth = Sawtooth()
     relief: Relief = Relief()
     unanswered: Unanswered = Unanswered()
-    noharm: Guard = Guard()
+    baseline_guard: Guard = Guard()
     writes: Writes = Writes()
     originals: Originals | None = None
     elsewhere: tuple[Elsewhere, ...] = ()

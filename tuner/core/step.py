@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
-from tuner.core import baselineback, holds, observe
+from tuner.core import holds, observe
+from tuner.core.baseline import way_back
 from tuner.core.commands import handlers, schedule
 from tuner.core.commands.context import CommandContext
 from tuner.core.decide import carry_out, drain
@@ -93,7 +94,7 @@ def step(state: State, tick: Tick) -> tuple[State, TickRecord]:
     """Return the next state and all that this tick took in and gives out. Never raises on finite input."""
     now, wall = tick.now, tick.wall
     sample = tick.reading if isinstance(tick.reading, Sample) else None
-    mode_before, returned_before = state.mode, state.noharm.returned
+    mode_before, returned_before = state.mode, state.baseline_guard.returned
     ended = state.override is not None and now >= state.override.ends
     events = [Event(wall=wall, code=code, message=text) for code, text in state.untold]
     state = _forget_old(replace(state, untold=()) if events else state, now)
@@ -141,7 +142,7 @@ def step(state: State, tick: Tick) -> tuple[State, TickRecord]:
             )
         )
     state, said_of_trials = optimising.follow(state, sample, decision, now=now, wall=wall)
-    state, said_of_baseline = baselineback.follow(
+    state, said_of_baseline = way_back.follow(
         state, sample, decision, before=returned_before, now=now, wall=wall
     )
     events.extend([*said_of_trials, *said_of_baseline])

@@ -10,17 +10,16 @@ from msgspec.structs import replace
 from policies.equilibrium import rate_at_rest
 from policies.setpoint import LOWEST, Headroom, bounds_of, follow, highest_ratio, suggested_ratio
 from policies.types import Suggestion
+from tuner.core.baseline.guard import Side
 from tuner.core.commands import schedule
 from tuner.core.commands.overlay import configured
-from tuner.core.degraded import MARGIN
 from tuner.core.estimate.load import MEMORY_SECONDS
+from tuner.core.estimate.sawtooth import Sawtooth
 from tuner.core.estimate.window import telling, warm
-from tuner.core.laws import law_of
+from tuner.core.laws import MARGIN, law_of
 from tuner.core.leaving.parked import parked
 from tuner.core.limits import bounds, home_of
-from tuner.core.noharm import Side
 from tuner.core.ownership.handover import role_of
-from tuner.core.sawtooth import Sawtooth
 from tuner.core.setpoint import budgets
 from tuner.core.setpoint.announced import drop, update
 from tuner.core.setpoint.budgets import foreseen
@@ -186,7 +185,10 @@ def baseline_ratio(state: State, sample: Sample, found: Estimate) -> float:
         return 1.0
     if load.combining.weight <= 0.0:
         return 0.0
-    if state.noharm.side is Side.BASELINE and sample.monotonic - state.noharm.since >= SEEN_SECONDS:
+    if (
+        state.baseline_guard.side is Side.BASELINE
+        and sample.monotonic - state.baseline_guard.since >= SEEN_SECONDS
+    ):
         return math.exp(load.combining.mean_x)
     exponent, lists = load.combining_exponent, 1.0 - state.caution.lru_share
     return resting_ratio(

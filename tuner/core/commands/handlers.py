@@ -156,7 +156,7 @@ def _resume(state: State, context: CommandContext) -> Outcome:
         by_that_alone = state.mode is not state.settings.mode and not state.advisory_until_said
         state = change_mode(state, Mode.ACTIVE, "") if by_that_alone else state
         state = replace(state, unheard="")
-    if state.noharm.returned is not None:
+    if state.baseline_guard.returned is not None:
         state = change_mode(state, Mode.ACTIVE, "")
         if not cleared and state.drain is None:
             return Outcome(state, "resumed; InnoBrim's values are tried again", event="resumed")

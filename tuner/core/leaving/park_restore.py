@@ -197,7 +197,7 @@ def progress(state: State, sample: Sample | None, *, now: float) -> RestoreProgr
 
 def _given_back(state: State, base: Decision, how: str) -> tuple[State, Decision]:
     """End a restore: the server is its operator's again."""
-    held, returned = holds_needing_resume(state), state.noharm.returned
+    held, returned = holds_needing_resume(state), state.baseline_guard.returned
     why = (
         f"the originals were restored for {state.restoring}{'' if returned is None else f': {returned.why}'}"
     )

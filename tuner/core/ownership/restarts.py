@@ -88,7 +88,7 @@ def _restart(state: State, sample: Sample, last: Sample, *, now: float) -> State
         unanswered=Unanswered(),
         announced=Announced(),
         gate=gate.forget(state.gate),
-        noharm=state.noharm.restarted(),
+        baseline_guard=state.baseline_guard.restarted(),
         writes=Writes(last=state.writes.last, counted=state.writes.counted),
         originals=None,
         latches=replace(state.latches, restarted=hold, foreign=None),

@@ -5,7 +5,8 @@ from __future__ import annotations
 from msgspec import Struct
 from msgspec.structs import replace
 
-from tuner.core.noharm import Guard, Returned, Shown
+from tuner.core.baseline.comparison import Shown
+from tuner.core.baseline.guard import Guard, Returned
 from tuner.core.state import SAME_START_SECONDS, LowWater, State
 from tuner.records import Hold, HoldCode, Remedy
 from tuner.settings import Mode
@@ -78,7 +79,7 @@ def why_not_active(state: State) -> tuple[str, tuple[Remedy, ...]]:
 
 def standing_of(state: State) -> Standing:
     """Return what the next daemon has to know."""
-    latches, returned = state.latches, state.noharm.returned
+    latches, returned = state.latches, state.baseline_guard.returned
     return Standing(
         identity=state.facts.identity,
         started=state.facts.started,
@@ -147,5 +148,5 @@ def take_up(state: State, standing: Standing | None, *, now: float) -> State:
             state = replace(state, why_advisory=unknown(standing.unheard))
     if standing.advisory and standing.returned is not None and state.settings.mode is Mode.ACTIVE:
         still = (*state.untold, ("baseline_back", f"still so from an earlier run: {standing.returned.why}"))
-        state = replace(state, noharm=Guard(returned=standing.returned), untold=still)
+        state = replace(state, baseline_guard=Guard(returned=standing.returned), untold=still)
     return replace(state, mode=Mode.ADVISORY) if standing.advisory else state

@@ -179,9 +179,9 @@ def change_mode(state: State, mode: Mode, why: str) -> State:
         mode: wanted.
         why: whose word it is.
     """
-    if state.noharm.returned is not None:
+    if state.baseline_guard.returned is not None:
         restoring = "" if state.restoring == BASELINE_GUARD else state.restoring
-        state = replace(state, noharm=state.noharm.forgiven(), restoring=restoring)
+        state = replace(state, baseline_guard=state.baseline_guard.forgiven(), restoring=restoring)
     advisory = mode is Mode.ADVISORY
     state = replace(state, advisory_until_said=advisory, why_advisory=why if advisory else "")
     if mode is state.mode:

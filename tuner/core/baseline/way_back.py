@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
-from tuner.core import noharm
+from tuner.core.baseline import guard as baseline
+from tuner.core.baseline.guard import APART_SECONDS, Ended, Look, Returned, Side
 from tuner.core.commands import schedule
 from tuner.core.estimate.window import since, warm
 from tuner.core.holds import UNSETTLED
-from tuner.core.noharm import APART_SECONDS, Ended, Look, Returned, Side
 from tuner.core.ownership.transitions import BASELINE_GUARD, begin_restore, change_mode
 from tuner.core.state import State
 from tuner.records import Decision, DecisionKind, Estimate, Event, Lifecycle, Sample, winners
@@ -41,16 +41,18 @@ def follow(
         now: monotonic time, seconds.
         wall: Unix time, seconds.
     """
-    guard = state.noharm
+    guard = state.baseline_guard
     if guard.returned is not None and state.mode is Mode.ACTIVE and state.restoring != BASELINE_GUARD:
-        state = replace(state, noharm=guard.forgiven())
-    if before is not None and state.noharm.returned is None:
+        state = replace(state, baseline_guard=guard.forgiven())
+    if before is not None and state.baseline_guard.returned is None:
         said = "the baseline guard's word is over: somebody said otherwise, or another server answers"
         return state, [Event(wall=wall, code="baseline_left", message=said)]
     if sample is None or state.estimate is None:
         return state, []
-    guard, ended = noharm.follow(state.noharm, _look(state, sample, state.estimate, decision, now=now))
-    state = replace(state, noharm=guard)
+    guard, ended = baseline.follow(
+        state.baseline_guard, _look(state, sample, state.estimate, decision, now=now)
+    )
+    state = replace(state, baseline_guard=guard)
     if ended is None:
         return state, []
     if ended.loss and guard.returned is None and _may_return(state):
@@ -117,28 +119,28 @@ def _by_a_person(state: State) -> bool:
 def _may_return(state: State) -> bool:
     """Tell whether what would come back is what was compared."""
     originals = state.originals
-    return originals is not None and originals.saved and originals.capacity == state.noharm.pair
+    return originals is not None and originals.saved and originals.capacity == state.baseline_guard.pair
 
 
 def _back(state: State, ended: Ended, *, now: float, wall: float) -> tuple[State, list[Event]]:
     """Begin the way back to the baseline."""
     why = f"the server did worse under InnoBrim's values than under its own: {ended.loss}"
     returned = Returned(why=why, context=ended.kind.context, ours=ended.kind.ours)
-    guard = replace(state.noharm, returned=returned)
+    guard = replace(state.baseline_guard, returned=returned)
     pair = "" if state.originals is None else f", {state.originals.capacity},"
     said = f"{why}; the originals{pair} come back in steps, and the loop is advisory then{AGAIN}"
-    state = begin_restore(replace(state, noharm=guard), BASELINE_GUARD, now=now)
+    state = begin_restore(replace(state, baseline_guard=guard), BASELINE_GUARD, now=now)
     return state, [Event(wall=wall, code="baseline_back", message=said)]
 
 
 def _left(state: State, returned: Returned, *, wall: float) -> tuple[State, list[Event]]:
     """Be active again where the load is another one, or the baseline is no better after all."""
     if returned.apart >= APART_SECONDS:
-        guard, why = replace(state.noharm, returned=None), "the load is another one"
-    elif noharm.no_better(returned):
-        guard, minutes = state.noharm.relearned(), returned.again.rows.count
+        guard, why = replace(state.baseline_guard, returned=None), "the load is another one"
+    elif baseline.no_better(returned):
+        guard, minutes = state.baseline_guard.relearned(), returned.again.rows.count
         why = f"the server did no better under its own values in {minutes} minutes, so the load had changed"
     else:
         return state, []
-    state = change_mode(replace(state, noharm=guard), Mode.ACTIVE, "")
+    state = change_mode(replace(state, baseline_guard=guard), Mode.ACTIVE, "")
     return state, [Event(wall=wall, code="baseline_left", message=f"active again: {why}")]
