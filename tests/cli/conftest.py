@@ -7,13 +7,18 @@ from pathlib import Path
 
 import pytest
 from click.testing import CliRunner, Result
+from msgspec.structs import replace
 
 from api.server import ApiServer
-from tests.api.factory import AnsweringLoop, answering, application
+from tests.api.factory import FACTS, AnsweringLoop, answering, application
+from tests.cli.support import FakeServer, Run
 from tuner.board import Board
+from tuner.cli import offline
 from tuner.cli.main import cli
+from tuner.records import Facts
 
-Run = Callable[..., Result]
+KNOWN = replace(FACTS, flush_law="legacy")
+"""A server whose flush law the daemon knows."""
 
 
 @pytest.fixture
@@ -42,3 +47,15 @@ def daemon(folder: Path) -> Iterator[AnsweringLoop]:
         serving.start()
         yield loop
         serving.stop(timeout=2.0)
+
+
+@pytest.fixture
+def beside(monkeypatch: pytest.MonkeyPatch) -> Callable[..., FakeServer]:
+    """Return a way to put a server where a command without a daemon connects to."""
+
+    def put(facts: Facts | None = KNOWN) -> FakeServer:
+        server = FakeServer(facts)
+        monkeypatch.setattr(offline, "real_server", lambda _config, _clock: server)
+        return server
+
+    return put

@@ -1,9 +1,10 @@
-"""``innobrim bench`` ends in words and with an exit code, whatever happens to it."""
+"""``innobrim bench`` ends in words and with an exit code, whatever happens and whosever server it has."""
 
 from __future__ import annotations
 
 import json
 import os
+import re
 import shlex
 import signal
 from collections.abc import Callable, Iterator
@@ -15,15 +16,22 @@ import pytest
 from click.testing import CliRunner, Result
 
 from lab.bench import runner
-from lab.bench.plan import load_suite
-from lab.bench.store import held
+from lab.bench.plan import Plan, ServerPlan, load_suite
+from lab.bench.store import PlanError, held
 from lab.report.rows import ReportError
+from lab.servers.base import LabServerError
 from lab.servers.choose import server_named
+from lab.servers.existing import DsnServer
 from lab.workloads.sysbench import sysbench
+from tests.cli.support import free_port
 from tests.lab.report.factory import row
-from tuner.cli import bench as bench_command
 from tuner.cli import bench as command
+from tuner.cli.bench_plan import changed, specification
 from tuner.cli.main import cli
+
+Bench = Callable[..., Result]
+OWN = "mysql://dba@127.0.0.1:1"
+ONE_DISK = ("--suite", "disks", "--variant", "no limit")
 
 
 class Absent:
@@ -39,8 +47,14 @@ class Absent:
         pass
 
 
+def bench(*words: str) -> Result:
+    """Run the command without a password."""
+    env = {"INNOBRIM_PASSWORD": "", "MYSQL_PWD": ""}
+    return CliRunner(env=env).invoke(cli, ["bench", *words], prog_name="innobrim")
+
+
 @pytest.fixture
-def run(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Callable[..., Result]]:
+def run(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Bench]:
     """Yield a way to run the command without a server; signals are as they were afterwards."""
     before = {number: signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGHUP)}
     for number in before:
@@ -48,22 +62,26 @@ def run(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Callable[..
     monkeypatch.setattr(command, "server_named", lambda *_given, **_named: None)
     monkeypatch.setattr(command, "best_here", lambda: "mysql:9.7")
     monkeypatch.setattr(command, "sysbench", lambda: "/usr/bin/sysbench")
-    monkeypatch.setattr(bench_command, "remove_leftovers", tuple)
+    monkeypatch.setattr(command, "remove_leftovers", tuple)
     monkeypatch.setattr(runner, "Rig", Absent)
-
-    def invoke(*words: str) -> Result:
-        return CliRunner().invoke(
-            cli, ["bench", "--output", str(tmp_path / "b"), *words], prog_name="innobrim"
-        )
-
-    yield invoke
+    yield lambda *words: bench("--output", str(tmp_path / "b"), *words)
     for number, handler in before.items():
         signal.signal(number, handler)
 
 
+@pytest.fixture
+def ends(monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
+    """Return a way to say how the rows of a bench end: what runs them, or whether they are finished."""
+
+    def set_to(how: Callable[[Any], bool] | None = None, *, finished: bool = True) -> None:
+        monkeypatch.setattr(runner.Bench, "run", how or (lambda _bench: finished))
+
+    return set_to
+
+
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
 def test_a_lost_terminal_ends_a_bench_like_ctrl_c(
-    run: Callable[..., Result], monkeypatch: pytest.MonkeyPatch, number: signal.Signals
+    run: Bench, ends: Callable[..., None], number: signal.Signals
 ) -> None:
     """The server is given back or removed, rows are kept, and it says how to go on."""
 
@@ -72,14 +90,24 @@ def test_a_lost_terminal_ends_a_bench_like_ctrl_c(
         signal.raise_signal(number)
         return True
 
-    monkeypatch.setattr(runner.Bench, "run", meanwhile)
+    ends(meanwhile)
     result = run()
+
     assert result.exit_code == 128 + number
     assert "go on with: innobrim bench --resume" in result.output
 
 
+def test_a_hangup_that_is_ignored_stays_ignored(run: Bench, ends: Callable[..., None]) -> None:
+    """Under nohup a bench outlives its terminal."""
+    signal.signal(signal.SIGHUP, signal.SIG_IGN)
+    ends()
+    run()
+
+    assert signal.getsignal(signal.SIGHUP) is signal.SIG_IGN
+
+
 def test_ctrl_c_before_anything_is_begun_has_the_same_exit_code(
-    run: Callable[..., Result], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+    run: Bench, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     """Fetching an image may take minutes; who ends it then has no directory to go on with."""
 
@@ -88,49 +116,38 @@ def test_ctrl_c_before_anything_is_begun_has_the_same_exit_code(
 
     monkeypatch.setattr(command, "server_named", fetching)
     result = run()
+
     assert result.exit_code == 130
     assert "nothing was begun" in result.stderr
     assert not (tmp_path / "b").exists()
 
 
 def test_without_a_load_driver_nothing_is_begun(
-    run: Callable[..., Result], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+    run: Bench, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     """No server is started, and none of the user's own is written to, to hear of it then."""
     monkeypatch.setattr(command, "sysbench", sysbench)
     monkeypatch.setenv("PATH", "")
     result = run("--server", "mysql:8.4")
+
     assert result.exit_code == 3
     assert "install the package sysbench" in result.stderr
     assert not (tmp_path / "b").exists()
 
 
-def test_a_hangup_that_is_ignored_stays_ignored(
-    run: Callable[..., Result], monkeypatch: pytest.MonkeyPatch
+def test_a_server_that_goes_away_ends_a_bench_in_words(
+    run: Bench, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    """Under nohup a bench outlives its terminal."""
-    signal.signal(signal.SIGHUP, signal.SIG_IGN)
-    monkeypatch.setattr(runner.Bench, "run", lambda _bench: True)
-    run()
-    assert signal.getsignal(signal.SIGHUP) is signal.SIG_IGN
-
-
-def test_what_crashed_runs_left_goes_with_the_next_bench(
-    run: Callable[..., Result], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Whatever kind of server that one starts, and it says what went."""
-    monkeypatch.setattr(
-        bench_command, "remove_leftovers", lambda: ("removed 2 × control group of crashed runs",)
-    )
-    assert "removed 2 × control group of crashed runs" in run().output
-
-
-def test_a_server_that_goes_away_ends_a_bench_in_words(run: Callable[..., Result]) -> None:
-    """No traceback: why, what is kept, and how to go on."""
+    """No traceback, but why and what is kept; what crashed runs left went before, as no terminal obeys."""
+    monkeypatch.setattr(command, "remove_leftovers", lambda: ("removed \x9b31m\x1b[2J",))
     result = run()
+
     assert result.exit_code == 3
     assert "Lost connection to MySQL server" in result.stderr
     assert "0 rows are kept" in result.stderr
+    assert "removed ?31m?[2J\n" in result.output
+    assert all(line.isprintable() for line in result.output.split("\n"))
+    assert json.loads((tmp_path / "b" / "bench.json").read_bytes())["server"] == "mysql:9.7"
 
 
 @pytest.fixture
@@ -140,83 +157,81 @@ def late(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.usefixtures("late")
-def test_a_bench_without_a_row_yet_answers_in_json_too(run: Callable[..., Result]) -> None:
+def test_a_bench_without_a_row_yet_answers_in_json_too(run: Bench) -> None:
     """Where the time is up before the first row, a machine is told that it is not finished."""
-    result = run("--json", "--time", "1s")
-    answer = json.loads(result.stdout)
+    answer = json.loads(run("--json", "--time", "1s").stdout)
+
     assert (answer["finished"], answer["page"], answer["rows"]) == (False, None, 0)
 
 
 @pytest.mark.usefixtures("late")
-def test_only_the_variants_that_are_named_are_run(run: Callable[..., Result], tmp_path: Path) -> None:
+def test_only_the_variants_that_are_named_are_run(run: Bench, tmp_path: Path) -> None:
     """Into one directory, one after the other; a name that the suite lacks is refused with those it has."""
-    plan = run("--suite", "disks", "--variant", "no limit", "--plan")
-    assert "no limit:" in plan.output
-    assert "600 writes/s:" not in plan.output
-    run("--suite", "disks", "--variant", "no limit", "--time", "1s")
+    plan = run(*ONE_DISK, "--plan").output
+    run(*ONE_DISK, "--time", "1s")
     asked = json.loads((tmp_path / "b" / "bench.json").read_bytes())
+
+    assert "no limit:" in plan
+    assert "600 writes/s:" not in plan
     assert len(asked["plans"]) == len(load_suite("disks").plans)
     for words in (("--suite", "disks"), ("--resume", str(tmp_path / "b"))):
-        refused = CliRunner().invoke(cli, ["bench", *words, "--variant", "fast"])
+        refused = bench(*words, "--variant", "fast")
         assert refused.exit_code == 2
         assert "there are '600 writes/s', '3000 writes/s', 'no limit'" in refused.stderr
 
 
-def test_what_is_left_of_a_suite_is_said(run: Callable[..., Result], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_is_left_of_a_suite_is_said(
+    run: Bench, ends: Callable[..., None], monkeypatch: pytest.MonkeyPatch
+) -> None:
     """One variant that is finished is no finished suite, to people as to machines."""
-    monkeypatch.setattr(runner.Bench, "run", lambda _bench: True)
+    ends()
     monkeypatch.setattr(runner.Bench, "unfinished", lambda _bench: ["600 writes/s"])
-    answer = run("--suite", "disks", "--variant", "no limit", "--json")
+    answer = run(*ONE_DISK, "--json")
+
     assert json.loads(answer.stdout)["unfinished_variants"] == ["600 writes/s"]
     assert "not run yet: 600 writes/s" in answer.stderr
 
 
 @pytest.mark.parametrize("option", ["--output", "--resume"])
 def test_a_directory_in_use_is_left_alone(
-    run: Callable[..., Result], monkeypatch: pytest.MonkeyPatch, tmp_path: Path, option: str
+    run: Bench, ends: Callable[..., None], tmp_path: Path, option: str
 ) -> None:
     """A second bench says which process has the directory, writes nothing there, and ends with 1."""
     seen: list[Result] = []
 
     def meanwhile(_bench: object) -> bool:
-        monkeypatch.setattr(runner.Bench, "run", lambda _bench: pytest.fail("two at once"))
+        ends(lambda _bench: pytest.fail("two at once"))
         before = {path: path.read_bytes() for path in (tmp_path / "b").iterdir()}
-        seen.append(CliRunner().invoke(cli, ["bench", option, str(tmp_path / "b")], prog_name="innobrim"))
+        seen.append(bench(option, str(tmp_path / "b")))
         assert {path: path.read_bytes() for path in (tmp_path / "b").iterdir()} == before
         return True
 
-    monkeypatch.setattr(runner.Bench, "run", meanwhile)
+    ends(meanwhile)
     assert run().exit_code == 0
     assert seen[0].exit_code == 1
     assert f"process {os.getpid()} runs a bench in it" in seen[0].stderr
-    monkeypatch.setattr(runner.Bench, "run", lambda _bench: True)
-    again = CliRunner().invoke(cli, ["bench", "--resume", str(tmp_path / "b")], prog_name="innobrim")
-    assert again.exit_code == 0, again.output
+    ends()
+    assert bench("--resume", str(tmp_path / "b")).exit_code == 0
 
 
 def test_a_bench_whose_time_was_up_says_the_command_that_goes_on(
-    run: Callable[..., Result], monkeypatch: pytest.MonkeyPatch
+    run: Bench, ends: Callable[..., None]
 ) -> None:
     """Its exit code is its own, and the command asks for the same part with the same time."""
-    monkeypatch.setattr(runner.Bench, "run", lambda _bench: False)
-    stopped = run("--suite", "disks", "--variant", "no limit", "--time", "1m30s")
-    assert stopped.exit_code == 4
-    words = shlex.split(stopped.output.splitlines()[-1].partition("go on with: innobrim ")[2])
+    ends(finished=False)
+    stopped = run(*ONE_DISK, "--time", "1m30s")
+    words = shlex.split(stopped.output.splitlines()[-1].partition("go on with: innobrim bench ")[2])
+    again = bench(*words)
+
+    assert (stopped.exit_code, again.exit_code) == (4, 4)
     assert words[-4:] == ["--variant", "no limit", "--time", "90s"]
-    again = CliRunner().invoke(cli, words, prog_name="innobrim")
-    assert again.exit_code == 4
-    assert again.output.splitlines()[-1] == f"the time was up; go on with: innobrim {shlex.join(words)}"
-
-
-@pytest.mark.usefixtures("late")
-def test_the_parts_of_a_bench_have_one_server(run: Callable[..., Result], tmp_path: Path) -> None:
-    """What auto was at the beginning is kept, so that no later part is measured on another server."""
-    run("--time", "1s")
-    assert json.loads((tmp_path / "b" / "bench.json").read_bytes())["server"] == "mysql:9.7"
+    assert again.output.splitlines()[-1] == (
+        f"the time was up; go on with: innobrim {shlex.join(['bench', *words])}"
+    )
 
 
 def test_a_page_that_cannot_be_written_is_said(
-    run: Callable[..., Result], monkeypatch: pytest.MonkeyPatch
+    run: Bench, ends: Callable[..., None], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The rows are there, and the message has what to type once the disk takes the page."""
 
@@ -227,63 +242,182 @@ def test_a_page_that_cannot_be_written_is_said(
     def refused(_directory: Path) -> list[Path]:
         raise ReportError("report.html: cannot be written: no space left on device")
 
-    monkeypatch.setattr(runner.Bench, "run", finished)
-    monkeypatch.setattr(bench_command, "write_bench", refused)
+    ends(finished)
+    monkeypatch.setattr(command, "write_bench", refused)
     result = run()
+
     assert result.exit_code == 1
     assert "innobrim report" in result.stderr
 
 
-def test_a_suite_that_kills_its_server_is_refused_for_one_of_the_users_own(
-    run: Callable[..., Result], tmp_path: Path
-) -> None:
-    """Before anything is done to it, and not only where the flag says so."""
-    suite = tmp_path / "mine.toml"
-    suite.write_text("crash = true\n", encoding="utf-8")
-    result = run("--suite", str(suite), "--dsn", "mysql://dba@db1:3306", "--yes")
-    assert result.exit_code == 2
-    assert "never killed" in result.stderr
-
-
 @pytest.mark.usefixtures("late")
-def test_what_is_left_of_a_bench_can_be_asked(run: Callable[..., Result], tmp_path: Path) -> None:
+def test_what_is_left_of_a_bench_can_be_asked(run: Bench, tmp_path: Path) -> None:
     """Also while it is at work."""
-    run("--suite", "disks", "--variant", "no limit", "--time", "1s")
+    run(*ONE_DISK, "--time", "1s")
     with held(tmp_path / "b"):
-        left = CliRunner().invoke(cli, ["bench", "--resume", str(tmp_path / "b"), "--plan"])
+        left = bench("--resume", str(tmp_path / "b"), "--plan")
+
     assert left.exit_code == 0, left.output
     assert "600 writes/s: default, best-static, ours" in left.output
     assert "takes about" in left.output
 
 
-def test_a_later_plan_that_cannot_be_run_is_refused_before_the_first(
-    run: Callable[..., Result], tmp_path: Path
+@pytest.mark.parametrize(
+    ("suite", "words", "said"),
+    [
+        ("crash = true\n", ("--dsn", "mysql://dba@db1:3306", "--yes"), "never killed"),
+        ("[[variant]]\n[[variant]]\nserver.set.innodb_redo_log_capacity = 9\n", (), "server.redo_capacity"),
+    ],
+    ids=["kills a server of ones own", "wrong in a later variant"],
+)
+def test_a_suite_that_cannot_be_run_is_refused_before_anything_is_done(
+    run: Bench, tmp_path: Path, suite: str, words: tuple[str, ...], said: str
 ) -> None:
-    """Nobody waits for hours to hear of a variable in the second variant."""
-    suite = tmp_path / "mine.toml"
-    suite.write_text("[[variant]]\n[[variant]]\nserver.set.innodb_redo_log_capacity = 9\n", encoding="utf-8")
-    result = run("--suite", str(suite))
+    """Nobody waits for hours to hear of it, and not only where a flag says so."""
+    file = tmp_path / "mine.toml"
+    file.write_text(suite, encoding="utf-8")
+    result = run("--suite", str(file), *words)
+
     assert result.exit_code == 2
-    assert "server.redo_capacity" in result.stderr
+    assert said in result.stderr
 
 
 def test_a_server_of_ones_own_without_a_yes_is_a_matter_of_usage(
-    run: Callable[..., Result], monkeypatch: pytest.MonkeyPatch
+    run: Bench, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Nothing was tried, so it is not called unreachable; it is said what would be done."""
     monkeypatch.setattr(command, "server_named", server_named)
-    result = run("--dsn", "mysql://dba@127.0.0.1:1")
+    result = run("--dsn", OWN)
+
     assert result.exit_code == 2
     assert "--yes" in result.stderr
 
 
-def test_words_of_a_server_steer_no_terminal(
-    run: Callable[..., Result], monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        *(
+            (("--dsn", OWN, "--plan", *words.split()), f"{words.split()[0]} beside --dsn: ")
+            for words in (
+                "--server mysql:8.4",
+                "--redo 100",
+                "--buffer-pool 64",
+                "--set innodb_doublewrite_pages=4",
+                "--write-iops 1200",
+                "--write-mib 40",
+            )
+        ),
+        *(
+            (("--dsn", OWN, further, "--suite", suite), said)
+            for further in ("--yes", "--plan")
+            for suite, said in (
+                ("alternating", "disk.alternate_iops"),
+                ("smoke", "server.set: innodb_adaptive_flushing_lwm"),
+                ("disks", "differ in server or disk"),
+            )
+        ),
+        *(
+            (("--dsn", dsn, "--yes"), "mysql://")
+            for dsn in ("mysql://", "mysql://a@b:99999", "mysql://a@%2Frun%2Fs", "mysql://a@b/shop")
+        ),
+        *(
+            (("--server", OWN, "--suite", "smoke", further), "name it as --dsn")
+            for further in ("--yes", "--plan")
+        ),
+    ],
+)
+def test_what_a_server_of_ones_own_would_leave_without_effect_is_refused(
+    words: tuple[str, ...], said: str
 ) -> None:
-    """What the bench repeats of others, line by line, has nothing that a terminal obeys."""
-    monkeypatch.setattr(bench_command, "remove_leftovers", lambda: ("removed \x9b31m\x1b[2J",))
+    """Nobody reads figures of a setting that was never made, and a DSN that is none is a matter of usage."""
+    result = bench(*words)
 
-    said = run().output
+    assert result.exit_code == 2
+    assert said in result.stderr
 
-    assert "removed ?31m?[2J\n" in said
-    assert all(line.isprintable() for line in said.split("\n"))
+
+def test_the_plan_of_a_server_of_ones_own_claims_no_limit() -> None:
+    """It is taken as it is, disk and redo log too."""
+    assert "server and disk as they are" in bench("--dsn", OWN, "--plan").output
+
+
+def test_a_server_that_does_not_answer_leaves_no_directory(tmp_path: Path) -> None:
+    """There is nothing to go on with; without a terminal nobody is asked for a password either."""
+    where = tmp_path / "b"
+    result = bench("--dsn", f"mysql://dba@127.0.0.1:{free_port()}", "--yes", "--output", str(where))
+
+    assert result.exit_code == 3
+    assert "Can't connect" in result.stderr
+    assert "trying without one" in result.stderr
+    assert not where.exists()
+
+
+@pytest.mark.parametrize("kept", ["option file", "asked for"])
+def test_a_password_is_read_or_asked_for_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kept: str
+) -> None:
+    """At the beginning, so that no bench waits for one at night; the command that goes on names the file."""
+    file = tmp_path / "my.cnf"
+    file.write_text("[client]\nuser=dba\npassword=geheim\n", encoding="utf-8")
+    file.chmod(0o600)
+    found: list[tuple[str, str]] = []
+    asked: list[str] = []
+
+    def start(self: DsnServer) -> None:
+        found.append((self.admin.user, self.admin.password))
+        raise LabServerError("gone")
+
+    def ask(what: str) -> str:
+        asked.append(what)
+        return "geheim"
+
+    monkeypatch.setattr(command, "sysbench", lambda: "/usr/bin/sysbench")
+    monkeypatch.setattr(command, "password", ask)
+    monkeypatch.setattr(DsnServer, "look", lambda _self: None)
+    monkeypatch.setattr(DsnServer, "start", start)
+    given = ("--defaults-file", str(file)) if kept == "option file" else ()
+    dsn = "mysql://127.0.0.1:1" if given else OWN
+    result = bench("--dsn", dsn, "--yes", *given, "--output", str(tmp_path / "b"))
+
+    assert found == [("dba", "geheim")]
+    assert asked == ([] if given else ["Password of dba@127.0.0.1:1"])
+    assert (f"--defaults-file {file}" in result.stderr) is bool(given)
+    assert "geheim" not in result.output
+
+
+def test_variables_of_mysqld_reach_it() -> None:
+    """Written with dashes or underscores, as numbers or words."""
+    plan = Plan(server=ServerPlan(set={"innodb_doublewrite_pages": 128, "innodb-adaptive-hash-index": "ON"}))
+    given = specification(plan).arguments()
+
+    assert "--innodb-doublewrite-pages=128" in given
+    assert "--innodb-adaptive-hash-index=ON" in given
+
+
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [
+        ("innodb_redo_log_capacity", "server.redo_capacity"),
+        ("innodb-buffer-pool-size", "server.buffer_pool"),
+        ("innodb_io_capacity_max", "a contender"),
+        ("datadir", "leave it out"),
+    ],
+)
+def test_what_the_bench_works_with_is_not_set_behind_its_back(name: str, said: str) -> None:
+    """A redo log of another size than the plan's would make every age ratio of its rows wrong."""
+    with pytest.raises(PlanError, match=said):
+        specification(Plan(server=ServerPlan(set={name: 200})))
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "said"),
+    [
+        ("write_iops", 0, "--write-iops = 0: must be a whole number from 10"),
+        ("redo", 1, "--redo = 1: must be a whole number from 8 up to 524,288"),
+        ("blocks", 0, "--blocks = 0: must be a whole number from 1 up to 20"),
+    ],
+)
+def test_a_value_that_no_plan_takes_is_said_with_its_option(name: str, value: int, said: str) -> None:
+    """Who typed an option is not told of a key in a file that he has not got."""
+    with pytest.raises(PlanError, match=re.escape(said)):
+        changed(load_suite("quick"), {name: value})

@@ -1,20 +1,20 @@
-"""The commands that speak to a running daemon, against a real unix socket."""
+"""The commands that ask and steer a running daemon, against a real unix socket."""
 
 from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable
 from pathlib import Path
 
 import msgspec
 import pytest
-from click.testing import CliRunner, Result
+from click.testing import CliRunner
 from msgspec.structs import replace
 
 from api.server import ApiServer
 from api.steer import OverrideBody
 from tests.api.factory import AnsweringLoop, answering, application, estimate, record, sample
+from tests.cli.support import Run
 from tuner.board import Board
 from tuner.cli import steering
 from tuner.cli.main import cli
@@ -23,36 +23,26 @@ from tuner.cli.wording import duration
 from tuner.records import ENABLE_COUNTERS, LONGEST_TTL, Capacity, Decision, DecisionKind, Window
 
 LOWEST_M, HIGHEST_M = 100, 4_000_000_000
-
-Run = Callable[..., Result]
+OVERRIDE = ("override", "--io-capacity-max", "4000", "--ttl")
 
 
 def test_status_shows_the_loop_and_the_daemons_cost(daemon: AnsweringLoop, run: Run) -> None:
     """Status prints mode, decision, C and M, ages, rates, and the daemon's own memory and share of a core."""
     daemon.publish()
-
-    result = run("status")
+    result, found = run("status"), json.loads(run("status", "--json").output)
 
     assert result.exit_code == 0, result.output
     for part in (
         "advisory",
-        "within_dead_band",
+        "dead_band",
         "C 225, M 450",
         "set-point 0.720",
-        "crash recovery",
         "MiB resident",
         "of a core",
     ):
         assert part in result.output
-
-
-def test_status_for_machines_is_one_object(daemon: AnsweringLoop, run: Run) -> None:
-    """With --json status is one object that says that it comes from the daemon."""
-    daemon.publish()
-
-    found = json.loads(run("status", "--json").output)
-
-    assert found["source"] == "daemon"
+    assert "degraded" not in result.output
+    assert (found["source"], found["degraded"]) == ("daemon", False)
     assert found["in_force"] == {"io_capacity": 225, "io_capacity_max": 450}
 
 
@@ -70,52 +60,32 @@ def test_status_holds_what_is_predicted_against_its_limit(daemon: AnsweringLoop,
     daemon.template = replace(record(), estimate=slow, schedule=(night,), unkept=(unkept,))
     daemon.publish()
     lines = [" ".join(one.split()) for one in run("status").output.splitlines()]
+    found = json.loads(run("status", "--json").output)
 
     three = "6m 40s now, 7m at the set-point, 5m 50s with the baseline settings"
     assert f"predicted crash recovery {three}; budget 300 s: EXCEEDED" in lines
     assert "predicted shutdown 11 s now, 5m 1s at the set-point: LONG, and no budget is set" in lines
     assert f"budget {unkept}" in lines
-    found = json.loads(run("status", "--json").output)
     assert found["unkept"] == [unkept]
-    assert found["budgets"] == {
-        "recovery": {
-            "predicted": 400.0,
-            "at_set_point": 420.0,
-            "at_baseline": 350.0,
-            "allowed": 300.0,
-            "exceeded": True,
-            "long": False,
-        },
-        "shutdown": {
-            "predicted": 11.0,
-            "at_set_point": 301.0,
-            "at_baseline": None,
-            "allowed": None,
-            "exceeded": False,
-            "long": True,
-        },
-    }
+    recovery, shutdown = found["budgets"]["recovery"], found["budgets"]["shutdown"]
+    assert (recovery["predicted"], recovery["allowed"], recovery["exceeded"]) == (400.0, 300.0, True)
+    assert (shutdown["at_set_point"], shutdown["allowed"], shutdown["long"]) == (301.0, None, True)
 
 
 def test_status_says_that_counters_are_off_and_what_turns_them_on(daemon: AnsweringLoop, run: Run) -> None:
-    """Without InnoDB's counters status says what is weaker and which statements end that; else nothing."""
-    daemon.publish()
-    sound = run("status").output
-    assert json.loads(run("status", "--json").output)["degraded"] is False
+    """Without InnoDB's counters status says what is weaker and which statements end that."""
     daemon.template = record(reading=sample(degraded=True))
     daemon.publish()
     (line,) = [line for line in run("status").output.splitlines() if line.startswith("degraded")]
 
-    assert "degraded" not in sound
     assert "ages are the checkpoint's" in line
     assert all(statement in line for statement in ENABLE_COUNTERS)
     assert json.loads(run("status", "--json").output)["degraded"] is True
 
 
 def test_pause_and_resume_show_what_changed(daemon: AnsweringLoop, run: Run) -> None:
-    """A change prints the loop's answer and old → new."""
-    paused = run("pause", "--reason", "backup")
-    resumed = run("resume")
+    """A change prints the loop's answer and old → new, and says who asked and why."""
+    paused, resumed = run("pause", "--reason", "backup"), run("resume")
 
     assert paused.exit_code == resumed.exit_code == 0
     assert "holds: none → paused" in paused.output
@@ -126,18 +96,15 @@ def test_pause_and_resume_show_what_changed(daemon: AnsweringLoop, run: Run) -> 
 
 def test_the_mode_is_changed_by_word(daemon: AnsweringLoop, run: Run) -> None:
     """Active and advisory are a command each way; any other word is exit 2 and asks nothing."""
-    assert run("mode", "active", "--reason", "checked").exit_code == 0
-    assert run("mode", "advisory").exit_code == 0
-    assert run("mode", "on").exit_code == 2
+    codes = [run("mode", word).exit_code for word in ("active", "advisory", "on")]
 
+    assert codes == [0, 0, 2]
     assert [(one.name, one.value) for one in daemon.commands] == [("mode", "active"), ("mode", "advisory")]
-    assert daemon.commands[0].reason == "checked"
 
 
 def test_override_and_its_end(daemon: AnsweringLoop, run: Run) -> None:
     """An override takes a duration in words, and can be cancelled."""
-    made = run("override", "--io-capacity-max", "4000", "--ttl", "1h30m")
-    ended = run("override", "--cancel", "--json")
+    made, ended = run(*OVERRIDE, "1h30m"), run("override", "--cancel", "--json")
 
     assert made.exit_code == 0, made.output
     assert "override: none → 5400 s left" in made.output
@@ -146,40 +113,32 @@ def test_override_and_its_end(daemon: AnsweringLoop, run: Run) -> None:
 
 
 @pytest.mark.parametrize(
-    "words",
+    ("words", "said"),
     [
-        ("override",),
-        ("override", "--io-capacity-max", "4000"),
-        ("override", "--ttl", "10m"),
-        ("override", "--io-capacity-max", "4000", "--ttl", "600"),
-        ("override", "--io-capacity-max", "4000", "--ttl", "10m", "--cancel"),
-        ("override", "--io-capacity-max", "50", "--ttl", "10m"),
+        ((), "say --io-capacity-max N and --ttl TIME, or --cancel"),
+        (OVERRIDE[1:3], "say --io-capacity-max"),
+        (("--ttl", "10m"), "say --io-capacity-max"),
+        ((*OVERRIDE[1:], "10m", "--cancel"), "--cancel goes without"),
+        ((*OVERRIDE[1:], "0s"), "'0s' must be above 0s and at most 604800s"),
+        ((*OVERRIDE[1:], "999h"), "'999h' must be above 0h and at most 168h"),
+        ((*OVERRIDE[1:], "7d1s"), "'7d1s' must be above 0d and at most 7d"),
+        ((*OVERRIDE[1:], "600"), "'600' is no duration: write 30s, 10m, 2h, 1d or 1h30m"),
+        (
+            ("--io-capacity-max", "99", "--ttl", "10m"),
+            "'99' must be a whole number from 100 to 4,000,000,000",
+        ),
+        (("--io-capacity-max", "4000000001", "--ttl", "10m"), "a whole number from 100 to 4,000,000,000"),
+        (("--io-capacity-max", "4k", "--ttl", "10m"), "'4k' must be a whole number from 100"),
     ],
 )
-def test_wrong_usage_is_exit_2(daemon: AnsweringLoop, run: Run, words: tuple[str, ...]) -> None:
-    """A command that makes no sense exits 2 and asks the loop for nothing."""
-    assert run(*words).exit_code == 2
-    assert daemon.commands == []
+def test_an_override_is_bounded_before_a_daemon_is_asked(
+    daemon: AnsweringLoop, run: Run, words: tuple[str, ...], said: str
+) -> None:
+    """What makes no sense, and what no daemon would take, is exit 2, with the bound in the unit typed."""
+    result = run("override", *words)
 
-
-@pytest.mark.parametrize(
-    ("m", "ttl", "said"),
-    [
-        ("4000", "0s", "'0s' must be above 0s and at most 604800s"),
-        ("4000", "999h", "'999h' must be above 0h and at most 168h"),
-        ("4000", "7d1s", "'7d1s' must be above 0d and at most 7d"),
-        ("4000", "600", "'600' is no duration: write 30s, 10m, 2h, 1d or 1h30m"),
-        ("99", "10m", "'99' must be a whole number from 100 to 4,000,000,000 pages/s"),
-        ("4000000001", "10m", "'4000000001' must be a whole number from 100 to 4,000,000,000 pages/s"),
-        ("4k", "10m", "'4k' must be a whole number from 100"),
-    ],
-)
-def test_an_override_is_bounded_without_a_daemon(run: Run, m: str, ttl: str, said: str) -> None:
-    """A value that no daemon would take is exit 2, with the bound in the unit that was typed."""
-    result = run("override", "--io-capacity-max", m, "--ttl", ttl)
-
-    assert result.exit_code == 2
-    assert said in result.output
+    assert (result.exit_code, daemon.commands) == (2, [])
+    assert said in " ".join(result.output.split())
 
 
 def test_an_override_at_its_bounds_reaches_the_loop(daemon: AnsweringLoop, run: Run) -> None:
@@ -194,26 +153,6 @@ def test_an_override_at_its_bounds_reaches_the_loop(daemon: AnsweringLoop, run: 
         for value in values:
             with pytest.raises(msgspec.ValidationError, match=name):
                 msgspec.convert({"io_capacity_max": 4000, "ttl": 60.0, name: value}, OverrideBody)
-
-
-@pytest.mark.parametrize(
-    ("name", "said"),
-    [
-        (
-            "override",
-            "outside the configured limits is refused, and so is any in advisory mode and under a hold",
-        ),
-        ("override", "in s, m, h or d: 30s, 10m, 1h30m; at most 7d"),
-        ("park", "Refused in advisory mode"),
-        ("restore", "in advisory mode, which writes nothing, refuses"),
-        ("restore", "mysqld's unix socket"),
-    ],
-)
-def test_help_says_what_is_refused(name: str, said: str) -> None:
-    """Who reads the help learns in advance when the answer will be no, and in which units to write."""
-    result = CliRunner().invoke(cli, [name, "--help"], prog_name="innobrim")
-
-    assert said in " ".join(result.output.split())
 
 
 @pytest.mark.parametrize("name", ["status", "pause", "resume", "override", "drain"])
@@ -258,7 +197,6 @@ def test_restore_wait_gives_up_with_the_state(
     """A restore that does not end in time exits 1 and says what is in force."""
     monkeypatch.setattr(steering, "WAIT_SECONDS", 0.05)
     monkeypatch.setattr(steering, "POLL_SECONDS", 0.01)
-
     result = run("restore", "--wait")
 
     assert result.exit_code == 1
@@ -276,9 +214,7 @@ def test_restore_wait_ends_with_the_originals(daemon: AnsweringLoop, run: Run) -
     assert run("restore", "--wait").exit_code == 0
 
 
-@pytest.mark.parametrize(
-    "name", ["status", "pause", "resume", "override", "drain", "park", "restore", "schedule"]
-)
+@pytest.mark.parametrize("name", ["status", "pause", "resume", "override", "drain", "park", "restore"])
 def test_help_has_an_example(name: str) -> None:
     """Every command's help shows how it is used."""
     result = CliRunner().invoke(cli, [name, "--help"], prog_name="innobrim")
@@ -288,8 +224,7 @@ def test_help_has_an_example(name: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "seconds"),
-    [("30s", 30), ("10m", 600), ("2h", 7200), ("1h30m", 5400), ("1.5m", 90), ("7d", 604_800)],
+    ("text", "seconds"), [("30s", 30), ("10m", 600), ("1h30m", 5400), ("1.5m", 90), ("7d", 604_800)]
 )
 def test_durations_are_read(text: str, seconds: float) -> None:
     """Durations are written as people write them."""
@@ -312,17 +247,8 @@ def test_another_server_than_the_daemons_is_refused(
     """A server that is named, and is not the one of the daemon that answers, is exit 2 and asks nothing."""
     result = run(name, *words)
 
-    assert result.exit_code == 2
-    assert f"{words[0]} {words[1]} is not the server of the daemon that answers, which is 127.0.0.1:3306" in (
-        result.output
-    )
-    assert daemon.commands == []
-
-
-@pytest.mark.parametrize("name", ["park", "restore"])
-def test_the_daemons_own_server_may_be_named(daemon: AnsweringLoop, run: Run, name: str) -> None:
-    """Naming the very server that the daemon has changes nothing."""
-    result = run(name, "--host", "127.0.0.1", "--port", "3306")
-
-    assert result.exit_code == 0, result.output
+    assert (result.exit_code, daemon.commands) == (2, [])
+    assert f"{words[0]} {words[1]} is not the server of the daemon that answers" in result.output
+    own = run(name, "--host", "127.0.0.1", "--port", "3306")
+    assert own.exit_code == 0, own.output
     assert [one.name for one in daemon.commands] == [name]

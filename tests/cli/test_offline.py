@@ -1,4 +1,4 @@
-"""What the client's commands do where no daemon answers, or another one does."""
+"""``status``, ``restore`` and ``park`` where no daemon answers, and ``park`` as a service manager runs it."""
 
 from __future__ import annotations
 
@@ -6,101 +6,162 @@ import contextlib
 import json
 import sqlite3
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import NoReturn
 
 import pytest
-from click.testing import Result
 from msgspec.structs import replace
 
-from tests.api.factory import FACTS, START
-from tests.cli.support import FakeServer, write_journal
+from tests.api import factory
+from tests.api.factory import START, AnsweringLoop
+from tests.cli.support import FakeServer, Run, write_journal
+from tuner import without_daemon
 from tuner.cli import offline
 from tuner.core.ownership.standing import why_advisory
 from tuner.core.state import State
+from tuner.journal.ending import ending
 from tuner.journal.writer import JournalWriter
 from tuner.memory import look
 from tuner.records import Capacity, Facts, Receipt
 from tuner.settings import Mode, Settings
 
-Run = Callable[..., Result]
+Beside = Callable[..., FakeServer]
+FACTS = replace(factory.FACTS, flush_law="legacy")
+UNTIMED = replace(FACTS, unseen=("latency",))
+LATER = replace(FACTS, started=FACTS.started + 3600.0)
+ANOTHER = replace(FACTS, identity="another")
+ORIGINALS, OURS = Capacity(250, 500), Capacity(225, 450)
+EACH = pytest.mark.parametrize("name", ["status", "restore", "park"])
+BOTH = pytest.mark.parametrize("flags", [(), ("--if-crashed",)], ids=["asked", "crashed"])
+
+
+@pytest.fixture(autouse=True)
+def _no_waiting(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let two readings be enough."""
+    for name in ("READ_SECONDS", "WAIT_SECONDS", "INTERVAL"):
+        monkeypatch.setattr(without_daemon, name, 0.01)
+    monkeypatch.setattr(offline, "WAIT_SECONDS", 0.01)
+    monkeypatch.setattr(offline, "RETRY_SECONDS", 0.01)
+
+
+@pytest.fixture
+def living(folder: Path) -> Iterator[None]:
+    """Have a daemon at work that answers nobody."""
+    journal = JournalWriter(folder, keep_ticks=3600, on_error=pytest.fail)
+    journal.start()
+    assert journal.flush(5.0)
+    yield
+    assert journal.close(5.0)
+
+
+def never(*_: object, **__: object) -> NoReturn:
+    """Stand for a connection that must not be made, and for a disk that lets no file be opened."""
+    raise OSError("read-only file system")
+
+
+def next_start(folder: Path, facts: Facts = FACTS) -> State:
+    """Return what a daemon begins with whose configuration says active."""
+    return look(folder, quietly=True).begin(Settings(mode=Mode.ACTIVE), facts, now=0.0)
 
 
 def test_status_without_a_daemon_comes_from_the_journal(folder: Path, run: Run) -> None:
     """Without a daemon status shows the last tick on disk, and says that it is that."""
     write_journal(folder)
-
-    result = run("status")
-    found = json.loads(run("status", "--json").stdout)
+    result, found = run("status"), json.loads(run("status", "--json").stdout)
+    first = result.stdout.splitlines()[0]
 
     assert result.exit_code == 0, result.output
-    assert "none at work, so it is not reachable" in result.stdout.splitlines()[0]
-    assert time.strftime("%Y-%m-%d %H:%M:%S UTC", time.gmtime(START + 1)) in result.stdout.splitlines()[0]
+    assert "none at work, so it is not reachable" in first
+    assert time.strftime("%Y-%m-%d %H:%M:%S UTC", time.gmtime(START + 1)) in first
     assert str(folder / "api.sock") in result.stderr
-    assert FACTS.version in result.output
     assert (found["source"], found["tick"], found["process"]) == ("journal", 1, None)
 
 
-def test_nothing_to_ask_names_what_was_tried(folder: Path, run: Run) -> None:
-    """With neither daemon nor journal the exit code is 3, and the message names the socket and the folder."""
+def test_a_journal_before_its_first_tick_is_no_missing_one(run: Run, folder: Path) -> None:
+    """Where a daemon was started and stopped at once, status says that the journal has no tick yet."""
+    write_journal(folder, ticks=0)
     result = run("status")
 
     assert result.exit_code == 3
-    assert "the daemon cannot be reached" in result.output
+    assert f"the journal in {folder} has no tick yet" in result.output
+
+
+@EACH
+@pytest.mark.parametrize("what", ["no directory", "nothing", "empty", "text", "database"])
+def test_what_is_no_journal_is_named_as_what_it_is(run: Run, folder: Path, name: str, what: str) -> None:
+    """No directory is a wrong usage; nothing, an empty file, a text and another database are exit code 3."""
+    path = folder / "journal.db"
+    said = {
+        "no directory": f"{folder}: no such directory; name the daemon's with --state-directory or --config",
+        "nothing": f"there is no journal in {folder}",
+        "empty": f"{path} is empty",
+        "text": f"{path}: no journal of InnoBrim's",
+        "database": f"{path}: no journal of InnoBrim's",
+    }
+    if what == "no directory":
+        folder.rmdir()
+    elif what == "database":
+        with contextlib.closing(sqlite3.connect(path)) as db:
+            db.execute("CREATE TABLE ticks (id INTEGER)")
+    elif what != "nothing":
+        path.write_text("hello " * 1000 if what == "text" else "")
+    result = run(name)
+
+    assert result.exit_code == (2 if what == "no directory" else 3)
+    assert said[what] in result.output
     assert str(folder / "api.sock") in result.output
 
 
-def test_restore_without_a_daemon_uses_the_journal(
-    folder: Path, run: Run, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Without a daemon restore puts the journal's originals back itself, and says each step."""
-    write_journal(folder, originals=Capacity(250, 500))
-    server = FakeServer(replace(FACTS, unseen=("latency",)))
-    monkeypatch.setattr(offline, "real_server", lambda _config, _clock: server)
+@EACH
+@pytest.mark.parametrize(
+    ("option", "value"), [("--api-socket", "other.sock"), ("--url", "http://127.0.0.1:1")]
+)
+def test_named_daemon_has_no_stand_in(folder: Path, run: Run, name: str, option: str, value: str) -> None:
+    """For a daemon that is named nothing answers, and the way to its journal is said."""
+    write_journal(folder, originals=ORIGINALS)
+    result = run(name, option, value)
 
-    result = run("restore")
+    assert result.exit_code == 3
+    assert value in result.output
+    assert f"the journal was not tried: leave {option} out" in result.output
+
+
+def test_restore_without_a_daemon_uses_the_journal(folder: Path, run: Run, beside: Beside) -> None:
+    """It puts the journal's originals back itself, and status tells of it since the last tick."""
+    write_journal(folder, originals=ORIGINALS)
+    server = beside(UNTIMED)
+    result, status = run("restore"), run("status").stdout
 
     assert result.exit_code == 0, result.output
     assert "restored C 250, M 500" in result.output
-    assert "the next daemon is advisory until innobrim mode active" in result.output
-    assert server.capacity == Capacity(250, 500)
-    assert server.watches_latency
-    assert server.closed
+    assert (server.capacity, server.watches_latency, server.closed) == (ORIGINALS, True, True)
+    assert f"restored C 250, M 500 on {FACTS.endpoint}" in status
+    assert "C 225, M 450 at that tick" in status
 
 
-def next_start(folder: Path, facts: Facts) -> State:
-    """Return what a daemon begins with whose configuration says active."""
-    return look(folder, quietly=True).begin(Settings(mode=Mode.ACTIVE), facts, now=0.0)
-
-
-@pytest.mark.parametrize("later", [0.0, 3600.0])
-def test_restore_without_a_daemon_is_not_undone(
-    folder: Path, run: Run, monkeypatch: pytest.MonkeyPatch, later: float
-) -> None:
+@pytest.mark.parametrize("facts", [FACTS, LATER], ids=["written", "restarted since"])
+def test_restore_without_a_daemon_is_not_undone(folder: Path, run: Run, beside: Beside, facts: Facts) -> None:
     """After it the next daemon is advisory, as after one that a daemon did, also where nothing was to do."""
-    write_journal(folder, originals=Capacity(250, 500), wrote=True, ended=True)
-    facts = replace(FACTS, started=FACTS.started + later)
-    monkeypatch.setattr(offline, "real_server", lambda _config, _clock: FakeServer(facts))
+    write_journal(folder, originals=ORIGINALS, wrote=True, ended=True)
+    server = beside(facts)
     assert next_start(folder, facts).mode is Mode.ACTIVE
-    run("restore")
-    state = next_start(folder, facts)
+    result, state = run("restore", "--json"), next_start(folder, facts)
 
-    assert state.mode is Mode.ADVISORY
+    assert ("nothing to restore" in json.loads(result.stdout)["message"]) is (facts is LATER)
+    assert server.capacity == (OURS if facts is LATER else ORIGINALS)
     assert why_advisory(state) == "restored by innobrim restore, without a daemon"
     assert state.originals is None
 
 
 def test_restore_that_stops_on_the_way_is_not_undone(
-    folder: Path, run: Run, monkeypatch: pytest.MonkeyPatch
+    folder: Path, run: Run, beside: Beside, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A step that fails says what to type, and leaves the originals in the journal and an advisory daemon."""
-    write_journal(folder, originals=Capacity(250, 500), wrote=True, ended=True)
-    server = FakeServer(FACTS)
-    refused = Receipt(1.0, Capacity(250, 500), Capacity(225, 450), 0, 0.01, error="access denied")
-    monkeypatch.setattr(server, "apply", lambda _steps, _wanted: refused)
-    monkeypatch.setattr(offline, "real_server", lambda _config, _clock: server)
-    result = run("restore")
-    state = next_start(folder, FACTS)
+    write_journal(folder, originals=ORIGINALS, wrote=True, ended=True)
+    refused = Receipt(1.0, ORIGINALS, OURS, 0, 0.01, error="access denied")
+    monkeypatch.setattr(beside(), "apply", lambda _steps, _wanted: refused)
+    result, state = run("restore"), next_start(folder)
 
     assert result.exit_code == 1
     assert "by hand" in result.output
@@ -110,180 +171,44 @@ def test_restore_that_stops_on_the_way_is_not_undone(
 
 
 def test_restore_that_was_refused_changes_no_mode(
-    folder: Path, run: Run, monkeypatch: pytest.MonkeyPatch
+    folder: Path, run: Run, beside: Beside, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Where another daemon has the writer lock nothing was done, and nothing is noted."""
-    write_journal(folder, originals=Capacity(250, 500))
-    server = FakeServer(FACTS)
+    write_journal(folder, originals=ORIGINALS)
+    server = beside()
     locked = replace(server.read(), writer=False)
     monkeypatch.setattr(server, "read", lambda: locked)
-    monkeypatch.setattr(offline, "real_server", lambda _config, _clock: server)
 
     assert "writer lock" in run("restore").output
-    assert next_start(folder, FACTS).mode is Mode.ACTIVE
+    assert next_start(folder).mode is Mode.ACTIVE
 
 
-def test_status_tells_what_a_restore_did_since_the_last_tick(
-    folder: Path, run: Run, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """After a restore without a daemon the pair of its last tick is not passed off as the one in force."""
-    write_journal(folder, originals=Capacity(250, 500))
-    server = FakeServer(replace(FACTS, unseen=("latency",)))
-    monkeypatch.setattr(offline, "real_server", lambda _config, _clock: server)
-    assert run("restore").exit_code == 0
-
-    result = run("status")
-
-    assert f"restored C 250, M 500 on {FACTS.endpoint}" in result.stdout
-    assert "C 225, M 450 at that tick" in result.stdout
-
-
-def test_status_tells_a_daemon_without_api_from_none(folder: Path, run: Run) -> None:
-    """A daemon that is at work and answers nobody is said to be alive."""
-    write_journal(folder)
-    living = JournalWriter(folder, keep_ticks=3600, on_error=pytest.fail)
-    living.start()
-    assert living.flush(5.0)
-
-    result = run("status")
-
-    assert living.close(5.0)
-    assert "alive, but no API of it answers" in result.stdout.splitlines()[0]
-
-
-def test_restore_leaves_a_restarted_server_alone(
-    folder: Path, run: Run, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """A server that was restarted since runs with its own values already: nothing is written."""
-    write_journal(folder, originals=Capacity(250, 500))
-    server = FakeServer(replace(FACTS, started=FACTS.started + 3600.0))
-    monkeypatch.setattr(offline, "real_server", lambda _config, _clock: server)
-
-    result = run("restore", "--json")
-
-    assert result.exit_code == 0
-    assert "nothing to restore" in json.loads(result.stdout)["message"]
-    assert server.capacity == Capacity(225, 450)
-
-
-@pytest.mark.parametrize(
-    "case",
-    [
-        (None, 3, "the server cannot be reached"),
-        (replace(FACTS, identity="another"), 1, "has no originals of"),
-    ],
-)
+@pytest.mark.parametrize("facts", [None, ANOTHER], ids=["silent", "another"])
 def test_restore_without_a_daemon_says_who_is_missing(
-    folder: Path, run: Run, monkeypatch: pytest.MonkeyPatch, case: tuple[Facts | None, int, str]
+    folder: Path, run: Run, beside: Beside, facts: Facts | None
 ) -> None:
-    """A server that does not answer, or is another one, is named, and nothing is written."""
-    write_journal(folder, originals=Capacity(250, 500))
-    facts, code, said = case
-    server = FakeServer(facts)
-    monkeypatch.setattr(offline, "real_server", lambda _config, _clock: server)
-
+    """A server that does not answer, with what to type, or is another one, is named; nothing is written."""
+    by_hand = f"not restored: server {FACTS.identity}; by hand"
+    code, said = (3, by_hand) if facts is None else (1, "has no originals of")
+    write_journal(folder, originals=ORIGINALS)
+    server = beside(facts)
     result = run("restore")
 
-    assert result.exit_code == code
+    assert (result.exit_code, server.capacity, server.closed) == (code, OURS, True)
     assert said in result.output
     assert f"of a daemon at {FACTS.endpoint}" in result.output
-    assert server.capacity == Capacity(225, 450)
-    assert server.closed
-
-
-def test_a_restore_that_cannot_be_says_what_to_type(
-    folder: Path, run: Run, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Where the server does not answer, the message has the statements that restore it by hand."""
-    write_journal(folder, originals=Capacity(250, 500))
-    monkeypatch.setattr(offline, "real_server", lambda _config, _clock: FakeServer(None))
-
-    result = run("restore")
-
-    assert result.exit_code == 3
-    assert f"not restored: server {FACTS.identity}; by hand" in result.output
     pair = "innodb_io_capacity_max = 500, innodb_io_capacity = 250, innodb_io_capacity_max = 500"
-    assert f"SET GLOBAL {pair};" in result.output
+    assert (f"SET GLOBAL {pair};" in result.output) is (facts is None)
 
 
 def test_restore_without_originals_says_so(folder: Path, run: Run) -> None:
-    """Where no daemon ever wrote there is nothing to restore, and the message says where it looked."""
+    """Where no daemon ever wrote there is nothing to restore, which is fine for a package manager."""
     write_journal(folder)
+    result, content = run("restore"), run("restore", "--if-written")
 
-    result = run("restore")
-
-    assert result.exit_code == 1
+    assert (result.exit_code, content.exit_code) == (1, 0)
     assert f"the journal in {folder} holds no originals" in result.output
-
-
-def test_restore_if_written_is_content_with_nothing(folder: Path, run: Run) -> None:
-    """A package manager's restore is fine where the daemon never wrote."""
-    write_journal(folder)
-
-    result = run("restore", "--if-written")
-
-    assert result.exit_code == 0, result.output
-    assert result.stdout.startswith(f"nothing to restore: the journal in {folder} holds no originals")
-
-
-@pytest.mark.parametrize("name", ["status", "restore", "park"])
-def test_a_mistyped_state_directory_is_a_wrong_usage(run: Run, folder: Path, name: str) -> None:
-    """Of a directory that is not there nothing is claimed but that, and how to name the right one."""
-    folder.rmdir()
-
-    result = run(name)
-
-    assert result.exit_code == 2
-    assert f"{folder}: no such directory" in result.output
-    assert "--state-directory or --config" in result.output
-
-
-@pytest.mark.parametrize("name", ["status", "restore", "park"])
-@pytest.mark.parametrize("what", ["nothing", "empty", "text", "database"])
-def test_what_is_no_journal_is_named_as_what_it_is(run: Run, folder: Path, name: str, what: str) -> None:
-    """Nothing, an empty file, a text and another program's database are told apart, by exit code 3."""
-    path = folder / "journal.db"
-    said = {
-        "nothing": f"there is no journal in {folder}",
-        "empty": f"{path} is empty",
-        "text": f"{path}: no journal of InnoBrim's",
-        "database": f"{path}: no journal of InnoBrim's",
-    }
-    if what == "database":
-        with contextlib.closing(sqlite3.connect(path)) as db:
-            db.execute("CREATE TABLE ticks (id INTEGER)")
-    elif what != "nothing":
-        path.write_text("hello " * 1000 if what == "text" else "")
-
-    result = run(name)
-
-    assert result.exit_code == 3
-    assert said[what] in result.output
-
-
-def test_a_journal_before_its_first_tick_is_no_missing_one(run: Run, folder: Path) -> None:
-    """Where a daemon was started and stopped at once, status says that the journal has no tick yet."""
-    write_journal(folder, ticks=0)
-
-    result = run("status")
-
-    assert result.exit_code == 3
-    assert f"the journal in {folder} has no tick yet" in result.output
-
-
-@pytest.mark.parametrize("name", ["status", "restore", "park"])
-@pytest.mark.parametrize(
-    ("option", "value"), [("--api-socket", "other.sock"), ("--url", "http://127.0.0.1:1")]
-)
-def test_named_daemon_has_no_stand_in(folder: Path, run: Run, name: str, option: str, value: str) -> None:
-    """For a daemon that is named nothing answers, and the way to its journal is said."""
-    write_journal(folder, originals=Capacity(250, 500))
-
-    result = run(name, option, value)
-
-    assert result.exit_code == 3
-    assert value in result.output
-    assert f"the journal was not tried: leave {option} out" in result.output
+    assert content.stdout.startswith(f"nothing to restore: the journal in {folder} holds no originals")
 
 
 @pytest.mark.parametrize(
@@ -294,23 +219,136 @@ def test_named_daemon_has_no_stand_in(folder: Path, run: Run, name: str, option:
         ("11111111-2222-3333-4444-555555555555", "", False),
     ],
 )
-@pytest.mark.parametrize("words", [("restore",), ("park",), ("park", "--if-crashed")])
+@pytest.mark.parametrize("words", ["restore", "park", "park --if-crashed"])
 def test_a_server_that_the_daemon_knew_by_a_name_is_asked_for_by_it(  # noqa: PLR0917 - fixtures and cases
     folder: Path,
     run: Run,
-    monkeypatch: pytest.MonkeyPatch,
+    beside: Beside,
     kept: str,
     calls_itself: str,
     said: bool,  # noqa: FBT001 - a case
-    words: tuple[str, ...],
+    words: str,
 ) -> None:
     """Where the journal may have a server under a name that a person gave, the message says how."""
-    write_journal(folder, originals=Capacity(250, 500), wrote=True, identity=kept)
-    facts = replace(FACTS, identity=calls_itself or "another", calls_itself=calls_itself)
-    server = FakeServer(facts)
-    monkeypatch.setattr(offline, "real_server", lambda _config, _clock: server)
-
-    result = run(*words)
+    write_journal(folder, originals=ORIGINALS, wrote=True, identity=kept)
+    server = beside(replace(FACTS, identity=calls_itself or "another", calls_itself=calls_itself))
+    result = run(*words.split())
 
     assert ("INNOBRIM_IDENTITY=orders" in result.output) is said
-    assert server.capacity == Capacity(225, 450)
+    assert server.capacity == OURS
+
+
+@BOTH
+def test_a_crashed_daemons_values_are_parked(
+    folder: Path, run: Run, beside: Beside, monkeypatch: pytest.MonkeyPatch, flags: tuple[str, ...]
+) -> None:
+    """One line says at which pair, the journal has it, and nothing else is set, not even counters."""
+    write_journal(folder, originals=ORIGINALS, wrote=True)
+    monkeypatch.setenv("INNOBRIM_DAEMON_ENABLE_COUNTERS", "true")
+    server = beside(replace(FACTS, disabled_counters=("log_lsn_current",)))
+    result = run("park", *flags)
+    pair, status, found = server.capacity, run("status").stdout, ending(folder)
+
+    assert result.exit_code == 0, result.output
+    assert pair.io_capacity_max > OURS.io_capacity_max
+    assert result.stdout == f"parked at {pair.io_capacity}/{pair.io_capacity_max} on {FACTS.endpoint}\n"
+    assert (server.closed, server.enables_counters) == (True, False)
+    assert result.stdout.strip() in status
+    assert "C 225, M 450 at that tick" in status
+    assert found is not None
+    newest = found.writes[FACTS.identity][0]
+    assert (found.orderly, newest.target, newest.parks) == (True, pair, True)
+
+
+def test_after_an_orderly_end_only_a_person_parks(
+    folder: Path, run: Run, beside: Beside, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What a stopped daemon left is left alone, and its server not asked, unless a person says so."""
+    write_journal(folder, originals=ORIGINALS, wrote=True, ended=True)
+    monkeypatch.setattr(offline, "real_server", never)
+    result = run("park", "--if-crashed", "--json")
+
+    assert result.exit_code == 0, result.output
+    assert json.loads(result.stdout)["message"] == "nothing to park: the last daemon ended in order"
+    beside()
+    assert run("park").stdout.startswith("parked at ")
+
+
+@pytest.mark.parametrize("what", ["no journal", "no write", "restarted", "another server"])
+def test_nothing_to_do_is_no_failure(folder: Path, run: Run, beside: Beside, what: str) -> None:
+    """Where nothing of a daemon's can be in force the exit code is 0, nothing is written, and it says why."""
+    if what != "no journal":
+        write_journal(folder, originals=ORIGINALS, wrote=what != "no write")
+    server = beside({"restarted": LATER, "another server": ANOTHER}.get(what, FACTS))
+    result = run("park", "--if-crashed")
+
+    assert result.exit_code == 0, result.output
+    assert result.stdout.startswith("nothing to park: ")
+    assert server.capacity == OURS
+
+
+@BOTH
+def test_a_living_daemon_is_not_taken_for_a_dead_one(
+    folder: Path,
+    run: Run,
+    request: pytest.FixtureRequest,
+    monkeypatch: pytest.MonkeyPatch,
+    flags: tuple[str, ...],
+) -> None:
+    """A daemon that answers nobody still has its journal: status says so, and nothing is done about it."""
+    write_journal(folder, originals=ORIGINALS, wrote=True)
+    monkeypatch.setattr(offline, "real_server", never)
+    request.getfixturevalue("living")
+    result = run("park", *flags)
+
+    assert result.exit_code == (0 if flags else 1)
+    assert "a daemon is at work" in result.output or "journal.lock" in result.output
+    assert "alive, but no API of it answers" in run("status").stdout.splitlines()[0]
+
+
+def test_a_daemon_that_answers_is_not_held_by_the_service_manager(run: Run, daemon: AnsweringLoop) -> None:
+    """The service manager's command parks in place of a dead daemon, and never holds a living one."""
+    result = run("park", "--if-crashed")
+
+    assert (result.exit_code, daemon.commands) == (0, []), result.output
+
+
+@BOTH
+def test_a_server_that_is_down_is_named(
+    folder: Path, run: Run, beside: Beside, flags: tuple[str, ...]
+) -> None:
+    """Exit code 3 and the reason, and the connection is given back."""
+    write_journal(folder, originals=ORIGINALS, wrote=True)
+    server = beside(None)
+    result = run("park", *flags)
+
+    assert (result.exit_code, server.closed) == (3, True)
+    assert "the server cannot be reached: 127.0.0.1:3306 refused the connection" in result.output
+
+
+def test_a_journal_that_cannot_be_written_is_no_reason_not_to_park(
+    folder: Path, run: Run, beside: Beside, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A full or read-only disk costs the note, which is said, and not the park."""
+    write_journal(folder, originals=ORIGINALS, wrote=True)
+    server = beside()
+    monkeypatch.setattr("tuner.journal.keeper.Store", never)
+    result = run("park", "--if-crashed")
+
+    assert result.exit_code == 0, result.output
+    assert server.capacity != OURS
+    assert "will not know these values as its own" in result.stderr
+
+
+@pytest.mark.parametrize("what", ["no directory", "emptied"])
+def test_what_was_lost_is_not_taken_for_nothing_written(folder: Path, run: Run, what: str) -> None:
+    """For the service manager a typo is a wrong usage, and a journal without content is exit code 3."""
+    if what == "no directory":
+        folder.rmdir()
+    else:
+        write_journal(folder, originals=ORIGINALS, wrote=True)
+        (folder / "journal.db").write_bytes(b"")
+    result = run("park", "--if-crashed")
+
+    assert result.exit_code == (2 if what == "no directory" else 3)
+    assert (f"{folder}: no such directory" if what == "no directory" else "is not known") in result.output

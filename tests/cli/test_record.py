@@ -1,29 +1,35 @@
-"""What ``innobrim record`` keeps of a server, and that it leaves the server alone."""
+"""What ``innobrim record`` keeps of a server, as trace or fixture, and that it leaves the server alone."""
 
 from __future__ import annotations
 
 import os
 import signal
 import sqlite3
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import closing
 from pathlib import Path
+from typing import Any
 
 import pytest
 from click.testing import CliRunner, Result
+from msgspec.structs import replace
 
 from lab.plant.clock import SimClock
 from tests.bench import FakeServer
 from tests.cli.support import SimInbox
+from tests.servers.fixtured import Fixtured, fixture
 from tuner.cli import record as command
 from tuner.cli.main import cli
 from tuner.cli.replay import replay_trace
 from tuner.journal.reader import trace
 from tuner.journal.tables import ENDED, Run
 from tuner.records import Capacity, Facts, Missed, Receipt, Sample, TickRecord
+from tuner.servers.fixture import load
 from tuner.servers.port import Unreachable
 
 Record = Callable[..., Result]
+Answering = Callable[..., "Played"]
+FIXTURE, TRACE = "--fixture", "--output"
 
 
 class Untouchable(FakeServer):
@@ -67,47 +73,90 @@ class Untouchable(FakeServer):
         raise AssertionError(f"the writer lock was claimed: {wanted}")
 
 
+class Played(Fixtured):
+    """A fixture's server that goes on to the next reading by itself.
+
+    Attributes:
+        at_reading: called with each reading's number; may raise.
+    """
+
+    def __init__(self, name: str, **changes: Any) -> None:  # noqa: ANN401 - as the fields of a fixture
+        super().__init__(replace(fixture(name), **changes))
+        self.at_reading: Callable[[int], None] = lambda _: None
+        self.count = 0
+        self.closed = False
+
+    def query(self, statement: str) -> Sequence[tuple[Any, ...]]:
+        """Answer, and move on with each look at all status variables."""
+        if "LIKE 'Handler" in statement:
+            self.count += 1
+            self.at = min(self.count, 3) - 1
+            self.at_reading(self.count)
+        return super().query(statement)
+
+    def close(self) -> None:
+        """Note it."""
+        self.closed = True
+
+
 @pytest.fixture
-def server(monkeypatch: pytest.MonkeyPatch) -> Untouchable:
-    """Return the server that is recorded; a second on its clock takes no time."""
-    clock = SimClock()
+def clock(monkeypatch: pytest.MonkeyPatch) -> SimClock:
+    """Return a clock on which a second takes no time."""
+    made = SimClock()
+    monkeypatch.setattr(command, "SystemClock", lambda: made)
+    monkeypatch.setattr(command, "BoardInbox", SimInbox)
+    return made
+
+
+@pytest.fixture
+def server(clock: SimClock, monkeypatch: pytest.MonkeyPatch) -> Untouchable:
+    """Return the server that a trace is recorded of."""
     found = Untouchable(clock)
     monkeypatch.setattr(command, "real_server", lambda *_: found)
-    monkeypatch.setattr(command, "SystemClock", lambda: clock)
-    monkeypatch.setattr(command, "BoardInbox", SimInbox)
     return found
 
 
 @pytest.fixture
-def record(server: Untouchable, tmp_path: Path) -> Record:  # noqa: ARG001 - the server must be there
-    """Return a way to record into ``trace.db``."""
+def played(clock: SimClock, monkeypatch: pytest.MonkeyPatch) -> Answering:  # noqa: ARG001 - time must pass
+    """Return a way to say which server a fixture is recorded of."""
 
-    def run(*words: str) -> Result:
-        return CliRunner().invoke(
-            cli, ["record", "--output", str(tmp_path / "trace.db"), *words], prog_name="innobrim"
-        )
+    def answer(name: str = "mysql-8.0.46", **changes: Any) -> Played:  # noqa: ANN401 - as the fields of a fixture
+        session = Played(name, **changes)
+        monkeypatch.setattr(command, "Session", lambda *_: session)
+        return session
+
+    return answer
+
+
+@pytest.fixture
+def record(server: Untouchable, tmp_path: Path) -> Record:  # noqa: ARG001 - the server must be there
+    """Return a way to record into ``out``, a trace unless something else is said."""
+
+    def run(*words: str, what: str = TRACE) -> Result:
+        where = (what, str(tmp_path / "out"))
+        return CliRunner().invoke(cli, ["record", *where, *words], prog_name="innobrim")
 
     return run
 
 
-def ticks(path: Path) -> list[TickRecord]:
+def ticks(folder: Path) -> list[TickRecord]:
     """Return a trace's ticks."""
-    return [item for item in trace(path) if isinstance(item, TickRecord)]
+    return [item for item in trace(folder / "out") if isinstance(item, TickRecord)]
 
 
 def test_it_ends_by_itself_and_the_trace_replays(record: Record, tmp_path: Path) -> None:
-    """A reading a second for as long as was said, in one file that replays to the same decisions."""
-    path = tmp_path / "trace.db"
-
+    """A reading a second for as long as was said, in one file that ends in order and replays the same."""
+    path = tmp_path / "out"
     result = record("--for", "2m")
+    outcome = replay_trace(trace(path))
 
     assert result.exit_code == 0, result.output
-    assert len(ticks(path)) == 120
     assert f"120 readings in {path}" in result.output
     assert f"innobrim report {path}" in result.output
-    assert [one.name for one in tmp_path.iterdir()] == ["trace.db"]
-    outcome = replay_trace(trace(path))
+    assert [one.name for one in tmp_path.iterdir()] == ["out"]
     assert (outcome.compared, outcome.same) == (120, True)
+    with closing(sqlite3.connect(path)) as db:
+        assert db.execute("SELECT code FROM events ORDER BY id DESC LIMIT 1").fetchone() == (ENDED,)
 
 
 def test_nothing_is_written_where_an_active_loop_would_write(
@@ -117,25 +166,21 @@ def test_nothing_is_written_where_an_active_loop_would_write(
     configuration = tmp_path / "innobrim.toml"
     configuration.write_text('[loop]\nmode = "active"\n')
     monkeypatch.setenv("INNOBRIM_LOOP_MODE", "active")
-
     result = record("--for", "5m", "--config", str(configuration))
 
     assert result.exit_code == 0, result.output
-    recorded = ticks(tmp_path / "trace.db")
-    assert any(one.decision.would is not None for one in recorded)
-    assert not any(one.decision.steps for one in recorded)
+    assert any(one.decision.would is not None for one in ticks(tmp_path))
+    assert not any(one.decision.steps for one in ticks(tmp_path))
 
 
 @pytest.mark.usefixtures("terminal")
 def test_ctrl_c_keeps_everything_read_so_far(server: Untouchable, record: Record, tmp_path: Path) -> None:
     """An early end is a whole trace, and fine."""
     server.at = lambda number: os.kill(os.getpid(), signal.SIGINT) if number == 30 else None
-
     result = record("--for", "1h")
 
     assert result.exit_code == 0, result.output
-    recorded = ticks(tmp_path / "trace.db")
-    assert 30 <= len(recorded) <= 32
+    assert 30 <= len(ticks(tmp_path)) <= 32
     assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
 
 
@@ -149,7 +194,7 @@ def test_nohup_is_heeded(server: Untouchable, record: Record, tmp_path: Path) ->
         signal.signal(signal.SIGHUP, before)
 
     assert result.exit_code == 0, result.output
-    assert len(ticks(tmp_path / "trace.db")) == 60
+    assert len(ticks(tmp_path)) == 60
 
 
 def test_silence_is_recorded_as_a_gap_and_said(server: Untouchable, record: Record, tmp_path: Path) -> None:
@@ -159,53 +204,67 @@ def test_silence_is_recorded_as_a_gap_and_said(server: Untouchable, record: Reco
         server.down = "did not answer within 1 s" if 20 < number <= 25 else ""
 
     server.at = fail_for_a_while
-
     result = record("--for", "1m")
 
     assert "55 readings, 5 missed (did not answer within 1 s)" in result.output
-    missed = [one for one in ticks(tmp_path / "trace.db") if isinstance(one.tick.reading, Missed)]
-    assert len(missed) == 5
+    assert sum(isinstance(one.tick.reading, Missed) for one in ticks(tmp_path)) == 5
 
 
-def test_a_trace_is_never_overwritten(server: Untouchable, record: Record, tmp_path: Path) -> None:
-    """A file that is there is left as it is, before the server is asked anything."""
-    path = tmp_path / "trace.db"
-    path.write_text("last monday")
-
-    result = record()
+@pytest.mark.parametrize(("what", "name"), [(TRACE, "trace"), (FIXTURE, "fixture")])
+def test_a_file_that_is_there_is_left(  # noqa: PLR0917 - fixtures and cases
+    server: Untouchable, played: Answering, record: Record, tmp_path: Path, what: str, name: str
+) -> None:
+    """It is not overwritten, and the server is asked nothing."""
+    session = played()
+    (tmp_path / "out").write_text("last week's")
+    result = record(what=what)
 
     assert result.exit_code == 2
-    assert "is there already" in result.output
-    assert path.read_text() == "last monday"
-    assert server.reads == 0
+    assert f"a {name} is never overwritten" in result.output
+    assert (tmp_path / "out").read_text() == "last week's"
+    assert (server.reads, session.asked) == (0, [])
 
 
 @pytest.mark.parametrize(
-    ("words", "said"),
+    ("what", "words", "said"),
     [
-        (("--output", "/nowhere/at/all/trace.db"), "there is no directory /nowhere/at/all"),
-        (("--output", "trace.lock"), "write .db"),
-        (("--for", "soon"), "is no duration"),
+        (TRACE, "--output /nowhere/at/all/trace.db", "there is no directory /nowhere/at/all"),
+        (TRACE, "--output trace.lock", "write .db"),
+        (TRACE, "--for soon", "is no duration"),
+        (FIXTURE, "--for 1h", "with --fixture at most"),
+        (FIXTURE, "--output trace.db", "name one of them"),
     ],
 )
-def test_wrong_options_say_what_would_be_right(record: Record, words: tuple[str, ...], said: str) -> None:
-    """Exit 2, with the option, the value and what is wrong with it."""
-    result = record(*words)
+def test_wrong_options_say_what_would_be_right(
+    played: Answering, record: Record, what: str, words: str, said: str
+) -> None:
+    """Exit 2, with the option, the value and what is wrong with it, before anything is asked."""
+    session = played()
+    result = record(*words.split(), what=what)
 
-    assert result.exit_code == 2
+    assert (result.exit_code, session.asked) == (2, [])
     assert said in result.output
 
 
 def test_a_server_that_does_not_answer_leaves_no_file(
-    server: Untouchable, record: Record, tmp_path: Path
+    server: Untouchable, played: Answering, record: Record, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Exit 3 with the reason, and nothing to tidy up."""
+    """Exit 3 where nothing answers at all, 1 where no reading succeeded, and nothing to tidy up."""
+
+    def silent(*_: object) -> None:
+        raise Unreachable("timed out")
+
     server.absent = "127.0.0.1:3306 refused the connection"
+    session = played()
+    session.at_reading = silent
+    absent, unread = record(), record("--for", "3s", what=FIXTURE)
+    monkeypatch.setattr(session, "query", silent)
+    gone = record("--for", "3s", what=FIXTURE)
 
-    result = record()
-
-    assert result.exit_code == 3
-    assert "refused the connection" in result.output
+    assert (absent.exit_code, unread.exit_code, gone.exit_code) == (3, 1, 3)
+    assert "refused the connection" in absent.output
+    assert "no reading succeeded" in unread.output
+    assert "timed out" in gone.output
     assert list(tmp_path.iterdir()) == []
 
 
@@ -214,18 +273,103 @@ def test_a_server_without_counters_is_recorded_and_said(
 ) -> None:
     """Counters that are off stay off; the first lines say what the trace will not have."""
     server.told = {"disabled_counters": ("log_lsn_current",)}
-
     result = record("--for", "10s")
+    header = next(iter(trace(tmp_path / "out")))
 
     assert "counters are off and stay off" in result.output
-    header = next(iter(trace(tmp_path / "trace.db")))
     assert isinstance(header, Run)
     assert header.facts.disabled_counters == ("log_lsn_current",)
 
 
-def test_the_trace_ends_in_order(record: Record, tmp_path: Path) -> None:
-    """Whoever reads the file can tell an end from a crash."""
-    record("--for", "10s")
+@pytest.mark.parametrize("name", ["mysql-5.7.44", "mysql-8.4.8", "percona-8.4.6", "mariadb-10.6.16"])
+def test_ten_readings_of_any_family(played: Answering, record: Record, tmp_path: Path, name: str) -> None:
+    """One a second, with what was taken out and left in said, and nothing set."""
+    session = played(name)
+    result = record(what=FIXTURE)
+    found = load(tmp_path / "out")
 
-    with closing(sqlite3.connect(tmp_path / "trace.db")) as db:
-        assert db.execute("SELECT code FROM events ORDER BY id DESC LIMIT 1").fetchone() == (ENDED,)
+    assert result.exit_code == 0, result.output
+    assert [reading.second for reading in found.readings] == [float(second) for second in range(10)]
+    assert (found.version, found.synthetic, session.closed) == (fixture(name).version, False, True)
+    for said in ("10 readings in", "taken out: account and address", "left in: version", "look through it"):
+        assert said in result.output
+    assert all(statement.startswith(("SELECT ", "SHOW ")) for statement in session.asked)
+
+
+def of_metrics(**metrics: tuple[str, str]) -> dict[str, Any]:
+    """Return the readings of a fixture with counters that say otherwise."""
+    found = fixture("mysql-8.0.46").readings
+    return {"readings": tuple(replace(one, metrics=one.metrics | metrics) for one in found)}
+
+
+@pytest.mark.parametrize(
+    ("name", "changes", "said"),
+    [
+        ("aurora-3.07.1", {}, ("this version does not take this server", "Aurora 3.07.1")),
+        (
+            "mysql-8.0.46",
+            {"refused": {"metrics": 3024}},
+            ("what it is cannot be told now", "see what holds the server up", "was cut short; see what"),
+        ),
+        (
+            "mysql-8.0.46",
+            {"refused": {"engine_log": 1227, "metrics": 1227}},
+            (
+                "refused: metrics (error 1227)",
+                "refused: engine log (error 1227)",
+                "missing: ages and flush percentages, as InnoDB's counters may not be read; GRANT PROCESS",
+            ),
+        ),
+        (
+            "mysql-8.0.46",
+            of_metrics(log_lsn_current=("disabled", "0")),
+            ("are off; SET GLOBAL innodb_monitor_enable = 'module_log'",),
+        ),
+        ("mysql-8.0.46", of_metrics(log_lsn_current=("enabled", "5")), ("load, as no redo was written",)),
+        (
+            "mysql-8.0.46",
+            of_metrics(buffer_flush_pct_for_lsn=("enabled", "0")),
+            ("flushing by age, as buffer_flush_pct_for_lsn was 0 throughout",),
+        ),
+        ("mysql-8.0.46", {}, ()),
+    ],
+    ids=["refused server", "cut short", "no grant", "off", "idle", "light", "nothing missing"],
+)
+def test_what_a_fixture_lacks_is_said(  # noqa: PLR0917 - fixtures and cases
+    played: Answering,
+    record: Record,
+    tmp_path: Path,
+    name: str,
+    changes: dict[str, Any],
+    said: tuple[str, ...],
+) -> None:
+    """Any server is recorded all the same; whoever records learns at once what the file lacks and why."""
+    played(name, **changes)
+    result = record("--for", "3s", what=FIXTURE)
+    found = load(tmp_path / "out")
+
+    assert result.exit_code == 0, result.output
+    assert len(found.readings) == 3
+    assert found.refused == changes.get("refused", found.refused)
+    assert all(one in result.output for one in said)
+    assert ("missing: " in result.output) is (bool(said) and name != "aurora-3.07.1")
+
+
+@pytest.mark.parametrize("how", ["ended", "silent"])
+def test_a_fixture_keeps_what_there_is(played: Answering, record: Record, tmp_path: Path, how: str) -> None:
+    """An early end is a whole file, and fine; readings that failed are counted, with the reason."""
+    session = played()
+
+    def meanwhile(number: int) -> None:
+        if how == "ended" and number == 4:
+            os.kill(os.getpid(), signal.SIGTERM)
+        elif how == "silent" and number in {3, 4}:
+            raise Unreachable("did not answer within 1 s")
+
+    session.at_reading = meanwhile
+    result = record(*(("--for", "5m") if how == "ended" else ()), what=FIXTURE)
+    found = load(tmp_path / "out").readings
+
+    assert result.exit_code == 0, result.output
+    assert 4 <= len(found) <= 6 if how == "ended" else len(found) == 8
+    assert ("8 readings, 2 missed (did not answer within 1 s)" in result.output) is (how == "silent")

@@ -6,13 +6,13 @@ import json
 from collections.abc import Callable
 
 import pytest
-from click.testing import Result
+from msgspec.structs import replace
 
 from tests.api.factory import MEBIBYTE, START, AnsweringLoop, record, sample
+from tests.cli.support import Run
 from tuner.cli import steering
 from tuner.records import Capacity, DrainProgress, Event, Hold, HoldCode, Remedy, RestoreProgress, TickRecord
 
-Run = Callable[..., Result]
 Play = Callable[..., None]
 
 TARGET = 64 * MEBIBYTE
@@ -32,12 +32,7 @@ def draining(number: int, age: int, **changes: object) -> TickRecord:
     )
     lsn = 10_000_000_000
     reading = sample(number, lsn_current=lsn, lsn_checkpoint=lsn - age)
-    return record(number, reading=reading, drain=_replaced(drain, **changes))
-
-
-def _replaced(drain: DrainProgress, **changes: object) -> DrainProgress:
-    values = {name: getattr(drain, name) for name in drain.__struct_fields__}
-    return DrainProgress(**(values | changes))
+    return record(number, reading=reading, drain=replace(drain, **changes))
 
 
 @pytest.fixture
@@ -159,15 +154,6 @@ def test_restore_says_how_far_it_is(daemon: AnsweringLoop, run: Run, play: Play)
     assert "writes take 2.0 ms, 5.0 ms allowed" in status.output
 
 
-def test_status_says_where_the_latency_is_not_known(daemon: AnsweringLoop, run: Run) -> None:
-    """A restore that goes by time alone is said to."""
-    way = RestoreProgress("ann", step=1, steps_left=5, seconds_left=25.0)
-    daemon.template = record(51, restore=way)
-    daemon.publish()
-
-    assert "the write latency is not known: a step every few seconds" in run("status").output
-
-
 def test_park_says_what_it_waits_for(
     daemon: AnsweringLoop, run: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -182,34 +168,26 @@ def test_park_says_what_it_waits_for(
 
 
 @pytest.mark.parametrize("words", [("park",), ("park", "--wait")])
+@pytest.mark.parametrize("why", ["privilege", "write"])
 def test_park_that_the_server_refuses_is_exit_1_at_once(
-    daemon: AnsweringLoop, run: Run, play: Play, words: tuple[str, ...]
+    daemon: AnsweringLoop, run: Run, play: Play, words: tuple[str, ...], why: str
 ) -> None:
-    """An account that may not write is said with what mends it, with --wait and without."""
-    lost = Hold(HoldCode.PRIVILEGE_LOST, 10.0, "the account may not write", (Remedy.RESUME_WITH_GRANT,))
-    before = sample(50, io_capacity=300, io_capacity_max=600)
-    daemon.template = record(50, reading=before)
-    play(record(51, reading=before))
-    daemon.holding = (lost,)
-
-    result = run(*words)
-
-    assert result.exit_code == 1
-    assert "not parked, in force: C 300, M 600: the account may not write" in result.output
-    assert "innobrim resume, after GRANT" in result.output
-
-
-def test_park_whose_write_fails_is_exit_1_at_once(daemon: AnsweringLoop, run: Run, play: Play) -> None:
-    """A write that failed is not waited for; a failure from before the command is none of its."""
+    """An account that may not write, and a write that failed, is said; a failure from before is none."""
     before = sample(50, io_capacity=300, io_capacity_max=600)
     daemon.template = record(50, reading=before)
     daemon.publish(events=(Event(START, "write_failed", "an old one"),))
-    play(record(51, reading=before), events=(Event(START, "write_failed", "deadlock (error 1213)"),))
-
-    result = run("park", "--wait")
+    said = "the write failed: deadlock (error 1213)"
+    if why == "write":
+        play(record(51, reading=before), events=(Event(START, "write_failed", "deadlock (error 1213)"),))
+    else:
+        play(record(51, reading=before))
+        said = "the account may not write; ended by innobrim resume, after GRANT"
+        lost = (Remedy.RESUME_WITH_GRANT,)
+        daemon.holding = (Hold(HoldCode.PRIVILEGE_LOST, 10.0, "the account may not write", lost),)
+    result = run(*words)
 
     assert result.exit_code == 1
-    assert "the write failed: deadlock (error 1213)" in result.output
+    assert f"not parked, in force: C 300, M 600: {said}" in result.output
 
 
 def test_park_says_whether_it_was_written(

@@ -120,7 +120,7 @@ def test_sync_flushing_is_said_however_little() -> None:
         (view(**GONE), "NO ANSWER", "since 00:00:00 UTC"),
         (view(**GONE, refused=True), "TOKEN REFUSED", "since 00:00:00 UTC"),
         (
-            view(status(record(decision=Decision(DecisionKind.EMERGENCY, "sync_near", "M is raised")))),
+            view(status(record(decision=Decision(DecisionKind.EMERGENCY, "emergency", "M is raised")))),
             "EMERGENCY",
             "MySQL",
         ),

@@ -40,7 +40,7 @@ def record(number: int = SECONDS, **changes: Any) -> TickRecord:  # noqa: ANN401
         "estimate": factory.estimate(),
         "decision": Decision(
             DecisionKind.KEEP,
-            "within_dead_band",
+            "dead_band",
             "450 pages/s hold the age",
             set_point=0.72,
             set_point_source="headroom",

@@ -16,7 +16,7 @@ from api.models import OptimiserUnderWay
 from tests.factory import FACTS, A
 from tests.life import Life
 from tests.logged import lines
-from tuner.cli import optimiser_text
+from tuner.cli.status import optimiser_texts
 from tuner.core.estimate.estimator import EstimatorState
 from tuner.core.memory import learn
 from tuner.journal.tables import FILE_NAME
@@ -77,13 +77,13 @@ def test_a_broken_extra_is_a_warning_and_a_line_of_the_status(
     life.live(lambda: life.wait(lambda: life.board.tally().optimiser.deaths > 0))
     health = life.board.tally().optimiser
     asking = next(one.optimiser for one in reversed(life.records) if one.optimiser is not None)
-    status = optimiser_text.lines(OptimiserUnderWay(asking, health), at=health.until or 0.0, duration=str)
+    status = optimiser_texts(OptimiserUnderWay(asking, health), at=health.until or 0.0)
     (warning,) = [one for one in lines(stream) if one["event"].startswith("the optimiser's process died")]
 
     assert warning["level"] == "warning"
     assert warning["reason"] == "ImportError: built for another numpy"
     assert "innobrim check" in warning["hint"]
-    assert next(status).endswith("its process is dead for 0.0 more: ImportError: built for another numpy")
+    assert next(status).endswith("its process is dead for 0.0 s more: ImportError: built for another numpy")
 
 
 def test_what_an_older_program_learned_of_loads_is_known_after_the_upgrade(

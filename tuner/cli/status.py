@@ -7,8 +7,7 @@ from datetime import UTC, datetime
 
 import click
 
-from api.models import RestoreUnderWay, Status
-from tuner.cli import optimiser_text
+from api.models import OptimiserUnderWay, RestoreUnderWay, Status
 from tuner.cli.answer import say, say_json
 from tuner.cli.client import Daemon, NoDaemon, require_unnamed
 from tuner.cli.offline import status_from_journal
@@ -20,6 +19,7 @@ from tuner.cli.wording import (
     drain_text,
     duration,
     flush_law,
+    gain_text,
     hold_text,
     law_text,
     low_water_text,
@@ -38,8 +38,9 @@ from tuner.cli.wording import (
 )
 from tuner.core.estimate.trends import HOURS
 from tuner.core.memory import Known
+from tuner.core.trials.evidence import said
 from tuner.printable import printable
-from tuner.records import Decision, HoldCode
+from tuner.records import Decision, HoldCode, OptimiserHealth, OptimiserPhase, OptimiserProgress
 from tuner.remedies import ENABLE, who_changed
 
 _WEAKER = "ages are the checkpoint's, sync flushing is not seen, the flush law is not checked"
@@ -122,7 +123,7 @@ def _in_force(status: Status) -> Iterator[tuple[str, str]]:
 def _learning(status: Status) -> Iterator[tuple[str, str]]:
     if status.optimiser is not None:
         at = status.at + status.seconds_old
-        for text in optimiser_text.lines(status.optimiser, at=at, duration=duration):
+        for text in optimiser_texts(status.optimiser, at=at):
             yield "optimiser", text
     if status.learned is not None:
         yield "learned", learned_text(status.learned, in_use=_in_use(status))
@@ -220,10 +221,10 @@ def learned_text(known: Known, *, in_use: bool) -> str:
         known: the figures.
         in_use: what won a trial is in force.
     """
-    return "; ".join(_parts(known, in_use=in_use))
+    return "; ".join(_learned_parts(known, in_use=in_use))
 
 
-def _parts(known: Known, *, in_use: bool) -> Iterator[str]:
+def _learned_parts(known: Known, *, in_use: bool) -> Iterator[str]:
     often = f", seen up to {known.visits} times" if known.visits > 1 else ""
     yield f"{known.hours} of {HOURS} hours of the week{often}"
     yield f"bursts up to {mib(known.burst_bytes)}" if known.burst_bytes else "no burst"
@@ -240,3 +241,50 @@ def _parts(known: Known, *, in_use: bool) -> Iterator[str]:
         yield f"{trials} since {since}{won}{', one in use' if in_use else ''}"
     if known.aside:
         yield f"trials of {', '.join(known.aside)} set aside"
+
+
+_OFFERS = {
+    "off": "",
+    "asleep": "",
+    "starting": "its process is starting",
+    "ready": "its process waits for a question",
+    "thinking": "its process is thinking",
+}
+
+
+def optimiser_texts(optimiser: OptimiserUnderWay, *, at: float) -> Iterator[str]:
+    """Yield what the outer loop does at a Unix time, and what is in use."""
+    progress = optimiser.progress
+    health = "" if optimiser.process is None else _health(optimiser.process, at=at)
+    yield f"{_doing(progress)}; {progress.known} trials known" + (f"; {health}" if health else "")
+    won = progress.in_use
+    if won is not None:
+        yield f"in use: {said(won.suggestion)}; it won {gain_text(won)} over the analytic set-point"
+
+
+def _doing(progress: OptimiserProgress) -> str:
+    if progress.phase is OptimiserPhase.TRIAL and progress.trying is not None:
+        blocks = f"{progress.blocks} of at most {progress.most_blocks} blocks done"
+        now = "a suggested" if progress.suggested else "an analytic"
+        return f"trial {progress.number}: {said(progress.trying)}; {blocks}, now {now} one"
+    if progress.phase is OptimiserPhase.ASKING:
+        return f"asks for a suggestion for trial {progress.number}"
+    if progress.phase is OptimiserPhase.BARRED:
+        return f"no trial: {progress.why}"
+    if progress.rest_seconds > 0.0:
+        return f"idle, a trial in {duration(progress.rest_seconds)} at the earliest"
+    return "idle until the load has been quiet for some minutes"
+
+
+def _health(health: OptimiserHealth, *, at: float) -> str:
+    why = " ".join(health.why.split())  # an exception has several lines at times
+    text = _OFFERS.get(health.state, health.state)
+    if health.state == "dead":
+        left = max(0.0, (health.until or at) - at)
+        text = f"its process is dead for {duration(left)} more: {why}"
+    counted = []
+    if health.deaths and health.state != "dead":
+        counted.append(f"it died {health.deaths} times, last: {why}")
+    if health.dropped:
+        counted.append(f"{health.dropped} messages of it were nonsense")
+    return "; ".join(part for part in (text, *counted) if part)

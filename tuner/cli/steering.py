@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Iterator, Mapping
+from functools import partial
 from typing import Any
 
 import click
@@ -29,7 +30,7 @@ from tuner.cli.options import (
 from tuner.cli.wording import drain_text, duration, pair_text, restore_text, to_write
 from tuner.core.ages import said
 from tuner.core.holds import CANNOT_WRITE
-from tuner.records import LONGEST_TTL, Capacity
+from tuner.records import LONGEST_TTL, Capacity, EventCode
 from tuner.settings import Mode
 
 WAIT_SECONDS = 300.0
@@ -254,13 +255,12 @@ def restore(
         _tell("restore", done, as_json=as_json)
         return
     if wait:
-        change = replace(change, message=until_restored(where, wanted))
+        change = replace(change, message=until_restored(daemon, wanted))
     show(change, as_json=as_json)
 
 
-def _aside(line: str) -> None:
-    """Say what is no part of the answer."""
-    say(line, err=True)
+_aside = partial(say, err=True)
+"""Say what is no part of the answer."""
 
 
 def _tell(command: str, done: str, *, as_json: bool) -> None:
@@ -269,9 +269,6 @@ def _tell(command: str, done: str, *, as_json: bool) -> None:
         say_json({"command": command, "message": done})
     else:
         say(done)
-
-
-DEFAULT_TTL = "1h"
 
 
 @click.command()
@@ -285,7 +282,7 @@ DEFAULT_TTL = "1h"
     "--ttl",
     metavar="TIME",
     type=Duration(LONGEST_TTL),
-    help=f"How long to keep it low: 30m, 2h; at most {LONGEST_TTL // 86_400}d [default: {DEFAULT_TTL}].",
+    help=f"How long to keep it low: 30m, 2h; at most {LONGEST_TTL // 86_400}d [default: 1h].",
 )
 @click.option("--cancel", is_flag=True, help="End the drain in force.")
 @wait_option
@@ -323,11 +320,40 @@ def drain(
         show(change, as_json=as_json)
         return
     say(change.message, err=True)
-    done = until_drained(where)
-    if as_json:
-        say_json({"command": "drain", "message": done})
-    else:
-        say(done)
+    _tell("drain", until_drained(Daemon(where, daemon_configuration(where))), as_json=as_json)
+
+
+def polled(daemon: Daemon) -> Iterator[Status]:
+    """Yield a daemon's status again and again."""
+    while True:
+        yield daemon.get("/v1/status", Status)
+        sleep(POLL_SECONDS)
+
+
+class Patience:
+    """Says how far something is whenever that changed, and ends where it gets no further for too long."""
+
+    def __init__(self, word: str) -> None:
+        """Take what is waited for, such as "parked"."""
+        self._word = word
+        self._further: object = None
+        self._since = time.monotonic()
+
+    def look(self, now: Status, line: str) -> None:
+        """Take another status, and how far it is in words.
+
+        Raises:
+            Refused: it got no further for too long.
+        """
+        further = (now.in_force, None if now.restore is None else now.restore.step)
+        if further != self._further:
+            self._further, self._since = further, time.monotonic()
+            say(line, err=True)
+        elif time.monotonic() - self._since >= WAIT_SECONDS:
+            raise Refused(
+                f"not {self._word}, and no further for {WAIT_SECONDS:g} s; in force: "
+                f"{pair_text(now.in_force)}; last decision: {now.decision.detail}"
+            )
 
 
 def last_event(daemon: Daemon) -> int:
@@ -346,26 +372,18 @@ def until_parked(daemon: Daemon, target: Capacity | None, *, after: int, wait: b
         wait: as long as it may take.
 
     Raises:
-        CommandError: the server took no write, or it is not in force in time.
+        Refused: the server took no write, or it is not in force in time.
     """
-    begun = time.monotonic()
-
-    def line(now: Status) -> str:
+    begun, patience = time.monotonic(), Patience("parked")
+    for now in polled(daemon):
+        if now.in_force is not None and now.in_force == target:
+            return True
         _require_written(daemon, now, after)
-        return f"in force {pair_text(now.in_force)}; parking at {pair_text(target)}"
-
-    def done(now: Status) -> bool:
-        return now.in_force is not None and now.in_force == target
-
-    if wait:
-        _until(daemon, done, line, "parked")
-        return True
-    while not done(now := daemon.get("/v1/status", Status)):
-        _require_written(daemon, now, after)
-        if time.monotonic() - begun >= RECEIPT_SECONDS:
-            return False
-        sleep(POLL_SECONDS)
-    return True
+        if wait:
+            patience.look(now, f"in force {pair_text(now.in_force)}; parking at {pair_text(target)}")
+        elif time.monotonic() - begun >= RECEIPT_SECONDS:
+            break
+    return False
 
 
 def _require_written(daemon: Daemon, now: Status, after: int) -> None:
@@ -375,45 +393,41 @@ def _require_written(daemon: Daemon, now: Status, after: int) -> None:
         if hold.code in CANNOT_WRITE:
             raise Refused(f"not parked, {in_force}: {hold.reason}; ended by {hold.clears}")
     for event in daemon.get(f"/v1/events?after={after}", Events).events:
-        if event.code == "write_failed":
+        if event.code == EventCode.WRITE_FAILED:
             raise Refused(f"not parked, {in_force}: the write failed: {event.message}; ask again")
 
 
-def until_restored(where: Where, wanted: Capacity | None) -> str:
+def until_restored(daemon: Daemon, wanted: Capacity | None) -> str:
     """Wait until the originals are in force and the loop is advisory; return that in words.
 
     Raises:
-        CommandError: it stopped on the way, or got no further for too long.
+        Refused: it got no further for too long.
     """
-    now = _until(
-        Daemon(where, daemon_configuration(where)),
-        lambda now: now.mode is Mode.ADVISORY and now.in_force is not None and now.in_force == wanted,
-        lambda now: (
-            now.decision.detail if now.restore is None else restore_text(now.restore, now.in_force, wanted)
-        ),
-        "restored",
-    )
-    return f"restored: {wanted} is in force; advisory now, until {to_write(now)}"
+    patience = Patience("restored")
+    for now in polled(daemon):
+        if now.mode is Mode.ADVISORY and now.in_force is not None and now.in_force == wanted:
+            return f"restored: {wanted} is in force; advisory now, until {to_write(now)}"
+        way = now.restore
+        patience.look(now, now.decision.detail if way is None else restore_text(way, now.in_force, wanted))
+    raise AssertionError("a daemon is asked without end")
 
 
-def until_drained(where: Where) -> str:
+def until_drained(daemon: Daemon) -> str:
     """Wait until the checkpoint age is down where it was asked for; return that in words.
 
     Raises:
-        CommandError: the drain was ended, or is held, with the reason.
+        Refused: the drain was ended, or is held, with the reason.
     """
-    daemon = Daemon(where, daemon_configuration(where))
     told = float("-inf")
-    while True:
-        now = daemon.get("/v1/status", Status)
+    for now in polled(daemon):
         drain = now.drain
         if drain is None:
-            raise Refused(_why_ended(daemon))
+            ended = [one for one in daemon.get("/v1/events", Events).events if one.code == "drain_ended"]
+            raise Refused(ended[-1].message if ended else "the drain is over: the daemon was started anew")
         if drain.reached is not None:
             age = "unknown" if drain.age is None else said(drain.age)
-            return f"drained: checkpoint age {age}, kept at or below {said(drain.target)} for " + duration(
-                drain.ends_in
-            )
+            kept = f"kept at or below {said(drain.target)} for {duration(drain.ends_in)}"
+            return f"drained: checkpoint age {age}, {kept}"
         held = next((hold for hold in now.holds if hold.seconds >= HELD_SECONDS), None)
         if held is not None:
             raise Refused(
@@ -423,32 +437,4 @@ def until_drained(where: Where) -> str:
         if time.monotonic() - told >= LINE_SECONDS:
             told = time.monotonic()
             say(drain_text(drain), err=True)
-        sleep(POLL_SECONDS)
-
-
-def _until(
-    daemon: Daemon, done: Callable[[Status], bool], line: Callable[[Status], str], word: str
-) -> Status:
-    """Return the status that is what is waited for."""
-    told: object = None
-    in_force, since = None, time.monotonic()
-    while not done(now := daemon.get("/v1/status", Status)):
-        if now.in_force != in_force:
-            in_force, since = now.in_force, time.monotonic()
-        if time.monotonic() - since >= WAIT_SECONDS:
-            raise Refused(
-                f"not {word}, and no further for {WAIT_SECONDS:g} s; in force: {pair_text(now.in_force)}; "
-                f"last decision: {now.decision.detail}"
-            )
-        text, further = line(now), (now.in_force, None if now.restore is None else now.restore.step)
-        if further != told:
-            told = further
-            say(text, err=True)
-        sleep(POLL_SECONDS)
-    return now
-
-
-def _why_ended(daemon: Daemon) -> str:
-    """Return the loop's own word on why the drain is over."""
-    ended = [one for one in daemon.get("/v1/events", Events).events if one.code == "drain_ended"]
-    return ended[-1].message if ended else "the drain is over: the daemon was started anew"
+    raise AssertionError("a daemon is asked without end")
