@@ -11,18 +11,20 @@ import msgspec
 import pytest
 from msgspec.structs import replace
 
-from tests.bench import Bench
+from tests.bench import Bench, replays
 from tests.core.learned_document import AT, FOLDER, full
 from tests.core.readings import taught
-from tests.factory import FACTS, sample
+from tests.factory import ACTIVE, FACTS, command, sample
 from tuner.core.estimate.estimator import EstimatorState, update
 from tuner.core.estimate.load import Curve, Regression
 from tuner.core.estimate.recovery import Recovery
 from tuner.core.estimate.trends import Late, Week
 from tuner.core.memory import Known, Learned, known_of, learn, learned_of, recall, remember
+from tuner.core.snapshot import decode_state, encode_state
 from tuner.core.step import start
 from tuner.core.trials.optimising import recalled
-from tuner.settings import Settings
+from tuner.records import Capacity
+from tuner.settings import PolicyName, Settings
 
 FIXTURES = sorted(FOLDER.glob("*.msgpack"), key=lambda path: int(path.name.partition("-")[0]))
 """What daemons kept, byte for byte, the newest last."""
@@ -289,3 +291,43 @@ def test_what_is_forgotten_is_said_once_at_the_first_tick() -> None:
 
     (said,) = bench.said("learned_lost")
     assert said.endswith("begins afresh: 1 of 3 trials: why; trend: because")
+
+
+# The loop's state as bytes and back.
+
+
+@pytest.mark.parametrize("policy", ["cascade", "bayes", "pid", "fixed"])
+def test_a_run_goes_on_from_its_snapshot(policy: PolicyName) -> None:
+    """Whatever the law, and after a change of the server's flush law, the same state decides the same."""
+    bench = Bench(replace(ACTIVE, policy=policy, fixed_io_capacity_max=900))
+    first = bench.state
+    bench.ready()
+    bench.turns(40)
+    assert type(decode_state(encode_state(bench.state)).policy) is type(bench.state.policy)
+    bench.server.shows = {"flush_law": "soft-limit"}
+    bench.turns(5)
+
+    assert decode_state(encode_state(bench.state)).policy == bench.state.policy
+    assert replays(first, bench.records, restart=20) == bench.state
+
+
+def test_everything_that_can_be_remembered_comes_back(bench: Bench) -> None:
+    """Holds, latches, overrides, debts and originals are all part of the bytes."""
+    bench.turn(command("override", value=600, ttl=600.0))
+    assert bench.state.override is not None
+    assert decode_state(encode_state(bench.state)) == bench.state
+    bench.silent(9, command("pause"))
+    assert bench.state.latches.paused is not None
+    assert bench.state.park_owed
+    assert decode_state(encode_state(bench.state)) == bench.state
+    bench.turn(command("resume"))
+    bench.server.capacity = Capacity(150, 450)
+    bench.turn()
+    assert bench.state.latches.foreign is not None
+    assert decode_state(encode_state(bench.state)) == bench.state
+
+
+def test_bytes_of_something_else_are_refused() -> None:
+    """What is no state of this version is an error, not a guess."""
+    with pytest.raises(msgspec.ValidationError):
+        decode_state(msgspec.msgpack.encode({"settings": {"mode": "active", "surprise": 1}}))
