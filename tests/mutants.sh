@@ -9,7 +9,7 @@ TARGETS="
 tuner/core/writes/guards.py tests/core/test_guards.py tests/core/test_emergency.py
 tuner/core/gate.py tests/core/test_gate.py
 api/tokens.py tests/api/test_tokens.py tests/api/test_access.py tests/cli/test_token.py
-tuner/without_daemon.py tests/test_restore.py tests/cli/test_offline.py
+tuner/without_daemon.py tests/test_restore.py tests/test_park.py tests/cli/test_offline.py
 "
 
 while read -r module tests; do

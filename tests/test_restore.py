@@ -7,6 +7,7 @@ import itertools
 import pytest
 
 from tests.bench import FakeServer
+from tuner import without_daemon
 from tuner.core.estimate.latency import STEP_SECONDS
 from tuner.core.leaving.parked import RESTORE_FACTOR, restore_steps
 from tuner.records import LOW_WATER_MARK, Capacity
@@ -83,6 +84,43 @@ def test_what_stops_it_is_said_with_what_is_in_force() -> None:
     with pytest.raises(ServerError, match="stopped on the way back: did not answer"):
         restored(server)
     assert server.capacity == Capacity(225, 450)
+
+
+@pytest.mark.parametrize(
+    ("change", "value", "said"),
+    [
+        ("adjusts", 460, "somebody else changed the values"),
+        ("drop_after", 1, "connection lost"),
+        ("writer", False, "a daemon holds this server's writer lock"),
+    ],
+)
+def test_whoever_comes_between_ends_it(change: str, value: object, said: str) -> None:
+    """Another hand on the values, a connection that ends half-way, or a daemon: no further step is taken."""
+    server = FakeServer(Capacity(225, 450))
+    setattr(server, change, value)
+    with pytest.raises(ServerError, match=said):
+        restored(server, hidden=True)
+
+    assert len(server.applied) == (change != "writer")
+
+
+def test_it_gives_up_where_the_originals_never_come(monkeypatch: pytest.MonkeyPatch) -> None:
+    """After so many steps it says how far it came and how long that took, and leaves the rest to a person."""
+    monkeypatch.setattr(without_daemon, "LONGEST_RESTORE", 2)
+    with pytest.raises(ServerError, match=r"still not at the originals after 2 steps and (5|6|7|8|9|10) s"):
+        restored(FakeServer(Capacity(225, 450)), hidden=True)
+
+
+def test_a_mark_that_cannot_be_put_back_stops_it() -> None:
+    """The reason is the server's, or that somebody else's value is in force; C and M are left alone then."""
+    for change, value, said in (("refusal", "denied", "denied"), ("adjusts", 5_000_000, "somebody else")):
+        server = FakeServer(Capacity(225, 450))
+        server.mark = 1_000
+        setattr(server, change, value)
+        with pytest.raises(ServerError, match=f"{LOW_WATER_MARK} = 0 could not be put back: {said}"):
+            restore_offline(server, ORIGINALS, low_water=0, say=lambda _: None, hidden=True)
+
+        assert server.capacity == Capacity(225, 450)
 
 
 @pytest.mark.parametrize(("mark", "written"), [(1_000, [0]), (0, []), (5_000_000, [])])
