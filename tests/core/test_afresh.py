@@ -72,7 +72,7 @@ def test_the_same_server_has_nothing_to_say() -> None:
 def test_another_law_since_the_last_run_is_said() -> None:
     """The proof of one law says nothing about another of the same version; measured recoveries stay."""
     state = start(BAYES, replace(FACTS, flush_law=OTHER_LAW), learned=full())
-    ((code, message),) = state.untold
+    ((code, message),) = state.pending_events
 
     assert code == "learned_afresh"
     assert "the flush law legacy was verified on 9.7.4, and that of now has to match first" in message
