@@ -5,7 +5,6 @@ from __future__ import annotations
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from msgspec.structs import replace
 
 from tests.factory import sample
 from tuner.core.estimate.sawtooth import LEAST, SPAN_SECONDS, SURGE_SECONDS, Sawtooth
@@ -58,13 +57,15 @@ def test_an_age_that_the_set_point_puts_beyond_is_no_surge() -> None:
     held = Sawtooth(at=0.0).held(beyond=0.1)
     allowed = held.allowed(reading, share=0.8)
     same = held.see(now=1.0, lag=0.0, redo_rate=RATE, checkpoint_age=86e6, allowed=allowed)
-    later = replace(held, at=0.0)
-    for second in range(1, 901):
+    lower, later = held.held(beyond=0.05), held.held(beyond=0.0)
+    for second in range(1, 1201):
+        lower = lower.see(now=second, lag=0.0, redo_rate=RATE, checkpoint_age=80e6, allowed=ALLOWED)
         later = later.see(now=second, lag=0.0, redo_rate=RATE, checkpoint_age=80e6, allowed=ALLOWED)
 
     assert allowed == pytest.approx(89e6)
     assert not same.surges
     assert same.allowed(reading, share=0.8) > 88e6
+    assert lower.allowed(reading, share=0.8) == pytest.approx(84.5e6, rel=0.01)
     assert later.allowed(reading, share=0.8) < 81e6
     assert same.see(now=2.0, lag=0.0, redo_rate=RATE, checkpoint_age=93e6, allowed=allowed).surges
 

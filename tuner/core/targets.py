@@ -96,6 +96,8 @@ def follow_targets(state: State, sample: Sample, *, now: float, wall: float) -> 
         now=now,
         wall=wall,
     )
+    # a suggestion to hold less makes no age too high that is none without it
+    without = 0.0 if suggestion is None else min(law.highest, highest_ratio(headroom, bounds_by_budgets)[0])
     recovery = state.estimator.recovery
     state = replace(
         state,
@@ -103,7 +105,7 @@ def follow_targets(state: State, sample: Sample, *, now: float, wall: float) -> 
         park_target=_park_target(state, sample, found),
         set_point=set_point,
         set_point_source=f"{whose[source]}: {source}" if source in whose else source,
-        sawtooth=state.sawtooth.held(beyond=set_point - by_configuration["alarm"]),
+        sawtooth=state.sawtooth.held(beyond=max(set_point, without) - by_configuration["alarm"]),
         announced=announced,
     )
     if moved:

@@ -31,7 +31,7 @@ LEAST = 0.9
 """Share of the time between two checkpoints that is reckoned with at least: readings a second apart miss
 the tip of a tooth."""
 
-SETTLING = 2.0
+SETTLING = 3.0
 """Times that the load writes the age's redo until an age has come down to a lower set-point."""
 
 LONGEST_GAP = 10.5
@@ -49,7 +49,8 @@ class Sawtooth(Struct, frozen=True):
         since: when the readings began, seconds.
         surged: when the checkpoint age was too high last, seconds; None where it never was.
         beyond: age ratio by which the set-point lies beyond what the operator's share of the redo log allows.
-            It fades as slowly as an age comes down.
+            It follows the set-point down as slowly as an age does.
+        aim: where it goes: that of the set-point in force.
     """
 
     at: float | None = None
@@ -59,6 +60,7 @@ class Sawtooth(Struct, frozen=True):
     surged: float | None = None
     since: float = 0.0
     beyond: float = 0.0
+    aim: float = 0.0
 
     def allowed(self, sample: Sample, *, share: float) -> float:
         """Return the checkpoint age above which it is higher than anybody wants it, bytes.
@@ -71,7 +73,8 @@ class Sawtooth(Struct, frozen=True):
 
     def held(self, *, beyond: float) -> Sawtooth:
         """Return it with a set-point in force that lies so far beyond; a step's difference is none."""
-        return replace(self, beyond=max(self.beyond, beyond)) if beyond > STEP else self
+        aim = beyond if beyond > STEP else 0.0
+        return replace(self, beyond=max(self.beyond, aim), aim=aim)
 
     def see(
         self, *, now: float, lag: float, redo_rate: float, checkpoint_age: float, allowed: float
@@ -87,10 +90,10 @@ class Sawtooth(Struct, frozen=True):
         """
         surged = now if checkpoint_age > SURGE * allowed else self.surged
         if self.at is None or not 0.0 < now - self.at <= LONGEST_GAP:
-            return Sawtooth(at=now, begun=now, surged=surged, since=now, beyond=self.beyond)
+            return Sawtooth(at=now, begun=now, surged=surged, since=now, beyond=self.beyond, aim=self.aim)
         peak = lag / redo_rate if redo_rate > 0.0 else 0.0
         settling = max(SPAN_SECONDS, SETTLING * checkpoint_age / redo_rate) if redo_rate > 0.0 else math.inf
-        beyond = self.beyond * math.exp(-(now - self.at) / settling)
+        beyond = self.aim + (self.beyond - self.aim) * math.exp(-(now - self.at) / settling)
         seen = replace(self, at=now, highest=max(self.highest, peak), surged=surged, beyond=beyond)
         if now - self.begun < SPAN_SECONDS:
             return seen
