@@ -18,7 +18,7 @@ from lab.workloads.load import Load
 from lab.workloads.sysbench import SysbenchRun, prepare
 from tuner.clock import Clock
 from tuner.core.estimate.window import all_flushed
-from tuner.records import DecisionKind, Sample, TickRecord
+from tuner.records import DecisionKind, Reason, Sample, TickRecord
 from tuner.remedies import told
 
 WRITE_IOPS = 1200
@@ -164,7 +164,7 @@ def line(record: TickRecord) -> str:
         return f"{record.mode:9} no reading: {reading.reason}"
     held = ",".join(hold.code.value for hold in record.holds)
     why = f"{decision.reason}: {decision.detail}"
-    if held and decision.reason != "held":
+    if held and decision.reason != Reason.HELD:
         why = f"held: {held}; {decision.detail}"
     if found is None:
         return f"{record.mode:9} {why}"

@@ -16,7 +16,7 @@ from tuner.core.step import start
 from tuner.core.trials.engine import Came
 from tuner.loop import drive
 from tuner.optimiser.child import answer, seed_of
-from tuner.records import Capacity, Command, Decision, InUse, OptimiserPhase
+from tuner.records import Capacity, Command, Decision, EventCode, InUse, OptimiserPhase
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -63,7 +63,7 @@ class Trials:
     def add(self, record: TickRecord) -> None:
         """Take one tick in."""
         codes = [(event.code, event.subject) for event in record.events]
-        begun = sum(code == "trial_begun" for code, _ in codes)
+        begun = sum(code == EventCode.TRIAL_BEGUN for code, _ in codes)
         now = record.optimiser
         if now is not None:
             self._count("questions", now.phase is OptimiserPhase.ASKING)
@@ -74,7 +74,7 @@ class Trials:
         for code, came in codes:
             self._count("won", came == Came.WON)
             self._count("not_used", came == Came.NOT_USED)
-            self._count("unsafe", code == "suggestion_unsafe")
+            self._count("unsafe", code == EventCode.SUGGESTION_UNSAFE)
         self._last = now
 
     def _count(self, name: str, more: int) -> None:

@@ -11,14 +11,14 @@ from tuner.core.leaving.park_restore import once_more
 from tuner.core.state import State
 from tuner.core.step import step
 from tuner.inbox import Inbox
-from tuner.records import Command, Facts, Lifecycle, Missed, Receipt, Sample, Tick, TickRecord
+from tuner.records import Command, EventCode, Facts, Lifecycle, Missed, Receipt, Sample, Tick, TickRecord
 from tuner.servers.port import Server, ServerError, Unreachable
 
 Publish = Callable[[State, TickRecord], None]
 """Called once a tick, before a write is carried out; must never block."""
 
 
-RENEWED_AFTER = frozenset({"restarted", "other_server", "counters_back"})
+RENEWED_AFTER = frozenset({EventCode.RESTARTED, EventCode.OTHER_SERVER, EventCode.COUNTERS_BACK})
 """Events after which version, limits and blockers may be others, or can be seen for the first time."""
 
 

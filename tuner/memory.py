@@ -24,7 +24,7 @@ from tuner.journal.readonly import settled
 from tuner.journal.tables import JournalError, Originals
 from tuner.journal.writer import JournalWriter
 from tuner.logs import get_logger
-from tuner.records import Capacity, Facts, TickRecord
+from tuner.records import Capacity, EventCode, Facts, TickRecord
 from tuner.settings import Settings
 
 READY_SECONDS = 2.0
@@ -266,7 +266,7 @@ class Memory:
         facts = state.facts
         self._keep_standing(state, mark_saved)
         for event in record.events:
-            if event.code == "originals" and record.originals is not None:
+            if event.code == EventCode.ORIGINALS and record.originals is not None:
                 self._journal.save_originals(
                     facts.identity,
                     record.originals,
@@ -275,7 +275,7 @@ class Memory:
                     record.tick.wall,
                     partial(originals_saved, originals_name(facts.identity, record.originals)),
                 )
-            elif event.code == "restored":
+            elif event.code == EventCode.RESTORED:
                 self._journal.given_back(facts.identity)
         self._newest = (record, state)
         if state.gate.proven != self._proven:

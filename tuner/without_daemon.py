@@ -32,6 +32,7 @@ from tuner.records import (
     Command,
     Decision,
     Missed,
+    Reason,
     Receipt,
     Sample,
     Tick,
@@ -201,11 +202,11 @@ def _park(
 ) -> str:
     """Write the park that the state owes; return what was done."""
     record = watch.turn()
-    while record.decision.reason != "park" and clock.monotonic() - began < LIMIT_SECONDS:
+    while record.decision.reason != Reason.PARK and clock.monotonic() - began < LIMIT_SECONDS:
         wait(INTERVAL)
         record = watch.turn()
     decision = record.decision
-    if decision.reason != "park":
+    if decision.reason != Reason.PARK:
         aim = watch.state.park_target
         where = "not parked" if aim is None else f"not parked at {aim}"
         if watch.state.missed:

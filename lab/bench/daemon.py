@@ -19,7 +19,7 @@ from lab.servers.base import LabServer, LabServerError
 from lab.servers.owner import PREFIX, ending_with_us, sign
 from tuner.journal.reader import last_record
 from tuner.journal.tables import JournalError
-from tuner.records import DecisionKind, TickRecord
+from tuner.records import DecisionKind, Reason, TickRecord
 from tuner.settings import Mode
 
 if TYPE_CHECKING:
@@ -30,7 +30,7 @@ STOP_LIMIT = 10.0
 COMMAND_LIMIT = 60.0
 PROGRAM = str(Path(sys.executable).with_name("innobrim"))
 
-ON_COURSE = {"within_band", "dead_band"}
+ON_COURSE = {Reason.WITHIN_BAND, Reason.DEAD_BAND}
 """The daemon's reasons for leaving M where it is: its law looked, and has little or nothing to correct."""
 
 BAND = 0.05

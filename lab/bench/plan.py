@@ -25,10 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
 
-ContenderKind = Literal["default", "static", "folk", "sync", "best static", "policy"]
-
-SYNC = Capacity(100, 100)
-"""So low that sync flushing does the work."""
+ContenderKind = Literal["default", "static", "best static", "policy"]
 
 _PAIR = re.compile(r"(\d+)/(\d+)")
 _LOWEST = 100
@@ -61,8 +58,6 @@ class Contender(Struct, frozen=True):
 
 _NAMED = {
     "default": Contender("default", "default"),
-    "folk": Contender("folk", "folk"),
-    "sync": Contender("sync", "sync", SYNC),
     "best-static": Contender("best static", "best static"),
     "ours": Contender("ours", "policy", policy=Settings().policy),
 }
@@ -73,9 +68,8 @@ def parse_contender(word: str) -> Contender:
     """Return what a word means.
 
     Args:
-        word: ``default``: what the server has by itself; ``2000/4000``: C and M, pages/s; ``folk``: C is the
-            device's write operations/s and M twice that; ``sync``: 100/100; ``best-static``: searched for;
-            ``ours`` or the name of a policy.
+        word: ``default``: what the server has by itself; ``2000/4000``: C and M, pages/s; ``best-static``:
+            searched for; ``ours`` or the name of a policy.
 
     Raises:
         ContenderError: it means nothing, or a pair that no server takes.
@@ -105,15 +99,6 @@ def version_default(version: str) -> Capacity:
         return Capacity(200, 2000)
     major, minor = (int(part) for part in version.split(".")[:2])
     return Capacity(10_000, 20_000) if (major, minor) >= _RAISED else Capacity(200, 2000)
-
-
-def folk(device_iops: int) -> Capacity:
-    """Return what the manual's advice amounts to: C is what the device can do, M twice that.
-
-    Source: MySQL reference manual, "Configuring InnoDB I/O Capacity"; M's default is twice C.
-    """
-    capacity = max(_LOWEST, device_iops)
-    return Capacity(capacity, 2 * capacity)
 
 
 SUFFIX = ".toml"

@@ -15,7 +15,7 @@ import msgspec
 import pymysql
 
 from lab.bench import search
-from lab.bench.plan import BEST, DEFAULT, Contender, Plan, Suite, folk, parse_contender
+from lab.bench.plan import BEST, DEFAULT, Contender, Plan, Suite, parse_contender
 from lab.bench.progress import Progress
 from lab.bench.revision import revision
 from lab.bench.rig import Rig
@@ -293,8 +293,6 @@ class _Stages:
             begun = [one for one in blocks if one["kind"] == contender.kind]
             row = begun[0] if begun else search.best(self._rows("search"))  # all blocks run with the same one
             pair = None if row is None else Capacity(int(row["io_capacity"]), int(row["io_capacity_max"]))
-        elif contender.kind == "folk":
-            pair = folk(self._plan.disk.write_iops or 0)
         if pair is None and contender.policy is None:
             pair = self._rig.default
         known = [
@@ -308,21 +306,8 @@ class _Stages:
         return pair, None if seen is None else float(seen["figures"]["age_ratio_mean"])
 
     def _leave_out(self) -> None:
-        """Keep which contenders cannot run here, each with its reason."""
-        known = [row["contender"] for row in self._rows("left out")]
-        for word in self._plan.contenders:
-            contender = parse_contender(word)
-            why = self._why_not(contender)
-            if why and contender.name not in known:
-                row = {"contender": contender.name, "kind": contender.kind, "why": why}
-                place = {"stage": "left out", "block": 0, "position": 0}
-                self._bench.add(self._plan, {**place, **row, "conditions": self._rig.conditions()})
-
-    def _why_not(self, contender: Contender) -> str:
-        if contender.kind == "folk" and self._rig.server.borrowed:
-            return "the write operations/s of your server's disk are not known; name C/M, such as 1200/2400"
-        if contender.kind == "folk" and self._plan.disk.write_iops is None:
-            return "the device's write operations/s are not known; set disk.write_iops"
-        if contender.kind == "best static" and search.best(self._rows("search")) is None:
-            return NO_STATIC
-        return ""
+        """Keep that there is no best static setting here, once, with the reason."""
+        wanted = any(parse_contender(word) == BEST for word in self._plan.contenders)
+        if wanted and not self._rows("left out") and search.best(self._rows("search")) is None:
+            row = {"stage": "left out", "block": 0, "position": 0, "contender": BEST.name, "kind": BEST.kind}
+            self._bench.add(self._plan, {**row, "why": NO_STATIC, "conditions": self._rig.conditions()})

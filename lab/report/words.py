@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 from lab.bench.plan import RESET_RATIO
 from lab.report.figures import UNKNOWN, bytes_said, plain
@@ -28,8 +28,7 @@ def conditions_said(conditions: Mapping[str, Any]) -> list[tuple[str, str]]:
 
 def heading(group: Group) -> str:
     """Return what tells a group from the others of its page, in one line."""
-    refused = any(one.startswith("disk not limited") for one in group.not_limited)
-    said = conditions_short(group.conditions, refused=refused)
+    said = conditions_short(group.conditions, refused=bool(group.not_limited))
     return ": ".join(part for part in (group.variant, said) if part)
 
 
@@ -140,30 +139,30 @@ PHRASES: tuple[tuple[Outcome, str], ...] = (
 )
 
 
-def verdict_sentences(group: Group) -> list[str]:
-    """Return in a sentence each how ours compares: where it gains nothing and what it loses as well."""
+LOSSES: tuple[Outcome, ...] = ("loses", "worse, no bounds")
+
+
+class Sentence(NamedTuple):
+    """How one of ours compares with another contender, in words, and whether that is a loss."""
+
+    text: str
+    loses: bool = False
+
+
+def verdict_sentences(group: Group) -> list[Sentence]:
+    """Return how ours compares, a sentence for each other and outcome: also where it gains nothing."""
+    found: dict[tuple[str, str, Outcome], list[Verdict]] = {}
+    for one in group.verdicts:
+        if one.name in TOLD:
+            found.setdefault((one.contender, one.reference, one.outcome), []).append(one)
     return [
-        sentence
-        for one in group.contenders
-        if one.ours
-        for reference in dict.fromkeys(v.reference for v in group.verdicts if v.contender == one.name)
-        for sentence in sentences(
-            [v for v in group.verdicts if (v.contender, v.reference) == (one.name, reference)]
+        Sentence(
+            f"{ours} against {other} {phrase}: {'; '.join(map(_compared, compared))}.", outcome in LOSSES
         )
-    ] or ["Nothing of ours, or nothing to compare it with: no ratio is claimed."]
-
-
-def sentences(verdicts: Sequence[Verdict]) -> list[str]:
-    """Return in a sentence for each outcome how one contender compares with one other; equal says nothing."""
-    by: dict[Outcome, list[Verdict]] = {}
-    for verdict in verdicts:
-        if verdict.name in TOLD:
-            by.setdefault(verdict.outcome, []).append(verdict)
-    return [
-        f"{found[0].contender} against {found[0].reference} {phrase}: {'; '.join(map(_compared, found))}."
+        for ours, other in dict.fromkeys((one.contender, one.reference) for one in group.verdicts)
         for outcome, phrase in PHRASES
-        if (found := by.get(outcome))
-    ]
+        if (compared := found.get((ours, other, outcome)))
+    ] or [Sentence("Nothing of ours, or nothing to compare it with: no ratio is claimed.")]
 
 
 def _compared(verdict: Verdict) -> str:
@@ -260,7 +259,12 @@ def comparison(found: Sequence[Group]) -> list[str]:
         lines.append(" " * width + "".join(f"{title:>15}" for title, _, _ in COLUMNS))
         for one in group.contenders:
             lines.append(one.name.ljust(width) + "".join(_cells(one.figures)))
-        lines += ["", *verdict_sentences(group), *winner_sentences(group.search, group.rows), *lacking(group)]
+        lines += [
+            "",
+            *(one.text for one in verdict_sentences(group)),
+            *winner_sentences(group.search, group.rows),
+            *lacking(group),
+        ]
     return [*lines, ""]
 
 

@@ -23,6 +23,7 @@ class Workers:
     def __init__(self, count: int) -> None:
         """Start no process yet; with a count of 1 all is done in this one."""
         self._pool: ProcessPoolExecutor | None = None
+        self._others = set(multiprocessing.active_children())
         if count > 1:
             with _interrupts_held():
                 context = multiprocessing.get_context("spawn")
@@ -37,7 +38,7 @@ class Workers:
         if self._pool is None:
             return
         if kind is not None:
-            for child in multiprocessing.active_children():
+            for child in set(multiprocessing.active_children()) - self._others:
                 child.kill()
         self._pool.shutdown(cancel_futures=True)
 

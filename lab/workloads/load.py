@@ -75,9 +75,3 @@ class Load:
     def script(self) -> str:
         """Name of the sysbench test behind it, as the field knows it."""
         return f"oltp_{self.kind}" if self.kind in OLTP else self.kind
-
-    def __str__(self) -> str:
-        """Return the load in words."""
-        offered = f"{self.rate} transactions/s offered" if self.rate else "as many transactions as go through"
-        threads = "1 thread" if self.threads == 1 else f"{self.threads} threads"
-        return f"{self.script}, {self.distribution}, {threads}, {offered}"

@@ -128,7 +128,7 @@ def record(number: int = 1, *, reading: Sample | Missed | None = None, **changes
         estimate=estimate(),
         decision=Decision(
             kind=DecisionKind.KEEP,
-            reason="within_dead_band",
+            reason="dead_band",
             detail="450 pages/s hold the age",
             target=Capacity(225, 450),
             policy="cascade",

@@ -125,7 +125,7 @@ def test_each_stage_has_the_time_of_its_last_success() -> None:
 
 def test_what_is_over_between_two_scrapes_is_still_counted() -> None:
     """Decisions are counted by kind, and how often each hold was entered."""
-    raised = Decision(kind=DecisionKind.EMERGENCY, reason="stall_near", detail="3 s to the stall point")
+    raised = Decision(kind=DecisionKind.EMERGENCY, reason="emergency", detail="3 s to the stall point")
     held = record(2, holds=(PAUSED,))
     found = scrape(published(record(1, decision=raised), held, held, record(3), held))
 

@@ -34,7 +34,7 @@ def record(*, originals: Capacity = DEFAULT, mode: Mode = Mode.ACTIVE, **changes
         lifecycle=Lifecycle.RUNNING,
         mode=mode,
         estimate=factory.estimate(**changes),
-        decision=Decision(DecisionKind.KEEP, "within_dead_band", "the age is held"),
+        decision=Decision(DecisionKind.KEEP, "dead_band", "the age is held"),
         originals=originals,
     )
 

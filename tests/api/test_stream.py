@@ -147,7 +147,7 @@ def test_a_tick_has_what_the_charts_need(site: Site) -> None:
 
 def test_events_and_new_decisions_come_before_their_tick(site: Site) -> None:
     """An event has the number of /v1/events, and a decision comes only where it is news."""
-    new = Decision(kind=DecisionKind.SET, reason="set_point", detail="up", target=Capacity(250, 500))
+    new = Decision(kind=DecisionKind.SET, reason="raise", detail="up", target=Capacity(250, 500))
     with site.stream() as stream:
         until(stream, 1)
         site.tick(events=(Event(START, "hold", "paused", "a person"),))

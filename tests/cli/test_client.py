@@ -34,7 +34,7 @@ def test_status_shows_the_loop_and_the_daemons_cost(daemon: AnsweringLoop, run: 
     assert result.exit_code == 0, result.output
     for part in (
         "advisory",
-        "within_dead_band",
+        "dead_band",
         "C 225, M 450",
         "set-point 0.720",
         "MiB resident",

@@ -58,7 +58,7 @@ def record(number: int = SECONDS, **changes: Any) -> TickRecord:  # noqa: ANN401
         "estimate": factory.estimate(),
         "decision": Decision(
             DecisionKind.KEEP,
-            "within_dead_band",
+            "dead_band",
             "450 pages/s hold the age",
             set_point=0.72,
             set_point_source="headroom",
@@ -380,7 +380,7 @@ def test_sync_flushing_is_said_however_little() -> None:
         (view(**GONE), "NO ANSWER", "since 00:00:00 UTC"),
         (view(**GONE, refused=True), "TOKEN REFUSED", "since 00:00:00 UTC"),
         (
-            view(status(record(decision=Decision(DecisionKind.EMERGENCY, "sync_near", "M is raised")))),
+            view(status(record(decision=Decision(DecisionKind.EMERGENCY, "emergency", "M is raised")))),
             "EMERGENCY",
             "MySQL",
         ),

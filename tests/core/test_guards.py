@@ -43,7 +43,7 @@ def test_a_modest_wish_passes_untouched() -> None:
     """What is inside all limits comes out as it went in."""
     wish = ask(1200.0)
 
-    assert (wish.io_capacity_max, wish.refused, wish.touched) == (1200.0, "", ())
+    assert (wish.io_capacity_max, wish.refused, wish.touched) == (1200.0, None, ())
 
 
 @pytest.mark.parametrize(
@@ -142,7 +142,7 @@ def test_what_refuses_a_wish(wanted: float, kind: DecisionKind, changes: dict[st
 
     A pair that is no whole multiple counts as what the server makes of it; the last changes are for raises.
     """
-    assert ask(wanted, kind, **changes).refused == code
+    assert (ask(wanted, kind, **changes).refused or "") == code
 
 
 @pytest.mark.parametrize(
@@ -163,7 +163,7 @@ def test_an_emergency_waits_for_nothing_but_the_server() -> None:
     """Neither step, dead band, dwell nor budget stop an emergency; only the server's reaction time does."""
     wish = ask(15_000.0, EMERGENCY, last_write=1000.0 - EMERGENCY_SPACING, changes=10_000)
 
-    assert (wish.io_capacity_max, wish.refused) == (15_000.0, "")
+    assert (wish.io_capacity_max, wish.refused) == (15_000.0, None)
 
 
 def test_an_emergency_never_lowers() -> None:
@@ -253,7 +253,7 @@ def test_a_person_is_bound_by_limits_alone() -> None:
     """An override passes at once, inside the limits and as a whole ratio."""
     wish = ask(30_001.0, DecisionKind.OVERRIDE, last_write=1000.0, changes=10_000)
 
-    assert (wish.io_capacity_max, wish.refused) == (20_000.0, "")
+    assert (wish.io_capacity_max, wish.refused) == (20_000.0, None)
 
 
 def test_limits_come_first_and_the_clock_last() -> None:

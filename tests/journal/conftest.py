@@ -68,7 +68,7 @@ KEEP = Decision(
 SET = replace(
     KEEP,
     kind=DecisionKind.SET,
-    reason="demand",
+    reason="raise",
     detail="demand 480 pages/s",
     target=Capacity(250, 500),
     steps=(("innodb_io_capacity_max", 500), ("innodb_io_capacity", 250)),

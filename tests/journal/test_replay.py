@@ -94,14 +94,14 @@ def test_the_first_difference_is_shown(recorded: Path) -> None:
     with closing(sqlite3.connect(recorded / FILE_NAME)) as db:
         (blob,) = db.execute("SELECT record FROM ticks WHERE number = 123").fetchone()
         record = decode(blob, TickRecord)
-        other = replace(record, decision=replace(record.decision, reason="a whim"))
+        other = replace(record, decision=replace(record.decision, reason="idle"))
         db.execute("UPDATE ticks SET record = ? WHERE number = 123", (encode(other),))
         db.commit()
 
     code, said = asked(recorded)
     assert code == 1
     assert "tick 123 at 2026-01-01T00:02:0" in said
-    assert "recorded  a whim" in said
+    assert "recorded  idle" in said
     assert f"replayed  {record.decision.reason}" in said
     found = json.loads(asked(recorded, "--json")[1])["difference"]
     assert (found["tick"], found["parts"]) == (123, ["reason"])

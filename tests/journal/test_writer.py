@@ -93,7 +93,7 @@ def test_decisions_and_events_can_be_read_with_any_tool(
         tmp_path,
         "SELECT tick, mode, kind, reason, written, old_io_capacity, old_io_capacity_max, "
         "new_io_capacity, new_io_capacity_max FROM decisions",
-    ) == [(2, "active", "set", "demand", 1, 225, 450, 250, 500)]
+    ) == [(2, "active", "set", "raise", 1, 225, 450, 250, 500)]
     assert rows(tmp_path, "SELECT tick, code, message, who FROM events") == [
         (2, "write", "write happened", "loop")
     ]

@@ -43,8 +43,7 @@ OPTIONS = (
     _option(
         "contenders",
         "contenders",
-        "default, C/M such as 2000/4000, folk, sync, best-static, ours, or a policy's name; repeat it for"
-        " each.",
+        "default, C/M such as 2000/4000, best-static, ours, or a policy's name; repeat it for each.",
         flag="contender",
         type=str,
         multiple=True,

@@ -27,7 +27,7 @@ from tuner.cli.options import (
 from tuner.cli.wording import drain_text, duration, pair_text, restore_text, to_write
 from tuner.core.ages import said
 from tuner.core.holds import CANNOT_WRITE
-from tuner.records import LONGEST_TTL, Capacity
+from tuner.records import LONGEST_TTL, Capacity, EventCode
 from tuner.settings import Mode
 
 WAIT_SECONDS = 300.0
@@ -388,7 +388,7 @@ def _require_written(daemon: Daemon, now: Status, after: int) -> None:
         if hold.code in CANNOT_WRITE:
             raise Refused(f"not parked, {in_force}: {hold.reason}; ended by {hold.clears}")
     for event in daemon.get(f"/v1/events?after={after}", Events).events:
-        if event.code == "write_failed":
+        if event.code == EventCode.WRITE_FAILED:
             raise Refused(f"not parked, {in_force}: the write failed: {event.message}; ask again")
 
 

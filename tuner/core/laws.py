@@ -21,7 +21,7 @@ from tuner.core.gate import forget
 from tuner.core.relief import Relief
 from tuner.core.state import State
 from tuner.core.unanswered import Unanswered
-from tuner.records import Event, Remedy, Sample
+from tuner.records import Event, EventCode, Remedy, Sample
 
 ASLEEP_SECONDS = 3.0
 """A page cleaner that is awake flushes once a second; one that the device holds up may take longer."""
@@ -137,7 +137,7 @@ def tell_counters(last: Sample | None, sample: Sample, *, wall: float) -> list[E
         return []
     if before:
         said = "InnoDB's counters are on again; estimates start afresh"
-        return [Event(wall=wall, code="counters_back", message=said)]
+        return [Event(wall=wall, code=EventCode.COUNTERS_BACK, message=said)]
     said = (
         "InnoDB's counters are off: ages are the checkpoint's, pages flushed by sync flushing are unknown, "
         f"write combining is not learned, and a derived set-point is {MARGIN:.2f} lower"

@@ -15,7 +15,7 @@ from tuner.core.ownership.restarts import SETTLED_READINGS, begin_anew
 from tuner.core.setpoint import caution
 from tuner.core.state import State
 from tuner.core.targets import follow_targets
-from tuner.records import Estimate, Event, Facts, Hold, HoldCode, Receipt, Sample
+from tuner.records import Estimate, Event, EventCode, Facts, Hold, HoldCode, Receipt, Sample
 from tuner.settings import Mode
 
 THEIRS = (
@@ -24,7 +24,7 @@ THEIRS = (
 )
 """What the event ``originals`` says where they may be none."""
 
-BEGUN = frozenset({"restarted", "other_server"})
+BEGUN = frozenset({EventCode.RESTARTED, EventCode.OTHER_SERVER})
 """Events after which the server's uptime is another start's."""
 
 FAILURES_LATCHED = 3
@@ -42,7 +42,7 @@ def take_receipt(
     state, events = transitions.take_receipt(state, receipt), []
     failures = state.writes.failures
     if receipt.error:
-        events.append(Event(wall=wall, code="write_failed", message=receipt.error))
+        events.append(Event(wall=wall, code=EventCode.WRITE_FAILED, message=receipt.error))
         if (receipt.denied or failures >= FAILURES_LATCHED) and state.latches.refused is None:
             lost = f"the account may not write: {receipt.error}"
             failed = f"{failures} writes in a row were refused: {receipt.error}"
@@ -118,7 +118,7 @@ def take_sample(state: State, sample: Sample, *, now: float, wall: float) -> tup
     """Take a reading in; the restart check comes before the foreign-change check."""
     last = state.estimator.last
     state, events = begin_anew(state, sample, now=now, wall=wall)
-    restarted = any(event.code == "restarted" for event in events)
+    restarted = any(event.code == EventCode.RESTARTED for event in events)
     noted, said = occurrences.update(state.occurrences, last, sample, restarted=restarted)
     if noted is not state.occurrences:
         state = replace(state, occurrences=noted)
@@ -232,7 +232,9 @@ def _take_originals(
     if active and state.lock_asked and alone and state.originals is None and not state.facts_due:
         state = transitions.note_originals(state, sample.capacity)
         theirs = f"; {THEIRS}" if another_wrote else ""
-        events.append(Event(wall=wall, code="originals", message=f"originals are {sample.capacity}{theirs}"))
+        events.append(
+            Event(wall=wall, code=EventCode.ORIGINALS, message=f"originals are {sample.capacity}{theirs}")
+        )
     state = transitions.follow_lock(state)
     saved = not active or (state.originals is not None and state.originals.saved)
     if state.latches.restarted is not None and state.good_since_restart >= SETTLED_READINGS and saved:

@@ -24,11 +24,13 @@ from tuner.records import (
     Decision,
     DecisionKind,
     Event,
+    EventCode,
     Facts,
     Hold,
     HoldCode,
     Lifecycle,
     Missed,
+    Reason,
     Sample,
     Tick,
     TickRecord,
@@ -130,8 +132,8 @@ def step(state: State, tick: Tick) -> tuple[State, TickRecord]:
         events.append(Event(wall=wall, code="override_cancelled", message="an emergency ended the override"))
     if owed is not None and state.park_owed is None and (sample is None or state.estimate is None):
         events.append(Event(wall=wall, code="not_parked", message=carry_out.given_up(state, sample)))
-    if state.mode is not mode_before and decision.reason == "restored":
-        events.append(Event(wall=wall, code="restored", message=decision.detail))
+    if state.mode is not mode_before and decision.reason == Reason.RESTORED:
+        events.append(Event(wall=wall, code=EventCode.RESTORED, message=decision.detail))
     if decision.kind is not DecisionKind.KEEP and decision.target is not None:
         pair = decision.target
         events.append(

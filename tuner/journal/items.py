@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from tuner.journal.codec import encode
 from tuner.journal.tables import Originals, stored
-from tuner.records import Capacity, DecisionKind, Facts, Sample, TickRecord
+from tuner.records import Capacity, DecisionKind, EventCode, Facts, Sample, TickRecord
 from tuner.remedies import told
 from tuner.settings import Settings
 
@@ -188,7 +188,7 @@ def rows_item(record: TickRecord, advice: Advice | None) -> RowsItem | None:
         row,
         events,
         urgent=bool(events) or decision.kind is not DecisionKind.KEEP,
-        server=next((event.subject for event in record.events if event.code == "other_server"), ""),
+        server=next((event.subject for event in record.events if event.code == EventCode.OTHER_SERVER), ""),
     )
 
 

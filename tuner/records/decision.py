@@ -82,6 +82,67 @@ class DecisionKind(StrEnum):
     LOW_WATER = "low_water"
 
 
+class Reason(StrEnum):
+    """Why a tick came to what it did; ``Decision.detail`` says it in words."""
+
+    MISSED = "missed"
+    NO_ESTIMATE = "no_estimate"
+    ADVISORY = "advisory"
+    HELD = "held"
+    STOPPING = "stopping"
+    ORIGINALS_PENDING = "originals_pending"
+
+    LIMITS = "limits"
+    AUTHORITY = "authority"
+    DEAD_BAND = "dead_band"
+    DWELL = "dwell"
+    BUDGET = "budget"
+    RESERVE = "reserve"
+    NO_RAISE = "no_raise"
+    SPACING = "spacing"
+    ADJUSTED = "adjusted"
+
+    WARMING_UP = "warming_up"
+    IDLE = "idle"
+    FADING = "fading"
+    WITHIN_BAND = "within_band"
+    APPROACHING = "approaching"
+    NO_AUTHORITY = "no_authority"
+    SAVING = "saving"
+    UNANSWERED = "unanswered"
+    RAISE = "raise"
+    LOWER = "lower"
+    WAY_BACK = "way_back"
+    RELIEF = "relief"
+    RELIEF_OVER = "relief_over"
+
+    OVERRIDE = "override"
+    DRAINING = "draining"
+    DRAINED = "drained"
+    EMERGENCY = "emergency"
+
+    PARK = "park"
+    RESTORE = "restore"
+    RESTORED = "restored"
+    LOW_WATER = "low_water"
+    LOW_WATER_BACK = "low_water_back"
+
+
+class EventCode(StrEnum):
+    """Events that a program goes by; the others are for people alone."""
+
+    RESTARTED = "restarted"
+    OTHER_SERVER = "other_server"
+    COUNTERS_BACK = "counters_back"
+    ORIGINALS = "originals"
+    RESTORED = "restored"
+    FOREIGN_CHANGE = "foreign_change"
+    WRITE_FAILED = "write_failed"
+    TRIAL_ENDED = "trial_ended"
+    SUGGESTION_UNSAFE = "suggestion_unsafe"
+    TRIAL_BEGUN = "trial_begun"
+
+
 class Hold(Struct, frozen=True):
     """One reason not to write.
 
@@ -105,7 +166,7 @@ class Decision(Struct, frozen=True):
 
     Attributes:
         kind: what is done.
-        reason: one stable code; ``detail`` says it in words.
+        reason: why; ``detail`` says it in words.
         target: the pair wanted after guards; equal to the pair in force when kept.
         steps: the SETs, in order; empty in advisory mode, under a hold and when kept.
         would: what an active loop would have set, where that differs from ``steps``.
@@ -118,7 +179,7 @@ class Decision(Struct, frozen=True):
     """
 
     kind: DecisionKind
-    reason: str
+    reason: Reason
     detail: str
     target: Capacity | None = None
     steps: tuple[tuple[str, int], ...] = ()

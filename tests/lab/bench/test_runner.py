@@ -62,6 +62,7 @@ class Work:
         self.ends: list[tuple[str, object]] = []
         self.expected: list[tuple[str, float | None]] = []
         self.settled = True
+        self.edge = EDGE
 
     def __call__(
         self, site: Site, contender: Contender, pair: Capacity | None, expected: float | None, **how: object
@@ -71,7 +72,7 @@ class Work:
         self.expected.append((contender.name, expected))
         if len(self.done) == self.fails_at:
             raise LabServerError("mysqld went away")
-        fits = pair is None or pair.io_capacity_max >= EDGE
+        fits = pair is None or pair.io_capacity_max >= self.edge
         commits = 3000.0 if pair is None else 3000.0 * (EDGE / pair.io_capacity_max) ** 0.3
         figures = {
             "commits_mean": commits,
@@ -198,25 +199,26 @@ def test_every_static_setting_is_expected_where_the_block_before_saw_it(
 ) -> None:
     """From the second block on, where it had settled; a policy finds its age by itself each time."""
     work.settled = settled
-    plan = Plan(contenders=("2000/4000", "sync", "ours"), blocks=2)
+    plan = Plan(contenders=("2000/4000", "100/100", "ours"), blocks=2)
     assert bench(plan, Ledger(tmp_path / "rows.jsonl"), said).run()
     assert {expected for _, expected in work.expected[:3]} == {None}
     policy = parse_contender("ours").name
-    assert dict(work.expected[3:]) == {"2000/4000": known, "sync": known, policy: None}
+    assert dict(work.expected[3:]) == {"2000/4000": known, "100/100": known, policy: None}
 
 
 def test_who_cannot_run_here_is_said_once_with_the_reason(
     tmp_path: Path, work: Work, said: list[str]
 ) -> None:
-    """A rule without its figure is left out and never tried."""
-    plan = Plan(contenders=("default", "folk"), blocks=2)
-    ledger = Ledger(tmp_path / "rows.jsonl")
-    assert bench(plan, ledger, said).run()
-    assert work.done == ["default", "default"]
-    out = {row["contender"]: row["why"] for row in ledger.rows if row["stage"] == "left out"}
-    assert "disk.write_iops" in out["folk"]
-    assert bench(plan, Ledger(tmp_path / "rows.jsonl"), said).run()
-    assert work.done == ["default", "default"]
+    """Where no static setting keeps the rules there is none in the blocks, now and when it goes on."""
+    work.edge = 10**9
+    plan = Plan(contenders=("default", "best-static"), blocks=2)
+    for _ in range(2):
+        ledger = Ledger(tmp_path / "rows.jsonl")
+        assert bench(plan, ledger, said).run()
+        out = {row["contender"]: row["why"] for row in ledger.rows if row["stage"] == "left out"}
+        assert out == {"best static": module.NO_STATIC}
+        assert work.done[-2:] == ["default", "default"]
+    assert work.done.count("default") == 2
 
 
 def test_an_offered_rate_is_a_share_of_what_the_default_sustained(
@@ -258,7 +260,7 @@ def _place(row: dict[str, Any]) -> tuple[str, int, int, str]:
     return row["variant"], row["block"], row["position"], row["contender"]
 
 
-FIELD = ("default", "2000/4000", "ours", "sync")
+FIELD = ("default", "2000/4000", "ours", "100/100")
 
 
 def test_every_block_has_every_contender_once_in_an_order_of_its_own() -> None:
@@ -275,7 +277,9 @@ def test_who_cannot_run_leaves_the_others_where_they_were() -> None:
     """A contender that a server does not know changes nobody else's place."""
     plan = Plan(contenders=FIELD, blocks=3)
     whole = turns(plan, seed=1)
-    assert turns(plan, seed=1, absent=["sync"]) == [one for one in whole if one.contender.name != "sync"]
+    assert turns(plan, seed=1, absent=["100/100"]) == [
+        one for one in whole if one.contender.name != "100/100"
+    ]
 
 
 def test_a_variant_that_a_suite_lacks_is_refused_with_those_it_has() -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import time
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -279,17 +278,3 @@ def test_throughput_never_rises_when_the_disk_gets_slower(flavour: FlavourName) 
         _, samples = watched(parameters, 600)
         means.append((samples[-1].commits - samples[300].commits) / 300)
     assert all(slower <= 1.01 * faster for slower, faster in itertools.pairwise(means))
-
-
-def test_a_reading_costs_little() -> None:
-    """A simulated second with its reading takes at most 100 µs of a processor: 9 s for a static day."""
-    parameters = PlantParameters(server=ServerParameters(io_capacity=240, io_capacity_max=480))
-    best = min(_seconds_for(parameters, 1000) for _ in range(5))
-    assert best / 1000 < 100e-6
-
-
-def _seconds_for(parameters: PlantParameters, seconds: int) -> float:
-    """Return the processor seconds that so many simulated ones take; others' work does not count."""
-    began = time.process_time()
-    watched(parameters, seconds)
-    return time.process_time() - began

@@ -19,7 +19,7 @@ CONDITIONS: dict[str, Any] = {
     "redo_capacity": REDO,
     "buffer_pool": 2**31,
     "disk": {"write_iops": 1200},
-    "not_limited": ["latency: the block I/O controller has no such limit"],
+    "not_limited": [],
     "load": {
         "kind": "update_non_index",
         "distribution": "uniform",

@@ -182,9 +182,3 @@ def test_a_limit_of_nothing_is_refused(name: str, value: int) -> None:
     """To the kernel 0 means no limit, to a person it means no writes."""
     with pytest.raises(ValueError, match=f"{name} = .* must be above 0"):
         DiskLimit(**{name: value})
-
-
-def test_a_limit_reads_as_a_sentence() -> None:
-    """The words go into reports."""
-    assert str(BOTH) == "1,200 writes/s, 20,000,000 bytes/s written"
-    assert str(DiskLimit()) == "no limit"

@@ -29,9 +29,3 @@ def test_an_impossible_load_is_refused(given: dict[str, Any], said: str) -> None
 def test_the_load_on_many_indexes_has_one_thread() -> None:
     """Inserts into many indexes come from one thread, whatever the number for other loads."""
     assert Load(kind="many_indexes", threads=16).threads == 1
-
-
-def test_a_load_in_words() -> None:
-    """A load is described by its script, keys, threads and rate."""
-    assert str(Load()) == "oltp_update_non_index, uniform, 16 threads, as many transactions as go through"
-    assert str(Load(kind="tpcc", threads=1, rate=50)) == "tpcc, uniform, 1 thread, 50 transactions/s offered"

@@ -18,7 +18,7 @@ from tuner.core.ownership.transitions import kept, written
 from tuner.core.state import State
 from tuner.core.writes import guards
 from tuner.core.writes.plan import plan
-from tuner.records import Capacity, Decision, DecisionKind, Estimate, Hold, Lifecycle, Sample
+from tuner.records import Capacity, Decision, DecisionKind, Estimate, Hold, Lifecycle, Reason, Sample
 from tuner.settings import Mode
 
 UNPAID_SECONDS = 60.0
@@ -27,7 +27,7 @@ UNPAID_SECONDS = 60.0
 TOO_LOW_SECONDS = 300.0
 """How long the policy goes no lower than a little above an M that an emergency found too low."""
 
-BARS = frozenset({"advisory", "held"})
+BARS = frozenset({Reason.ADVISORY, Reason.HELD})
 """Why nothing is written whatever is wanted."""
 
 
@@ -36,7 +36,7 @@ def decide(
 ) -> tuple[State, Decision]:
     """Return what this tick does; the steps are empty wherever nothing may be written."""
     if sample is None:
-        missed = kept(state, None, "missed", "no reading at this tick")
+        missed = kept(state, None, Reason.MISSED, "no reading at this tick")
         return _unpaid(state, now=now), _barred(state, missed, holds)
     current = sample.capacity
     found = state.estimate
@@ -62,7 +62,7 @@ def _without_estimate(
     """Put a low-water mark back that is owed, as at a stop right after the park; else write nothing."""
     if mark is not None and lowwater.owed(state, now=now):
         return lowwater.write(state, sample, mark, now=now)
-    blind = kept(state, sample.capacity, "no_estimate", "rates need a second good reading")
+    blind = kept(state, sample.capacity, Reason.NO_ESTIMATE, "rates need a second good reading")
     return _unpaid(state, now=now), _barred(state, blind, holds)
 
 
@@ -89,7 +89,7 @@ def _carry_out(
     if target is None or target == current:
         return state, _barred(state, base, holds)
     if target == state.writes.adjusted and current == state.writes.own:
-        base = replace(base, reason="adjusted", detail=f"{wanted.detail}; the server makes this of it")
+        base = replace(base, reason=Reason.ADJUSTED, detail=f"{wanted.detail}; the server makes this of it")
         return state, _barred(state, base, holds)
     last = state.estimator.last
     urgent = wanted.kind is DecisionKind.EMERGENCY
@@ -105,7 +105,7 @@ def _carry_out(
     )
     pays = counts and wanted.kind is not DecisionKind.DRAIN and state.returning is None
     if back and wanted.kind is DecisionKind.SET:
-        base = replace(base, reason="way_back")
+        base = replace(base, reason=Reason.WAY_BACK)
     state = written(state, target, now=now, counts=counts, pays=pays)
     state = _after_emergency(state, wanted, current, target, before=raised_from, now=now)
     if wanted.kind is DecisionKind.EMERGENCY:
@@ -184,15 +184,15 @@ def _given(state: State, wanted: Wanted, found: Estimate) -> float | None:
     return min(found.flush_rate, found.sustained_capacity or found.flush_rate)
 
 
-def _may_not_write(state: State, holds: tuple[Hold, ...]) -> tuple[str, str] | None:
+def _may_not_write(state: State, holds: tuple[Hold, ...]) -> tuple[Reason, str] | None:
     if state.mode is not Mode.ACTIVE:
-        return "advisory", "advisory mode writes nothing"
+        return Reason.ADVISORY, "advisory mode writes nothing"
     if state.lifecycle is Lifecycle.STOPPING:
-        return "stopping", "nobody would look after a change any more"
+        return Reason.STOPPING, "nobody would look after a change any more"
     if holds:
-        return "held", "; ".join(f"{hold.code.value}: {hold.reason}" for hold in holds)
+        return Reason.HELD, "; ".join(f"{hold.code.value}: {hold.reason}" for hold in holds)
     if state.originals is None or not state.originals.saved:
-        return "originals_pending", "originals are not on disk yet"
+        return Reason.ORIGINALS_PENDING, "originals are not on disk yet"
     return None
 
 

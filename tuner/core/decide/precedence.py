@@ -23,7 +23,7 @@ from tuner.core.state import Drain, Return, State
 from tuner.core.trials import optimising
 from tuner.core.unanswered import Unanswered
 from tuner.core.writes.plan import gain
-from tuner.records import Capacity, DecisionKind, Estimate, Sample
+from tuner.records import Capacity, DecisionKind, Estimate, Reason, Sample
 
 FADING = 0.5
 """A load whose R of the last seconds is below this share of its R is going away: no M is lowered to that."""
@@ -53,7 +53,7 @@ class Wanted(Struct, frozen=True):
     Attributes:
         kind: what asks.
         io_capacity_max: wanted M, pages/s.
-        reason: stable code.
+        reason: why.
         detail: the same in words.
         source: emergency, person, schedule or policy.
         terms: the law's named parts.
@@ -62,7 +62,7 @@ class Wanted(Struct, frozen=True):
 
     kind: DecisionKind
     io_capacity_max: float
-    reason: str
+    reason: Reason
     detail: str
     source: str
     terms: dict[str, float] = {}
@@ -91,7 +91,7 @@ def wanted_now(state: State, sample: Sample, found: Estimate, *, now: float) -> 
         return state, Wanted(
             kind=DecisionKind.OVERRIDE,
             io_capacity_max=float(override.io_capacity_max),
-            reason="override",
+            reason=Reason.OVERRIDE,
             detail=f"{override.who} holds M at {override.io_capacity_max} "
             f"for {override.ends - now:.0f} s more",
             source="person",
@@ -100,7 +100,7 @@ def wanted_now(state: State, sample: Sample, found: Estimate, *, now: float) -> 
         return state, Wanted(
             DecisionKind.KEEP,
             sample.io_capacity_max,
-            "warming_up",
+            Reason.WARMING_UP,
             "rates need ten seconds of readings",
             "policy",
         )
@@ -135,7 +135,7 @@ def _policys(
     up = proposal.io_capacity_max > situation.io_capacity_max
     why = idle(state, sample, found) or _catching_up(state, found, up=up)
     if why:
-        return Wanted(DecisionKind.KEEP, sample.io_capacity_max, "idle", why, "policy")
+        return Wanted(DecisionKind.KEEP, sample.io_capacity_max, Reason.IDLE, why, "policy")
     if change is not None:
         return _relieves(change, where, proposal.terms)
     if not proposal.act:
@@ -145,7 +145,7 @@ def _policys(
         return Wanted(
             DecisionKind.KEEP,
             sample.io_capacity_max,
-            "fading",
+            Reason.FADING,
             f"{where}: {_FADING}",
             "policy",
             proposal.terms,
@@ -153,7 +153,7 @@ def _policys(
     return Wanted(
         kind=DecisionKind.SET,
         io_capacity_max=proposal.io_capacity_max,
-        reason="raise" if up else "lower",
+        reason=Reason.RAISE if up else Reason.LOWER,
         detail=f"{where}, heading for {f + situation.error_ahead:.3f}: "
         f"{who} wants M at {proposal.io_capacity_max:.0f}",
         source="policy",
@@ -167,7 +167,7 @@ def _rests(state: State, sample: Sample, found: Estimate, until: float, *, now: 
     left = until - now
     why = f"{state.unanswered.why}: M rests at the best that was seen, and is tried again in {left:.0f} s"
     kind = DecisionKind.KEEP if best == sample.io_capacity_max else DecisionKind.SET
-    return Wanted(kind, float(best), "unanswered", f"age ratio {found.age_ratio:.3f}, {why}", "policy")
+    return Wanted(kind, float(best), Reason.UNANSWERED, f"age ratio {found.age_ratio:.3f}, {why}", "policy")
 
 
 def _relieves(change: relief.Change, where: str, terms: dict[str, float]) -> Wanted:
@@ -175,7 +175,7 @@ def _relieves(change: relief.Change, where: str, terms: dict[str, float]) -> Wan
     return Wanted(
         kind=DecisionKind.RELIEF,
         io_capacity_max=change.io_capacity_max,
-        reason="relief" if change.begins else "relief_over",
+        reason=Reason.RELIEF if change.begins else Reason.RELIEF_OVER,
         detail=f"{where}: {change.detail}",
         source="policy",
         terms=terms,
@@ -185,12 +185,16 @@ def _relieves(change: relief.Change, where: str, terms: dict[str, float]) -> Wan
 
 def _left_alone(state: State, proposal: Proposal, situation: Situation, where: str) -> Wanted:
     """Return that the policy is content with the M in force, and why."""
-    reason = "within_band" if abs(situation.error_ahead) <= abs(situation.error) + 0.05 else "approaching"
-    reason = reason if LAWS[state.facts.flush_law].authority else "no_authority"
+    reason = (
+        Reason.WITHIN_BAND
+        if abs(situation.error_ahead) <= abs(situation.error) + 0.05
+        else Reason.APPROACHING
+    )
+    reason = reason if LAWS[state.facts.flush_law].authority else Reason.NO_AUTHORITY
     return Wanted(
         DecisionKind.KEEP,
         proposal.io_capacity_max,
-        "saving" if proposal.saves else reason,
+        Reason.SAVING if proposal.saves else reason,
         f"{where}: {_course(state, situation)}",
         "policy",
         proposal.terms,
@@ -237,7 +241,7 @@ def _drained(state: State, wanted: Drain, sample: Sample, found: Estimate, *, no
     return Wanted(
         kind=DecisionKind.DRAIN if act else DecisionKind.KEEP,
         io_capacity_max=sample.io_capacity_max if stays else way.io_capacity_max,
-        reason="draining" if wanted.reached is None else "drained",
+        reason=Reason.DRAINING if wanted.reached is None else Reason.DRAINED,
         detail=f"{detail}; M stays as it is: {why}" if stays else detail,
         source="schedule" if wanted.scheduled else "person",
         terms={"target": float(wanted.target)} | way.terms,
@@ -269,7 +273,7 @@ def _emergency(state: State, sample: Sample, found: Estimate) -> Wanted | None:
     return Wanted(
         kind=DecisionKind.EMERGENCY,
         io_capacity_max=raised.io_capacity_max,
-        reason="emergency",
+        reason=Reason.EMERGENCY,
         detail=raised.detail,
         source="emergency",
         terms={"seconds_left": raised.seconds_left, "flush_rate_wanted": raised.io_capacity_max},

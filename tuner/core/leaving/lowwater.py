@@ -20,11 +20,13 @@ from tuner.records import (
     Decision,
     DecisionKind,
     Event,
+    EventCode,
     Facts,
     Hold,
     HoldCode,
     Lifecycle,
     LowWaterMark,
+    Reason,
     Receipt,
     Sample,
     percent,
@@ -190,7 +192,7 @@ def write(state: State, sample: Sample, mark: int, *, now: float) -> tuple[State
     base = kept(
         state,
         sample.capacity,
-        "low_water_back" if back else "low_water",
+        Reason.LOW_WATER_BACK if back else Reason.LOW_WATER,
         f"{LOW_WATER_MARK} → {percent(mark)}: {why}",
     )
     return state, replace(base, kind=DecisionKind.LOW_WATER, steps=((LOW_WATER_MARK, mark),), source="person")
@@ -214,7 +216,7 @@ def take_receipt(state: State, receipt: Receipt, *, now: float, wall: float) -> 
         lever = replace(lever, asked=None, own=found if ours else None, refused=refused)
     state = replace(state, low_water=replace(lever, failures=failures, retry_at=now + wait))
     said = f"{LOW_WATER_MARK} = {percent(receipt.low_water_asked or 0)} failed: {failed}"
-    return state, [Event(wall=wall, code="write_failed", message=said)] if failures == 1 else []
+    return state, [Event(wall=wall, code=EventCode.WRITE_FAILED, message=said)] if failures == 1 else []
 
 
 def take_sample(state: State, sample: Sample, *, now: float, wall: float) -> tuple[State, list[Event]]:
@@ -268,7 +270,7 @@ def _yielded(state: State, found: int, *, now: float, wall: float) -> tuple[Stat
     if state.mode is Mode.ACTIVE and state.latches.foreign is None:
         hold = Hold(code=HoldCode.FOREIGN_CHANGE, since=now, reason=message)
         state = replace(state, low_water=replace(state.low_water, foreign=True))
-    event = Event(wall=wall, code="foreign_change", message=message, who="somebody else")
+    event = Event(wall=wall, code=EventCode.FOREIGN_CHANGE, message=message, who="somebody else")
     return transitions.yielded(state, hold), [event]
 
 

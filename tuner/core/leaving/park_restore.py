@@ -19,6 +19,7 @@ from tuner.records import (
     Decision,
     DecisionKind,
     Hold,
+    Reason,
     Receipt,
     RestoreProgress,
     Sample,
@@ -85,7 +86,7 @@ def park(
     """
     why, current = owed.why, sample.capacity
     state = transitions.owe_park(state, None)
-    base = kept(state, current, "park", why)
+    base = kept(state, current, Reason.PARK, why)
     codes = {hold.code for hold in holds}
     asked = owed.kind is ParkFor.PERSON
     beside = contradiction(state.settings, state.facts)
@@ -151,7 +152,7 @@ def restore(state: State, sample: Sample, *, now: float) -> tuple[State, Decisio
     who, originals, current = state.restoring, state.originals, sample.capacity
     pace = latency.see(state.pace or latency.Pace(begun=now), sample)
     state = transitions.pace_restore(state, pace)
-    base = kept(state, current, "restore", f"restoring for {who}")
+    base = kept(state, current, Reason.RESTORE, f"restoring for {who}")
     if originals is None or current == originals.capacity:
         return _given_back(state, base, "they are in force")
     last = state.writes.last
@@ -203,4 +204,4 @@ def _given_back(state: State, base: Decision, how: str) -> tuple[State, Decision
     )
     state = transitions.given_back(state, why)
     still = f", still held ({held})" if held else ""
-    return state, replace(base, reason="restored", detail=f"originals: {how}; advisory now{still}")
+    return state, replace(base, reason=Reason.RESTORED, detail=f"originals: {how}; advisory now{still}")

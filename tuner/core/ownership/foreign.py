@@ -8,7 +8,7 @@ from tuner.core.ownership import transitions
 from tuner.core.state import State, Writes
 from tuner.core.writes.guards import HOUR
 from tuner.core.writes.plan import on_the_way
-from tuner.records import Capacity, Event, Hold, HoldCode, Remedy, Sample
+from tuner.records import Capacity, Event, EventCode, Hold, HoldCode, Remedy, Sample
 from tuner.settings import Mode, Settings
 
 NOBODY_KNOWS = "this server does not keep which account set a variable; its audit or general log may"
@@ -44,7 +44,7 @@ def compare(state: State, sample: Sample, *, now: float, wall: float) -> tuple[S
     named = state.facts.names_setters
     event = Event(
         wall=wall,
-        code="foreign_change",
+        code=EventCode.FOREIGN_CHANGE,
         message=message if named else f"{message}; who: {NOBODY_KNOWS}",
         who="somebody else",
         remedies=(Remedy.SHOW_WHO_CHANGED,) if named else (),

@@ -12,7 +12,7 @@ from tuner.core.setpoint import caution
 from tuner.core.setpoint.announced import Announced
 from tuner.core.state import SAME_START_SECONDS, Elsewhere, Latches, LowWater, State, Writes
 from tuner.core.unanswered import Unanswered
-from tuner.records import Event, Hold, HoldCode, Remedy, Sample
+from tuner.records import Event, EventCode, Hold, HoldCode, Remedy, Sample
 from tuner.settings import Mode
 
 SETTLED_READINGS = 10
@@ -40,14 +40,16 @@ def begin_anew(state: State, sample: Sample, *, now: float, wall: float) -> tupl
     if last is not None and _restarted(sample, last):
         told = "mysqld was restarted; its values are its own again"
         state = _restart(state, sample, last, now=now)
-        return state, [Event(wall=wall, code="restarted", message=told)]
+        return state, [Event(wall=wall, code=EventCode.RESTARTED, message=told)]
     return state, []
 
 
 def _answers(sample: Sample, more: str = "", *, wall: float) -> Event:
     said = f"server {sample.identity} answers now; the mode is advisory until a person says otherwise{more}"
     remedies = (Remedy.MODE_ACTIVE,)
-    return Event(wall=wall, code="other_server", message=said, subject=sample.identity, remedies=remedies)
+    return Event(
+        wall=wall, code=EventCode.OTHER_SERVER, message=said, subject=sample.identity, remedies=remedies
+    )
 
 
 def _restarted(sample: Sample, last: Sample) -> bool:

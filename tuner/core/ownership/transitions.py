@@ -11,14 +11,14 @@ from msgspec.structs import replace
 from tuner.core.estimate.latency import Pace
 from tuner.core.state import Originals, Override, OwedPark, ParkFor, State, Writes
 from tuner.core.writes.guards import HOUR
-from tuner.records import Capacity, Decision, DecisionKind, Hold, HoldCode, Lifecycle, Receipt
+from tuner.records import Capacity, Decision, DecisionKind, Hold, HoldCode, Lifecycle, Reason, Receipt
 from tuner.settings import Mode
 
 BASELINE_GUARD = "the baseline guard"
 """Whom a restore is for that no person asked for."""
 
 
-def kept(state: State, current: Capacity | None, reason: str, detail: str) -> Decision:
+def kept(state: State, current: Capacity | None, reason: Reason, detail: str) -> Decision:
     """Return the decision that leaves the pair in force as it is, with its reason."""
     return Decision(
         kind=DecisionKind.KEEP,

@@ -18,7 +18,7 @@ from tuner.core.estimate.window import all_flushed
 from tuner.core.trials import switchback
 from tuner.core.trials.evidence import Evidence, Win, said
 from tuner.core.trials.switchback import LOOKS, MOST_BLOCKS, Counters, Difference, Running, judged
-from tuner.records import Estimate, Event, InUse, OptimiserPhase, OptimiserProgress, Sample
+from tuner.records import Estimate, Event, EventCode, InUse, OptimiserPhase, OptimiserProgress, Sample
 
 LEAST_REST, LONGEST_REST = 1800.0, 6.0 * 3600.0
 """Seconds between two trials; each one that is lost in a row doubles them from its own length on."""
@@ -189,7 +189,7 @@ def unsafe(state: Trials, look: Look) -> tuple[Trials, list[Event]]:
         return state, []
     trial = Trial(blamed, context, UNSAFE_GAIN, UNSAFE_ERROR, look.wall)
     state = replace(_dropped(_told(state, trial), blamed), lost=state.lost + 1)
-    return state, [event(look.wall, "suggestion_unsafe", f"{what}: {look.unsafe}; {said(blamed)}")]
+    return state, [event(look.wall, EventCode.SUGGESTION_UNSAFE, f"{what}: {look.unsafe}; {said(blamed)}")]
 
 
 def verdict(running: Running) -> tuple[Difference, bool | None]:
@@ -225,7 +225,9 @@ def finish(
     lasted = look.now - running.begun
     text = f"trial {running.number}, {said(running.suggestion)}: {seen}"
     came_to = Came.WON if won else Came.NOT_USED
-    ended = event(look.wall, "trial_ended", f"{text}; {'won' if won else 'not used'}", subject=came_to.value)
+    ended = event(
+        look.wall, EventCode.TRIAL_ENDED, f"{text}; {'won' if won else 'not used'}", subject=came_to.value
+    )
     events = [ended]
     held = state.used
     if not won:

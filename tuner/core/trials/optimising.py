@@ -19,9 +19,11 @@ from tuner.records import (
     Decision,
     DecisionKind,
     Event,
+    EventCode,
     Facts,
     Lifecycle,
     OptimiserProgress,
+    Reason,
     Sample,
     winners,
 )
@@ -32,7 +34,7 @@ CHANGES_SHARE = 0.5
 
 AS_REPLICA = " as a replica"
 
-IDLE = frozenset({"idle", "fading", "warming_up", "no_estimate"})
+IDLE = frozenset({Reason.IDLE, Reason.FADING, Reason.WARMING_UP, Reason.NO_ESTIMATE})
 
 
 def in_force(state: State, sample: Sample) -> Suggestion | None:
@@ -113,7 +115,7 @@ def suggest(state: State, context: CommandContext) -> Outcome:
     running = slice_.running
     lasts = "" if running is None else f", blocks of {running.block_seconds:.0f} s"
     text = f"trial {command.value}: {said(command.suggestion)}{lasts}"
-    return Outcome(state, text, event="trial_begun")
+    return Outcome(state, text, event=EventCode.TRIAL_BEGUN)
 
 
 def progress(state: State, *, now: float) -> OptimiserProgress | None:

@@ -13,7 +13,7 @@ from msgspec.structs import replace
 
 from tuner.core.estimate.trends import AUTHORITY_LOST
 from tuner.core.writes.plan import gain, near
-from tuner.records import Capacity, DecisionKind
+from tuner.records import Capacity, DecisionKind, Reason
 from tuner.settings import Settings
 
 HOUR = 3600.0
@@ -96,7 +96,7 @@ class Wish(Struct, frozen=True):
     Attributes:
         kind: what asks.
         io_capacity_max: wanted M, pages/s.
-        refused: code of the guard that stopped it, or empty.
+        refused: why a guard stopped it; None where none did.
         detail: why, in words.
         touched: codes of the guards that changed or stopped it.
         pair: what it comes to as C and M; None before that is known.
@@ -104,7 +104,7 @@ class Wish(Struct, frozen=True):
 
     kind: DecisionKind
     io_capacity_max: float
-    refused: str = ""
+    refused: Reason | None = None
     detail: str = ""
     touched: tuple[str, ...] = ()
     pair: Capacity | None = None
@@ -113,7 +113,7 @@ class Wish(Struct, frozen=True):
         """Return the wish with another value."""
         return replace(self, io_capacity_max=io_capacity_max, touched=(*self.touched, code))
 
-    def stopped(self, code: str, detail: str) -> Wish:
+    def stopped(self, code: Reason, detail: str) -> Wish:
         """Return the wish refused."""
         touched = self.touched if code in self.touched else (*self.touched, code)
         return replace(self, refused=code, detail=detail, touched=touched)
@@ -191,11 +191,11 @@ def dead_band(wish: Wish, context: Context) -> Wish:
     if abs(change) >= DEAD_BAND and change != 0.0:
         return wish
     if "limits" in wish.touched:
-        return wish.stopped("limits", _at_limit(context))
+        return wish.stopped(Reason.LIMITS, _at_limit(context))
     if "authority" in wish.touched:
         given = f"the device gives {context.sustained_capacity or 0.0:.0f} pages/s"
-        return wish.stopped("authority", f"{given}, and M at {in_force[0]} asks for more already")
-    return wish.stopped("dead_band", f"a change of {change:+.1%} is inside the dead band")
+        return wish.stopped(Reason.AUTHORITY, f"{given}, and M at {in_force[0]} asks for more already")
+    return wish.stopped(Reason.DEAD_BAND, f"a change of {change:+.1%} is inside the dead band")
 
 
 def _at_limit(context: Context) -> str:
@@ -216,7 +216,9 @@ def dwell(wish: Wish, context: Context) -> Wish:
     if context.last_write is None:
         return wish
     left = context.settings.dwell_seconds - (context.now - context.last_write)
-    return wish.stopped("dwell", f"the last write is too recent, {left:.0f} s to go") if left > 0 else wish
+    return (
+        wish.stopped(Reason.DWELL, f"the last write is too recent, {left:.0f} s to go") if left > 0 else wish
+    )
 
 
 def budget(wish: Wish, context: Context) -> Wish:
@@ -229,13 +231,15 @@ def budget(wish: Wish, context: Context) -> Wish:
         return wish
     most, spent = context.settings.max_changes_per_hour, context.changes
     if spent >= most:
-        return wish.stopped("budget", f"{spent} changes in the last hour, all that the budget allows")
+        return wish.stopped(Reason.BUDGET, f"{spent} changes in the last hour, all that the budget allows")
     if context.reserved and spent >= most - context.reserved:
         return wish.stopped(
-            "reserve", f"{spent} of {most} changes in the last hour: the rest is for a slow disk"
+            Reason.RESERVE, f"{spent} of {most} changes in the last hour: the rest is for a slow disk"
         )
     if spent >= most - int(RESERVE * most) and wish.io_capacity_max < context.current.io_capacity_max:
-        return wish.stopped("reserve", f"{spent} of {most} changes in the last hour: the rest is for raises")
+        return wish.stopped(
+            Reason.RESERVE, f"{spent} of {most} changes in the last hour: the rest is for raises"
+        )
     return wish
 
 
@@ -247,14 +251,14 @@ def raises(wish: Wish, context: Context) -> Wish:
     current = context.current
     if wish.io_capacity_max > gain(current) and wish.io_capacity_max >= current.io_capacity_max:
         return wish
-    return wish.stopped("no_raise", "M is as high already as limits and device allow")
+    return wish.stopped(Reason.NO_RAISE, "M is as high already as limits and device allow")
 
 
 def spacing(wish: Wish, context: Context) -> Wish:
     """Refuse an emergency raise before the server can have answered the last write."""
     if context.last_write is None or context.now - context.last_write >= EMERGENCY_SPACING:
         return wish
-    return wish.stopped("spacing", "the server has not had time to answer the last write")
+    return wish.stopped(Reason.SPACING, "the server has not had time to answer the last write")
 
 
 Guard = Callable[[Wish, Context], Wish]
