@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -82,7 +83,7 @@ def minute_row(minute: int, **other: object) -> dict[str, Any]:
 def test_the_report_counts_faults_and_breaches(tmp_path: Path) -> None:
     """Every breach, every way back and the memory's slope are in it."""
     ledger = Ledger(tmp_path / "soak.jsonl")
-    breach = {"invariant": 3, "run": 1, "tick": 9, "wall": 0.0, "what": "too soon"}
+    breach = {"run": 1, "what": "3: too soon"}
     for minute in range(1, 21):
         ledger.add(minute_row(minute, breaches=[breach] if minute == 5 else []))
     end = {"end": 20, "piece": 1, "exit": 0, "stop_seconds": 0.4, "breaches": [], "ticks": 1200, "writes": 31}
@@ -93,7 +94,7 @@ def test_the_report_counts_faults_and_breaches(tmp_path: Path) -> None:
     assert "part 1: 1200 ticks and 31 writes judged; ended with exit 0, 0.4 s after SIGTERM" in lines
     assert "met: minutes: 20 of 20" in lines
     assert "NOT MET: breaches of an invariant: 1; none wanted" in lines
-    assert "  invariant 3, tick 9: too soon" in lines
+    assert "  run 1, 3: too soon" in lines
     assert any("minutes 11 to 20 of one process: +0.00 MiB/h" in line for line in lines)
 
 
@@ -119,3 +120,19 @@ def test_a_soak_with_all_its_minutes_says_so(tmp_path: Path, capsys: pytest.Capt
 
     said = f"finished before; without {tmp_path / 'soak.jsonl'} it is measured anew"
     assert said in capsys.readouterr().out
+
+
+def test_a_breach_is_reported_once_and_by_its_words(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The referee of all real runs judges each minute; what it called before is not counted again."""
+    daemon: Any = SimpleNamespace(state=tmp_path)
+    watch = run._Watch(daemon, daemon, daemon)
+    assert watch.breaches() == []
+
+    def broken(_state: Path, number: int) -> None:
+        raise AssertionError(f"3: too soon in run {number}")
+
+    monkeypatch.setattr(run, "runs", lambda _state: [SimpleNamespace(number=one) for one in (1, 2, 3)])
+    monkeypatch.setattr(run, "judge_run", broken)
+
+    assert [one["what"] for one in watch.breaches()] == ["3: too soon in run 2", "3: too soon in run 3"]
+    assert watch.breaches() == []
