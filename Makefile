@@ -52,7 +52,7 @@ lint: setup
 check: lint
 	$(BIN)/pytest -n $(WORKERS) -m "not real and not browser" $(ARGS)
 
-## Side by side: docs/decisions/side-by-side.md. No test is tried again: one that fails now and then is mended.
+## Side by side: docs/decisions/tests.md. No test is tried again: one that fails now and then is mended.
 test: servers lint
 	$(BIN)/pytest -n $(WORKERS) $(ARGS)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import math
 from collections.abc import Sequence
 from typing import Any
@@ -324,6 +325,14 @@ class Bench:
         if decision.steps and decision.target is not None:
             self.receipt = self.server.apply(decision.steps, decision.target)
         return record
+
+    def fork(self) -> Bench:
+        """Return the same loop beside the same server, to go its own way from here on."""
+        made, server = copy.copy(self), copy.copy(self.server)
+        server.applied, server.shows = list(server.applied), dict(server.shows)
+        server.told, server.gains = dict(server.told), dict(server.gains)
+        made.server, made.records = server, list(self.records)
+        return made
 
     def stand_still(self, seconds: float, *, wall: bool = False) -> None:
         """Let the server live on while the daemon's clock stands still; with ``wall`` its wall clock too."""

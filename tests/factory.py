@@ -8,7 +8,20 @@ from typing import Any
 from msgspec.structs import replace
 
 from policies.types import Situation
-from tuner.records import Capacity, Command, Estimate, Facts, Missed, Receipt, Sample, Tick, TickRecord
+from tuner.records import (
+    Capacity,
+    Command,
+    Decision,
+    DecisionKind,
+    Estimate,
+    Facts,
+    Lifecycle,
+    Missed,
+    Receipt,
+    Sample,
+    Tick,
+    TickRecord,
+)
 from tuner.servers.families.redo_capacity import redo_limits
 from tuner.settings import Mode, Settings
 
@@ -39,6 +52,7 @@ DEFAULT = Capacity(10_000, 20_000)
 LOADED = 500
 """An M that a parked setting lies above, under the factory's load."""
 ACTIVE = Settings(mode=Mode.ACTIVE)
+BAYES = Settings(mode=Mode.ACTIVE, policy="bayes")
 
 
 def percentage(capacity: Capacity, age: float, flush_limit: float, low_water: float) -> int:
@@ -192,3 +206,22 @@ def codes(record: TickRecord) -> list[str]:
 def held(record: TickRecord) -> set[str]:
     """Return the codes of the holds in force."""
     return {hold.code.value for hold in record.holds}
+
+
+def would_set(**changes: Any) -> TickRecord:  # noqa: ANN401 - any field
+    """Return the record of an advisory tick that would set 300/600."""
+    made = TickRecord(
+        tick=tick(sample()),
+        lifecycle=Lifecycle.RUNNING,
+        mode=Mode.ADVISORY,
+        estimate=estimate(),
+        decision=Decision(
+            kind=DecisionKind.KEEP,
+            reason="advisory",
+            detail="advisory mode writes nothing; would: age ratio 0.700, set-point 0.800",
+            target=Capacity(225, 450),
+            would=Capacity(300, 600),
+            set_point=0.8,
+        ),
+    )
+    return replace(made, **changes)

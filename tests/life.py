@@ -17,12 +17,14 @@ from typing import Self
 from msgspec.structs import replace
 
 from tests.bench import FakeServer
+from tests.factory import command
 from tuner.board import Board
 from tuner.config.schema import Config, ConfigError, DaemonSection
 from tuner.core.state import State
 from tuner.daemon import Api, Daemon
 from tuner.records import (
     Capacity,
+    Event,
     Facts,
     Missed,
     Receipt,
@@ -220,3 +222,34 @@ class Life:
         """Send the main thread a SIGTERM."""
         self._terminated = time.monotonic()
         os.kill(os.getpid(), signal.SIGTERM)
+
+
+def after(before: Life, *, identity: str = "") -> Life:
+    """Return the next daemon, beside the server as the one before left it, or beside another one."""
+    life = Life(Path(before.config.daemon.state_directory), Settings(mode=Mode.ACTIVE))
+    life.server.identity = identity or before.server.identity
+    if not identity:
+        life.server.capacity, life.server.started = before.server.capacity, before.server.started
+        life.server.facts_started = before.server.facts_started
+    return life
+
+
+def told(life: Life, code: str) -> list[Event]:
+    """Return the events of a code, in order."""
+    return [event for record in life.records for event in record.events if event.code == code]
+
+
+def asking(life: Life, name: str) -> Callable[[], None]:
+    """Return a life's script: a first write, then a command."""
+
+    def script() -> None:
+        life.wait_for_write()
+        life.board.submit(command(name, number=0))
+        life.wait_for_ticks(3)
+
+    return script
+
+
+def watched(life: Life, ticks: int = 40) -> Life:
+    """Let a daemon live quietly for so many ticks."""
+    return life.live(lambda: life.wait_for_ticks(ticks))

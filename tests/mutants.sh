@@ -6,7 +6,7 @@ cd "$(dirname "$0")/.."
 ROOT=$PWD WORK=$PWD/.cache/mutants BIN=${BIN:-$PWD/.venv/bin}
 
 TARGETS="
-tuner/core/writes/guards.py tests/core/test_guards.py tests/core/test_way_back.py
+tuner/core/writes/guards.py tests/core/test_guards.py tests/core/test_emergency.py
 tuner/core/gate.py tests/core/test_gate.py
 api/tokens.py tests/api/test_tokens.py tests/api/test_access.py tests/cli/test_token.py
 tuner/without_daemon.py tests/test_restore.py tests/cli/test_offline.py

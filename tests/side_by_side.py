@@ -1,4 +1,4 @@
-"""Which tests run beside which under ``pytest -n 4``: docs/decisions/side-by-side.md.
+"""Which tests run beside which under ``pytest -n 4``: docs/decisions/tests.md.
 
 A worker takes a whole unit at a time: a file, or what several files share a server or a package for.
 """
@@ -25,6 +25,7 @@ class Kind(Enum):
 
 ALONE = {
     "tests/api/test_attacks.py": "probes in a flood, to a second",
+    "tests/faults/test_configuration.py": "ticks in a flood, to a second",
     "tests/real/test_load.py": "clients and ticks to a tenth of a second",
     "tests/real/test_hold.py": "recording",
     "tests/real/test_footprint.py": "recording",

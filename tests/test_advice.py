@@ -5,7 +5,6 @@ from __future__ import annotations
 import ast
 import re
 from pathlib import Path
-from typing import Any
 
 import pytest
 from hypothesis import given
@@ -13,33 +12,13 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from tests.bench import Bench, FakeServer
-from tests.factory import FACTS, estimate, sample, tick
+from tests.factory import FACTS, estimate, sample, tick, would_set
 from tuner.advice import advise, advise_now, expected_effect, statements
 from tuner.board import Board
 from tuner.core.writes.plan import gain
 from tuner.findings import Finding
-from tuner.records import Capacity, Decision, DecisionKind, Hold, HoldCode, Lifecycle, Remedy, TickRecord
+from tuner.records import Capacity, Decision, DecisionKind, Hold, HoldCode, Remedy
 from tuner.settings import Mode, Settings
-
-
-def record(**changes: Any) -> TickRecord:  # noqa: ANN401 - any field
-    """Return the record of an advisory tick that would set 300/600."""
-    made = TickRecord(
-        tick=tick(sample()),
-        lifecycle=Lifecycle.RUNNING,
-        mode=Mode.ADVISORY,
-        estimate=estimate(),
-        decision=Decision(
-            kind=DecisionKind.KEEP,
-            reason="advisory",
-            detail="advisory mode writes nothing; would: age ratio 0.700, set-point 0.800",
-            target=Capacity(225, 450),
-            would=Capacity(300, 600),
-            set_point=0.8,
-        ),
-    )
-    return replace(made, **changes)
-
 
 QUIET = {"new_density": 1e-4, "flush_rate": 100.0}
 """100 pages a second become dirty, and are flushed."""
@@ -69,7 +48,7 @@ def by_id(found: list[Finding]) -> dict[str, Finding]:
 
 def test_the_loops_wish_comes_first_as_sql() -> None:
     """What an active loop would set is the first advice: the pair, why, the effect, and SQL to paste."""
-    first = advise(record(), FACTS, Settings())[0]
+    first = advise(would_set(), FACTS, Settings())[0]
 
     assert first.id == "set-io-capacity"
     assert "300/600" in first.title
@@ -83,7 +62,7 @@ def test_the_loops_wish_comes_first_as_sql() -> None:
 
 def test_nothing_to_wish_is_no_advice() -> None:
     """A loop that is content gives no advice at all."""
-    content = record(decision=replace(record().decision, would=None))
+    content = would_set(decision=replace(would_set().decision, would=None))
 
     assert advise(content, FACTS, Settings()) == []
 
@@ -94,14 +73,14 @@ def test_an_active_write_is_advice_as_well() -> None:
         kind=DecisionKind.SET, reason="raise", detail="up", target=Capacity(300, 600), set_point=0.8
     )
 
-    assert by_id(advise(record(decision=decision, mode=Mode.ACTIVE), FACTS, Settings()))[
+    assert by_id(advise(would_set(decision=decision, mode=Mode.ACTIVE), FACTS, Settings()))[
         "set-io-capacity"
     ].sql
 
 
 def test_a_missed_reading_advises_nothing_about_values() -> None:
     """Without a reading there is nothing to say about C and M."""
-    silent = record(estimate=None)
+    silent = would_set(estimate=None)
 
     assert "set-io-capacity" not in by_id(advise(silent, FACTS, Settings()))
 
@@ -109,7 +88,7 @@ def test_a_missed_reading_advises_nothing_about_values() -> None:
 def test_an_odd_ratio_is_noticed() -> None:
     """M that is cut by the server's integer division is a warning with statements that mend it."""
     odd = sample(io_capacity=1500, io_capacity_max=2000)
-    found = by_id(advise(record(tick=tick(odd)), FACTS, Settings()))["ratio-not-whole"]
+    found = by_id(advise(would_set(tick=tick(odd)), FACTS, Settings()))["ratio-not-whole"]
 
     assert found.severity == "warning"
     assert "works with 1500" in found.reason
@@ -118,19 +97,19 @@ def test_an_odd_ratio_is_noticed() -> None:
 
 def test_a_redo_log_that_is_too_small_is_noticed() -> None:
     """A redo log that the load fills within half a minute comes with a larger one, in whole MiB."""
-    busy = record(estimate=estimate(redo_rate=8e6))
+    busy = would_set(estimate=estimate(redo_rate=8e6))
     found = by_id(advise(busy, FACTS, Settings()))["redo-too-small"]
 
     assert "filled in 13 s" in found.reason
     assert found.sql == ("SET GLOBAL innodb_redo_log_capacity = 419430400",)
-    assert "redo-too-small" not in by_id(advise(record(), FACTS, Settings()))
+    assert "redo-too-small" not in by_id(advise(would_set(), FACTS, Settings()))
 
 
 def test_holds_and_counters_are_part_of_it() -> None:
     """Why nothing is written, and what the loop cannot see, are findings with their way out."""
     hold = Hold(HoldCode.FOREIGN_CHANGE, 0.0, "C/M were 1/2 and are 3/4", (Remedy.RESUME,))
     blind = replace(FACTS, disabled_counters=("log_lsn_current",))
-    found = by_id(advise(record(holds=(hold,), mode=Mode.ACTIVE), blind, Settings(mode=Mode.ACTIVE)))
+    found = by_id(advise(would_set(holds=(hold,), mode=Mode.ACTIVE), blind, Settings(mode=Mode.ACTIVE)))
 
     assert found["hold-foreign-change"].fix == "cleared by innobrim resume"
     assert found["hold-foreign-change"].effect
@@ -185,7 +164,7 @@ def test_under_a_light_load_no_low_water_mark_is_advised(law: str) -> None:
     facts, name = replace(FACTS, family="mariadb", flush_law=law), "innodb_max_dirty_pages_pct_lwm"
     ids = {"no-authority", "page-cleaner-sleeps"}
     busy, light = (
-        next(one for one in advise(record(estimate=estimate(**load)), facts, Settings()) if one.id in ids)
+        next(one for one in advise(would_set(estimate=estimate(**load)), facts, Settings()) if one.id in ids)
         for load in (QUIET | {"new_density": 1e-3}, QUIET)
     )
 
@@ -199,7 +178,7 @@ def test_under_a_light_load_no_low_water_mark_is_advised(law: str) -> None:
 def test_a_load_whose_writers_wait_is_not_taken_for_a_light_one(load: dict[str, float]) -> None:
     """Few pages become dirty while writers wait for an M far too small: the low-water mark is advised."""
     facts = replace(FACTS, family="mariadb", flush_law="soft-limit")
-    found = by_id(advise(record(estimate=estimate(**QUIET | {"demand": 0.0} | load)), facts, Settings()))
+    found = by_id(advise(would_set(estimate=estimate(**QUIET | {"demand": 0.0} | load)), facts, Settings()))
 
     assert found["no-authority"].sql == ("SET GLOBAL innodb_max_dirty_pages_pct_lwm = 0.001",)
 
@@ -207,7 +186,7 @@ def test_a_load_whose_writers_wait_is_not_taken_for_a_light_one(load: dict[str, 
 def test_a_lull_at_the_end_of_the_watching_is_not_taken_for_a_light_load() -> None:
     """Of the time seen the busiest counts: a server that sleeps just now writes nothing."""
     facts = replace(FACTS, family="mariadb", flush_law="soft-limit")
-    found = by_id(advise(record(estimate=estimate(**QUIET)), facts, Settings(), dirtied=500.0))
+    found = by_id(advise(would_set(estimate=estimate(**QUIET)), facts, Settings(), dirtied=500.0))
 
     assert found["no-authority"].sql == ("SET GLOBAL innodb_max_dirty_pages_pct_lwm = 0.001",)
 
@@ -220,7 +199,7 @@ def test_a_low_water_mark_that_costs_page_writes_is_named(density: float, age: f
     facts, seen = replace(FACTS, family="mariadb", flush_law="mariadb"), sample()
     seen = replace(seen, lsn_oldest=seen.lsn_current - int(age * seen.flush_limit))
     load = estimate(**QUIET | {"new_density": density})
-    found = by_id(advise(record(tick=tick(seen), estimate=load), facts, Settings()))
+    found = by_id(advise(would_set(tick=tick(seen), estimate=load), facts, Settings()))
 
     assert ("written-as-they-come" in found) == advised
     if advised:
@@ -230,7 +209,7 @@ def test_a_low_water_mark_that_costs_page_writes_is_named(density: float, age: f
 def test_what_holds_only_active_mode_is_not_said_to_hold() -> None:
     """In advisory mode a hold keeps nothing from being done: it says what active mode would meet."""
     hold = Hold(HoldCode.MODEL_MISMATCH, 0.0, "not verified yet", (Remedy.MATCHING_UNDER_LOAD,))
-    found = by_id(advise(record(holds=(hold,)), FACTS, Settings()))
+    found = by_id(advise(would_set(holds=(hold,)), FACTS, Settings()))
 
     assert found["hold-model-mismatch"].title == "active mode would be held: model mismatch"
 

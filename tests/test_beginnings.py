@@ -14,12 +14,12 @@ from msgspec.structs import replace
 from structlog.testing import capture_logs
 
 from tests.factory import OTHER_IDENTITY, command
-from tests.life import ORIGINALS, Life
+from tests.life import ORIGINALS, Life, after, asking, told, watched
 from tuner import remedies
 from tuner.journal.reader import originals
 from tuner.journal.tables import journal_path
 from tuner.memory import Memory
-from tuner.records import Capacity, Event
+from tuner.records import Capacity
 from tuner.settings import Mode, Settings
 
 ACTIVE = Settings(mode=Mode.ACTIVE)
@@ -29,37 +29,6 @@ ACTIVE = Settings(mode=Mode.ACTIVE)
 def before(tmp_path: Path) -> Life:
     """Return a daemon in active mode that has not begun to live."""
     return Life(tmp_path, ACTIVE)
-
-
-def after(before: Life, *, identity: str = "") -> Life:
-    """Return the next daemon, beside the server as the one before left it, or beside another one."""
-    life = Life(Path(before.config.daemon.state_directory), ACTIVE)
-    life.server.identity = identity or before.server.identity
-    if not identity:
-        life.server.capacity, life.server.started = before.server.capacity, before.server.started
-        life.server.facts_started = before.server.facts_started
-    return life
-
-
-def told(life: Life, code: str) -> list[Event]:
-    """Return the events of a code, in order."""
-    return [event for record in life.records for event in record.events if event.code == code]
-
-
-def asking(life: Life, name: str) -> Callable[[], None]:
-    """Return a life's script: a first write, then a command."""
-
-    def script() -> None:
-        life.wait_for_write()
-        life.board.submit(command(name, number=0))
-        life.wait_for_ticks(3)
-
-    return script
-
-
-def watched(life: Life, ticks: int = 40) -> Life:
-    """Let a daemon live quietly for so many ticks."""
-    return life.live(lambda: life.wait_for_ticks(ticks))
 
 
 def test_another_server_since_the_last_run_is_left_alone(before: Life, tmp_path: Path) -> None:

@@ -6,62 +6,21 @@ import re
 from typing import Any
 
 import pytest
-from msgspec.structs import replace
 
-from tests.bench import FakeServer
+from tests.checked import Odd, line, look
 from tests.factory import FACTS
-from tuner.check import Report, check
-from tuner.preconditions import Line
-from tuner.records import Capacity, Facts, Missed, Sample
-from tuner.servers.port import ServerError, Unreachable, Unsupported
+from tuner.check import check
+from tuner.records import Capacity
+from tuner.servers.port import Unreachable, Unsupported
 from tuner.settings import Settings
 
-DEFAULTS = Settings()
 BUDGETS = ("max_recovery_seconds", "max_shutdown_seconds")
-
-
-class Odd(FakeServer):
-    """A fake server whose facts and readings can be changed.
-
-    Attributes:
-        failure: raised instead of facts.
-        changed_facts: fields of the facts.
-        changed_sample: fields of a reading.
-    """
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.failure: ServerError | None = None
-        self.changed_facts: dict[str, Any] = {}
-        self.changed_sample: dict[str, Any] = {}
-
-    def facts(self) -> Facts:
-        """Return what this server is, or fail."""
-        if self.failure is not None:
-            raise self.failure
-        return replace(super().facts(), **self.changed_facts)
-
-    def read(self) -> Sample | Missed:
-        """Return a reading with changes."""
-        reading = super().read()
-        return replace(reading, **self.changed_sample) if isinstance(reading, Sample) else reading
 
 
 @pytest.fixture
 def server() -> Odd:
     """Return a healthy server."""
     return Odd()
-
-
-def look(server: Odd, *, active: bool = False, settings: Settings = DEFAULTS) -> Report:
-    """Check it."""
-    return check(server, active=active, settings=settings)
-
-
-def line(report: Report, name: str) -> Line:
-    """Return one line by name."""
-    (found,) = [one for one in report.lines if one.name == name]
-    return found
 
 
 def test_a_healthy_server_passes(server: Odd) -> None:

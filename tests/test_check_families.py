@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 from msgspec.structs import replace
 
+from tests.checked import Odd, line, look
 from tests.factory import FACTS, sample
-from tests.test_check import Odd, line, look
 from tuner.core.holds import law_in_doubt, not_writer
 from tuner.core.step import start
 from tuner.records import Remedy

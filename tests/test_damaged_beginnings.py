@@ -12,8 +12,7 @@ import pytest
 from msgspec.structs import replace
 
 from tests.factory import FACTS, command
-from tests.life import Life
-from tests.test_beginnings import after, asking, told, watched
+from tests.life import Life, after, asking, told, watched
 from tuner.journal.damaged import set_aside
 from tuner.journal.keeper import FAILURES, Keeper
 from tuner.journal.reader import Unheard, absence, originals, standing, unheard

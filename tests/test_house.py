@@ -35,3 +35,17 @@ def test_the_drawing_names_rooms_that_are_there() -> None:
     for room in rooms:
         places = (ROOT / "tuner/core" / room, ROOT / room)
         assert any(place.is_dir() or place.with_suffix(".py").is_file() for place in places), room
+
+
+def test_no_module_of_tests_is_another_ones_library() -> None:
+    """What several tests share is in a module that is none; the faults of every family alone call others."""
+    imported = re.compile(
+        r"^\s*from (tests\.[\w.]*test_\w+) import|^\s*from tests\.\w+ import .*\btest_", re.MULTILINE
+    )
+    found = {
+        str(path.relative_to(ROOT))
+        for path in sorted((ROOT / "tests").rglob("*.py"))
+        if imported.search(path.read_text(encoding="utf-8"))
+    }
+
+    assert found == {"tests/faults/test_families.py"}

@@ -5,8 +5,7 @@ from __future__ import annotations
 import pytest
 from msgspec.structs import replace
 
-from tests.factory import FACTS
-from tests.test_advice import record
+from tests.factory import FACTS, would_set
 from tuner.advice import advise, counters_off
 from tuner.findings import Finding, in_its_way, without_authority
 from tuner.records import Hold, HoldCode, Remedy
@@ -95,7 +94,7 @@ def test_a_variable_that_is_set_twice_is_one_list() -> None:
 def test_what_ends_a_hold_is_told_in_the_providers_way(provider: str, more: tuple[Remedy, ...]) -> None:
     """A hold that statements would end names none that the provider refuses, whoever reads the advice."""
     held = Hold(HoldCode.MODEL_MISMATCH, 0.0, "InnoDB's counters are off", (Remedy.ENABLE_COUNTERS, *more))
-    tick = record(holds=(held,))
+    tick = would_set(holds=(held,))
     found = {one.id: one for one in advise(tick, replace(FACTS, managed=provider), Settings())}
     hold = found["hold-model-mismatch"]
 
@@ -108,7 +107,7 @@ def test_what_ends_a_hold_is_told_in_the_providers_way(provider: str, more: tupl
 def test_a_hold_elsewhere_keeps_its_words() -> None:
     """Where SET GLOBAL works, a hold's advice is what ends it; the statements come with the counters' own."""
     held = Hold(HoldCode.MODEL_MISMATCH, 0.0, "InnoDB's counters are off", (Remedy.ENABLE_COUNTERS,))
-    found = {one.id: one for one in advise(record(holds=(held,)), FACTS, Settings())}
+    found = {one.id: one for one in advise(would_set(holds=(held,)), FACTS, Settings())}
 
     assert found["hold-model-mismatch"].fix == f"cleared by {ENABLE}"
 

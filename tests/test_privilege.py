@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
+from tests.checked import Odd, line, look
 from tests.factory import FACTS, sample
-from tests.test_check import Odd, line, look
 from tuner.preconditions import Line, way_of_writing
 from tuner.records import Bounds, Facts
 from tuner.settings import Settings

@@ -343,10 +343,10 @@ reading, since `{FACTOR}` and `{LWM}` can be set at any time; after a change it 
 - **MariaDB with `{LWM}` = 0**, its default (`{SOFT_LIMIT.name}`). The page cleaner falls asleep below the
   low-water mark and sleeps until the age is 7/8 of `Innodb_checkpoint_max_age`. M does not move the age,
   only how evenly the pages go: it is kept above the demand, and a drain is refused.
-  {SOFT_LIMIT.remedy.replace(REMEDY, f"`{REMEDY}`")}. More [here](decisions/no-authority.md).
+  {SOFT_LIMIT.remedy.replace(REMEDY, f"`{REMEDY}`")}. More [here](decisions/mariadb-laws.md).
 - **MariaDB before MDEV-26827**, with the same default: before {_firsts()} (`{MARIADB_WAKES.name}`). It falls
   asleep there too, but awake it goes by the age, so that M moves it: the loop holds a set-point while it is
-  awake, and writes nothing while it sleeps. More [here](decisions/mariadb-wakes.md). 10.5.7 and 10.5.8 never
+  awake, and writes nothing while it sleeps. More [here](decisions/mariadb-laws.md). 10.5.7 and 10.5.8 never
   sleep (`{MARIADB.name}`); 10.5.9 does, and awake it heeds no age (`{SOFT_LIMIT.name}`).
 - **MariaDB with MDEV-31939**: {_builds()} (`{AGE_BLIND.name}`). They flush whatever the age,
   and the percentage that they export decides nothing; {_mended()} and later have it mended. So active mode
@@ -360,7 +360,7 @@ reading, since `{FACTOR}` and `{LWM}` can be set at any time; after a change it 
   fewer than C pages dirty a second, there is next to no age, and a page is written again after each change:
   leave the variable at 0 there. The loop can only lower C and M, as far as `min_io_capacity_max` allows.
   M decides the age below the flush limit; beyond it does so late, and little lies between there and where
-  writers wait. So the loop keeps away from it as from a sync point ([why](decisions/mariadb-flush-limit.md)).
+  writers wait. So the loop keeps away from it as from a sync point ([why](decisions/mariadb-laws.md)).
 - **Writers that wait.** In MySQL 8.0 and later sync flushing goes on beside the writers, who wait from the
   stall point on. In MySQL 5.6 and 5.7 they wait from the sync point on, and in MariaDB the two are one:
   there the set-point keeps more distance.

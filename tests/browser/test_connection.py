@@ -10,6 +10,7 @@ from playwright.sync_api import APIResponse, Route, expect
 
 from tests.browser.fixtures import Open
 from tests.browser.site import Site
+from tests.browser.visit import Visit
 from tests.real.support import until
 
 pytestmark = pytest.mark.browser
@@ -30,6 +31,11 @@ def site() -> Iterator[Site]:
         yield found
 
 
+def all_listed(seen: Visit, site: Site) -> bool:
+    """Tell whether the page lists as many events as there are; the loop may add one at any moment."""
+    return seen.page.locator("#events li").count() == len(site.board.events(limit=80))
+
+
 def test_a_daemon_that_comes_back_is_followed(visit: Open) -> None:
     """After a restart the page goes on by itself, with the new daemon's decisions and events alone."""
     with Site(pace=0.5) as first:
@@ -38,7 +44,7 @@ def test_a_daemon_that_comes_back_is_followed(visit: Open) -> None:
     expect(seen.verdict).to_have_attribute("data-level", "lost")
     with Site(pace=0.5, history=120.0, port=first.port) as second:
         expect(seen.state).to_have_text("Working")
-        expect(seen.page.locator("#events li")).to_have_count(len(second.board.events()))
+        until(lambda: all_listed(seen, second), 30.0, "all events in the list")
         assert seen.page.locator("#events li").all_inner_texts() != old
         drawn = seen.drawn()
         until(lambda: seen.drawn() != drawn, 30.0, "charts that move again")
@@ -52,7 +58,7 @@ def test_points_from_before_a_restart_stay(visit: Open) -> None:
     expect(seen.verdict).to_have_attribute("data-level", "lost")
     with Site(pace=0.5, history=5.0, port=first.port) as second:
         expect(seen.state).to_have_text("Working")
-        expect(seen.page.locator("#events li")).to_have_count(len(second.board.events()))
+        until(lambda: all_listed(seen, second), 30.0, "all events in the list")
         moved = (seen.oldest_point() - old) % DAY
         assert min(moved, DAY - moved) <= STEP
 
@@ -122,7 +128,7 @@ def test_what_happens_while_the_lists_are_asked_for_is_in_them(visit: Open) -> N
         route, answer = late[0]
         route.fulfill(response=answer)
 
-        expect(seen.page.locator("#events li")).to_have_count(len(site.board.events(limit=80)))
+        until(lambda: all_listed(seen, site), 30.0, "all events in the list")
         expect(seen.page.locator("#events")).to_contain_text("paused by test")
 
 

@@ -47,8 +47,12 @@ def test_says_what_it_does_and_why(site: Site, visit: Open) -> None:
 
     expect(seen.state).to_have_text("Working")
     expect(seen.page.locator("#doing")).to_contain_text("Holds the age at")
-    now = site.in_force()
-    assert pair_in(seen.page.locator("#doing").inner_text()) == (now.io_capacity, now.io_capacity_max)
+
+    def right() -> bool:
+        now, shown = site.in_force(), pair_in(seen.page.locator("#doing").inner_text())
+        return shown == (now.io_capacity, now.io_capacity_max)
+
+    until(right, 10.0, "the pair in force")
     expect(seen.page.locator("#why")).to_contain_text("set-point")
     expect(seen.page.locator("#without")).to_contain_text("10000/20000")
     assert seen.complaints == []

@@ -100,9 +100,11 @@ class Visit:
     def oldest_point(self) -> timedelta:
         """Return the time of day of the first point in the charts, as it is read out."""
         self.page.locator('[data-chart="age"] .plot').press("Home")
+        point = re.compile(r"at (\d\d:\d\d:\d\d): ")
+        expect(self.page.locator("#said-age")).to_have_text(point)
         said = self.page.locator("#said-age").inner_text()
         self.page.keyboard.press("Escape")
-        found = re.match(r"at (\d\d:\d\d:\d\d): ", said)
+        found = point.match(said)
         assert found is not None, said
         hours, minutes, seconds = map(int, found[1].split(":"))
         return timedelta(hours=hours, minutes=minutes, seconds=seconds)

@@ -89,6 +89,12 @@ class Course:
             self.forced.append((self.now, self.state.in_force))
         return self
 
+    def blocks(self, count: int) -> Course:
+        """Go on until the trial has so many blocks, or is over."""
+        while self.state.running is not None and len(self.state.running.blocks) < count:
+            self.step()
+        return self
+
     def until(self, phase: OptimiserPhase, limit: int = 4000) -> Course:
         """Go on until it does this."""
         for _ in range(limit):
@@ -112,6 +118,15 @@ class Course:
             if self.state.running is None:
                 return self
         raise AssertionError("the trial never ends")
+
+    def retested(self) -> Course:
+        """Go on to the trial of what is in use that comes hours after it won."""
+        later = self.now + 1000.0 + engine.RETRY_SECONDS + 60.0
+        self.state = replace(self.state, rest_until=later)
+        self.step(round(engine.RETRY_SECONDS / STEP) + 10)
+        assert self.state.running is not None
+        assert self.state.running.retest
+        return self
 
     def codes(self) -> list[str]:
         """Return what was said, by code."""

@@ -16,6 +16,11 @@ from tuner.records import Sample
 STEERED = sorted(name for name, law in LAWS.items() if law.authority)
 
 
+def most_by_age(law: FlushLaw, io_capacity_max: float) -> float:
+    """Return the most pages by redo age that a law counts."""
+    return io_capacity_max / 3.0 if law.name.startswith("mariadb") else 2.0 * io_capacity_max
+
+
 def asks(law: FlushLaw, cleaner: course.Cleaner, *, ratio: float, io_capacity_max: float) -> float:
     """Return n, written down a second time, without its rounding."""
     power = ratio**2.5 / 0.7005 if law.name.startswith("high_checkpoint") else ratio**1.5 / 0.75
@@ -24,27 +29,16 @@ def asks(law: FlushLaw, cleaner: course.Cleaner, *, ratio: float, io_capacity_ma
         return min(io_capacity_max, by_law)
     if law.name == "legacy-56":
         return min(io_capacity_max, (by_law + cleaner.mean_rate) / 2.0)
-    most = io_capacity_max / 3.0 if law.name.startswith("mariadb") else 2.0 * io_capacity_max
-    return min(io_capacity_max, (by_law + cleaner.mean_rate + min(cleaner.by_age, most)) / 3.0)
+    by_age = min(cleaner.by_age, most_by_age(law, io_capacity_max))
+    return min(io_capacity_max, (by_law + cleaner.mean_rate + by_age) / 3.0)
 
 
-def seen(made: Sample, count: int = 8) -> Window:
-    """Return a window of so many seconds in which nothing changed."""
-    window: Window = (point_of(made, dirtied=0.0),)
+def seen(count: int = 8, **shown: int) -> tuple[Window, Sample]:
+    """Return a window of so many seconds in which nothing changed, and its newest reading."""
+    window: Window = (point_of(sample(**shown), dirtied=0.0),)
     for second in range(1, count):
-        window = extend(window, sample_at(made, second), newly_dirtied=0.0)
-    return window
-
-
-def sample_at(made: Sample, second: int) -> Sample:
-    """Return the same reading some seconds later."""
-    return sample(
-        float(second),
-        io_capacity=made.io_capacity,
-        io_capacity_max=made.io_capacity_max,
-        flush_requested=made.flush_requested,
-        flush_by_age=made.flush_by_age,
-    )
+        window = extend(window, sample(float(second), **shown), newly_dirtied=0.0)
+    return window, sample(count - 1.0, **shown)
 
 
 @pytest.mark.parametrize("name", STEERED)
@@ -68,51 +62,31 @@ def test_the_rate_wanted_is_the_rate_that_comes(
     assert came == pytest.approx(wanted, rel=1e-6)
 
 
-def test_the_averages_are_read_from_what_the_server_says() -> None:
-    """Below the cap the mean rate is what law and redo rate leave of the request."""
-    made = sample(flush_requested=400, flush_by_age=380)
-    found = course.cleaner(LEGACY, seen(made), sample_at(made, 7), estimate(), wrote=None)
-    by_law = made.io_capacity * made.flush_percentage / 100.0
-
-    assert found.asked == 400.0
-    assert found.mean_rate == pytest.approx(3.0 * 400.0 - by_law - 380.0, abs=2.0)
-
-
 @pytest.mark.parametrize("name", STEERED)
 def test_each_law_reads_its_own_averages(name: str) -> None:
     """What a server of any law asked for, by its own formula, gives back the mean rate that was in it."""
     law = LAWS[name]
-    rates = course.Cleaner(asked=0.0, mean_rate=350.0, by_age=380.0)
     said = law.percentage(age=0.5, flush_limit=1.0, io_capacity=400, io_capacity_max=800)
-    by_law = 400 * said / 100.0
-    terms, most = (
-        (2.0, 0.0) if name == "legacy-56" else (3.0, 800 / 3.0 if name.startswith("mariadb") else 1600.0)
-    )
-    asked = round((by_law + rates.mean_rate + min(rates.by_age, most)) / terms)
-    made = sample(
-        io_capacity=400,
-        io_capacity_max=800,
-        flush_percentage=said,
-        flush_requested=asked,
-        flush_by_age=380,
-    )
-    found = course.cleaner(law, seen(made), made, estimate(), wrote=None)
+    terms, by_age = (2.0, 0.0) if name == "legacy-56" else (3.0, min(380.0, most_by_age(law, 800)))
+    shown = {"io_capacity": 400, "io_capacity_max": 800, "flush_percentage": said, "flush_by_age": 380}
+    window, newest = seen(flush_requested=round((400 * said / 100.0 + 350.0 + by_age) / terms), **shown)
 
-    assert found.mean_rate == pytest.approx(350.0, abs=2.0)
+    assert course.cleaner(law, window, newest, estimate(), wrote=None).mean_rate == pytest.approx(
+        350.0, abs=2.0
+    )
 
 
 def test_after_a_bulk_load_m_is_what_is_flushed() -> None:
     """At the cap, with far more pages to flush by age than M, a raise of M would be a raise of the rate."""
-    made = sample(flush_requested=450, flush_by_age=1_800)
-    found = course.cleaner(LEGACY, seen(made), sample_at(made, 7), estimate(), wrote=None)
+    found = course.cleaner(LEGACY, *seen(flush_requested=450, flush_by_age=1_800), estimate(), wrote=None)
 
+    assert found.asked == 450.0
     assert found.capacity_for(LEGACY, flush_rate=500.0, ratio=0.4) == pytest.approx(500.0)
 
 
 def test_requests_from_before_a_write_are_not_believed() -> None:
     """What was asked for with the M before the last write says nothing of the M in force."""
-    made = sample(flush_requested=900)
-    window = seen(made, 7)
+    window, _ = seen(7, flush_requested=900)
     newest = sample(7.0, flush_requested=400)
     window = extend(window, newest, newly_dirtied=0.0)
 
@@ -122,11 +96,7 @@ def test_requests_from_before_a_write_are_not_believed() -> None:
 def test_without_counters_the_server_is_taken_to_be_at_rest() -> None:
     """Where the server does not say what it asks for, the rates themselves stand for its averages."""
     found = estimate()
-    made = sample(flush_requested=0, flush_by_age=0)
-    cleaner = course.cleaner(LEGACY, seen(made), made, found, wrote=None)
+    cleaner = course.cleaner(LEGACY, *seen(flush_requested=0, flush_by_age=0), found, wrote=None)
 
-    assert (cleaner.asked, cleaner.mean_rate, cleaner.by_age) == (
-        found.flush_rate,
-        found.flush_rate,
-        found.demand,
-    )
+    assert (cleaner.asked, cleaner.mean_rate) == (found.flush_rate, found.flush_rate)
+    assert cleaner.by_age == found.demand

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import pytest
 from msgspec.structs import replace
 
 from tests.bench import Bench, FakeServer, replays
 from tests.core.lever import MARK_SAVED, OFF, ON, OURS, beside, in_force, marks
-from tests.factory import DEFAULT, SAVED, command
+from tests.factory import DEFAULT, SAVED, command, held
 from tuner.core.leaving.lowwater import LEAVING_SECONDS, may_be_written
 from tuner.core.ownership.standing import standing_of, take_up
 from tuner.core.snapshot import decode_state, encode_state
@@ -24,11 +26,6 @@ from tuner.records import (
 from tuner.settings import Mode, Settings
 
 
-def codes(bench: Bench) -> list[str]:
-    """Return the events so far."""
-    return [event.code for record in bench.records for event in record.events]
-
-
 def shown(bench: Bench) -> LowWaterMark:
     """Return what a watcher sees of it."""
     found = bench.record.low_water
@@ -36,14 +33,24 @@ def shown(bench: Bench) -> LowWaterMark:
     return found
 
 
+def owed(bench: Bench) -> int | None:
+    """Return the mark that a later daemon would put back; None where nothing is owed."""
+    return standing_of(bench.state).low_water
+
+
+def lost() -> Bench:
+    """Return a loop whose write of the mark nobody could read back."""
+    bench = beside()
+    bench.turn(MARK_SAVED)
+    while bench.server.mark != OURS:
+        bench.server.unread = True
+        bench.turn()
+    return bench
+
+
 @pytest.mark.parametrize(
     ("mark", "settings"),
-    [
-        (0, OFF),
-        (None, ON),
-        (OURS, ON),
-        (0, replace(ON, mode=Mode.ADVISORY)),
-    ],
+    [(0, OFF), (None, ON), (OURS, ON), (0, replace(ON, mode=Mode.ADVISORY))],
     ids=["without the option", "where it decides nothing", "where it is so already", "advisory"],
 )
 def test_nothing_is_written_where_nothing_is_to_be(mark: int | None, settings: Settings) -> None:
@@ -80,14 +87,17 @@ def test_it_is_written_once_alone_and_as_one_change_of_the_hour(found: int) -> N
     """0.001 in place of what was found; C and M stay at that tick, and for the dwell after it."""
     bench = in_force(found)
     bench.turns(300)
-    (written,) = [one for one in bench.records if one.decision.kind is DecisionKind.LOW_WATER]
-    place = bench.records.index(written)
+    (place,) = [n for n, one in enumerate(bench.records) if one.decision.kind is DecisionKind.LOW_WATER]
+    written, before = bench.records[place], bench.records[place - 1]
 
     assert marks(bench) == [OURS]
     assert written.decision.steps == ((LOW_WATER_MARK, OURS),)
-    assert written.changes_last_hour == bench.records[place - 1].changes_last_hour + 1
+    assert written.changes_last_hour == before.changes_last_hour + 1
     assert not any(one.decision.steps for one in bench.records[place + 1 : place + 9])
     assert bench.state.low_water.original == found
+
+
+# Back to what was found.
 
 
 @pytest.mark.parametrize(
@@ -95,23 +105,19 @@ def test_it_is_written_once_alone_and_as_one_change_of_the_hour(found: int) -> N
     [command("park"), command("pause"), command("mode", value="advisory"), command("stop", value="park")],
     ids=["park", "pause", "advisory", "stop"],
 )
-@pytest.mark.parametrize("lost", [False, True], ids=["", "a write that nobody could read back"])
-def test_the_operators_is_back_whenever_active_mode_ends_in_order(order: Command, *, lost: bool) -> None:
+@pytest.mark.parametrize("begin", [in_force, lost], ids=["", "a write that nobody could read back"])
+def test_the_operators_is_back_whenever_active_mode_ends_in_order(
+    order: Command, begin: Callable[[], Bench]
+) -> None:
     """After C and M are parked the mark found is in force again, and nothing is owed."""
-    bench = beside() if lost else in_force()
-    if lost:
-        bench.turn(MARK_SAVED)
-        while bench.server.mark != OURS:
-            bench.server.unread = True
-            bench.turn()
+    bench = begin()
     begun = len(bench.records)
     bench.turn(order)
     bench.turns(5)
-    kinds = [one.decision.kind for one in bench.records[begun:] if one.decision.steps]
 
     assert marks(bench) == [OURS, 0]
-    assert kinds == [DecisionKind.PARK, DecisionKind.LOW_WATER]
-    assert standing_of(bench.state).low_water is None
+    assert bench.wrote(since=begun) == [DecisionKind.PARK, DecisionKind.LOW_WATER]
+    assert owed(bench) is None
 
 
 @pytest.mark.parametrize(
@@ -126,7 +132,7 @@ def test_it_stays_where_active_mode_goes_on_or_all_is_left(order: Command) -> No
     bench.turns(60)
 
     assert marks(bench) == [OURS]
-    assert standing_of(bench.state).low_water == 0
+    assert owed(bench) == 0
 
 
 def test_after_a_resume_it_is_set_again() -> None:
@@ -143,35 +149,6 @@ def test_after_a_resume_it_is_set_again() -> None:
     assert marks(bench) == [OURS, 0, OURS]
 
 
-@pytest.mark.parametrize("what", ["silent", "refusing"])
-def test_an_advisory_daemon_writes_no_mark_after_its_minute(what: str) -> None:
-    """What could not be put back is said, stays on disk as owed, and is not tried when nobody expects it."""
-    bench = in_force()
-    bench.turn(command("mode", value="advisory"))
-    bench.server.down = "did not answer" if what == "silent" else ""
-    bench.server.refusal = "the server is read-only (error 1290)" if what == "refusing" else ""
-    bench.turns(round(LEAVING_SECONDS) + 1)
-    bench.server.down = bench.server.refusal = ""
-    bench.turns(100)
-
-    assert bench.server.mark == OURS
-    assert marks(bench) == ([OURS] if what == "silent" else [OURS, 0])
-    assert codes(bench).count("write_failed") == len(marks(bench)) - 1
-    assert standing_of(bench.state).low_water == 0
-
-
-def test_an_emergency_that_nobody_may_meet_does_not_keep_it_from_going_back() -> None:
-    """In advisory mode M is not raised whatever comes, and the mark goes back all the same."""
-    bench = in_force()
-    bench.server.density *= 4.0
-    bench.server.redo_rate *= 3.0
-    bench.until("emergency", limit=600)
-    bench.turn(command("mode", value="advisory"))
-    bench.turns(5)
-
-    assert bench.server.mark == 0
-
-
 def test_a_reload_without_the_option_puts_the_operators_back() -> None:
     """The option turned off is the end of it: the mark found is in force again, and nothing is owed."""
     bench = in_force()
@@ -180,10 +157,8 @@ def test_a_reload_without_the_option_puts_the_operators_back() -> None:
     bench.turns(5)
 
     assert marks(bench) == [OURS, 0]
-    assert "low_water_back" in codes(bench)
-    assert bench.record.low_water is None
-    assert standing_of(bench.state).low_water is None
-    assert not may_be_written(bench.state)
+    assert "low_water_back" in bench.codes()
+    assert (bench.record.low_water, owed(bench), may_be_written(bench.state)) == (None, None, False)
 
 
 def test_a_restore_puts_the_mark_back_first() -> None:
@@ -191,68 +166,96 @@ def test_a_restore_puts_the_mark_back_first() -> None:
     bench = in_force()
     begun = len(bench.server.applied)
     bench.turn(command("restore"))
-    for _ in range(2000):
-        if bench.state.mode is Mode.ADVISORY:
-            break
-        bench.turn()
+    bench.turns(300)
 
     assert [steps[0][0] for steps, _, _ in bench.server.applied[begun:]].index(LOW_WATER_MARK) == 0
+    assert bench.state.mode is Mode.ADVISORY
     assert marks(bench) == [OURS, 0]
     assert bench.server.capacity == DEFAULT
     assert bench.state.low_water.original is None
 
 
-def test_an_emergency_comes_before_it() -> None:
-    """While M has to be raised at once, no tick is spent on the mark."""
+@pytest.mark.parametrize("fault", ["down", "refusal"])
+def test_an_advisory_daemon_writes_no_mark_after_its_minute(fault: str) -> None:
+    """What could not be put back is said, stays on disk as owed, and is not tried when nobody expects it."""
+    bench = in_force()
+    bench.turn(command("mode", value="advisory"))
+    setattr(bench.server, fault, "did not answer, or refused")
+    bench.turns(round(LEAVING_SECONDS) + 1)
+    setattr(bench.server, fault, "")
+    bench.turns(100)
+
+    assert bench.server.mark == OURS
+    assert marks(bench) == ([OURS] if fault == "down" else [OURS, 0])
+    assert bench.codes().count("write_failed") == len(marks(bench)) - 1
+    assert owed(bench) == 0
+
+
+@pytest.mark.parametrize(
+    ("settings", "left"), [(OFF, 0), (ON, OURS), (replace(OFF, mode=Mode.ADVISORY), OURS)]
+)
+def test_the_next_daemon_finds_what_a_dead_one_left(settings: Settings, left: int) -> None:
+    """An active one without the option puts it back, one with it goes on, an advisory one waits."""
+    dead = in_force()
+    note = standing_of(dead.state)
+    bench = Bench(settings, dead.server, originals=DEFAULT)
+    bench.state = take_up(bench.state, note, now=1000.0 + dead.server.now)
+    bench.turns(30)
+
+    assert note.low_water == 0
+    assert bench.server.mark == left
+    assert owed(bench) == (None if left == 0 else 0)
+    assert bench.state.low_water.ours is (left == OURS)
+
+
+# Emergencies, holds and other hands.
+
+
+def test_an_emergency_comes_before_it_and_keeps_it_from_nothing() -> None:
+    """While M has to be raised no tick is spent on the mark; in advisory mode it goes back all the same."""
     bench = beside()
     bench.server.density *= 4.0
     bench.server.redo_rate *= 3.0
     while bench.record.decision.kind is not DecisionKind.EMERGENCY:
         assert not marks(bench)
         bench.turn(*([MARK_SAVED] if bench.state.estimate and bench.state.estimate.age_ratio > 0.9 else []))
-
     assert bench.record.decision.steps[0][0] != LOW_WATER_MARK
 
+    bench = in_force()
+    bench.server.density *= 4.0
+    bench.server.redo_rate *= 3.0
+    bench.until("emergency", limit=600)
+    bench.turn(command("mode", value="advisory"))
+    bench.turns(5)
+    assert bench.server.mark == 0
 
-@pytest.mark.parametrize("what", ["resizing", "inert"])
-def test_nothing_is_set_under_a_hold(what: str) -> None:
+
+@pytest.mark.parametrize("change", [{"resizing": True}, {"adaptive_flushing": False}], ids=str)
+def test_nothing_is_set_under_a_hold(change: dict[str, bool]) -> None:
     """Where the loop is held the mark waits until it is free."""
     bench = beside()
-    if what == "resizing":
-        bench.server.resizing = True
-    else:
-        bench.server.adaptive_flushing = False
+    before = {name: getattr(bench.server, name) for name in change}
+    vars(bench.server).update(change)
     bench.turn(MARK_SAVED)
     bench.turns(30)
     assert marks(bench) == []
-    bench.server.resizing, bench.server.adaptive_flushing = False, True
+    vars(bench.server).update(before)
     bench.turns(60)
 
     assert marks(bench) == [OURS]
 
 
-def test_somebody_elses_mark_makes_the_loop_yield() -> None:
-    """A mark that is not what we wrote last is a foreign change: held, left as it is, and theirs."""
-    bench = in_force()
+@pytest.mark.parametrize("written", [True, False], ids=["after ours", "before ours"])
+def test_somebody_elses_mark(*, written: bool) -> None:
+    """In place of ours it is a foreign change: held, and left as it is. Before, it is what comes back."""
+    bench = in_force() if written else beside()
     bench.server.mark = 5_000_000
-    bench.turn()
-    held = {hold.code.value for hold in bench.record.holds}
-    bench.turns(400)
+    bench.turns(400 if written else 3)
 
-    assert held == {hold.code.value for hold in bench.record.holds} == {"foreign_change"}
+    assert held(bench.record) == ({"foreign_change"} if written else set())
     assert bench.server.mark == 5_000_000
-    assert marks(bench) == [OURS]
-    assert bench.state.low_water.original is None
-
-
-def test_before_our_first_write_another_mark_is_the_operators() -> None:
-    """While nothing of ours was in force a change of the mark is no hold: it is what comes back."""
-    bench = beside()
-    bench.server.mark = 5_000_000
-    bench.turns(3)
-
-    assert not bench.record.holds
-    assert bench.state.low_water.original == 5_000_000
+    assert marks(bench) == [OURS] * written
+    assert bench.state.low_water.original == (None if written else 5_000_000)
     assert not bench.state.low_water.saved
 
 
@@ -269,18 +272,14 @@ def test_after_a_restart_of_mysqld_its_own_mark_is_the_operators() -> None:
     assert marks(bench) == [OURS, OURS]
 
 
-@pytest.mark.parametrize("lost", ["receipt", "everything"])
-def test_a_write_that_nobody_could_read_back_is_ours_all_the_same(lost: str) -> None:
+# Writes that fail.
+
+
+@pytest.mark.parametrize("silence", [0, 3])
+def test_a_write_that_nobody_could_read_back_is_ours_all_the_same(silence: int) -> None:
     """Whether only the read-back was lost or the server fell silent, the next reading tells."""
-    bench = beside()
-    bench.turn(MARK_SAVED)
-    while bench.server.mark != OURS:
-        bench.server.unread = True
-        bench.turn()
-    if lost == "everything":
-        bench.server.down = "did not answer"
-        bench.turns(3)
-        bench.server.down = ""
+    bench = lost()
+    bench.silent(silence)
     bench.turns(5)
     assert (bench.state.low_water.own, bench.state.low_water.asked) == (OURS, None)
     bench.turn(command("settings", settings=OFF))
@@ -290,23 +289,9 @@ def test_a_write_that_nobody_could_read_back_is_ours_all_the_same(lost: str) -> 
 
 
 @pytest.mark.parametrize(
-    ("settings", "left"), [(OFF, 0), (ON, OURS), (replace(OFF, mode=Mode.ADVISORY), OURS)]
+    "word", [command("resume"), command("settings", settings=ON)], ids=["resume", "reload"]
 )
-def test_the_next_daemon_finds_what_a_dead_one_left(settings: Settings, left: int) -> None:
-    """An active one without the option puts it back, one with it goes on, an advisory one waits."""
-    dead = in_force()
-    note = standing_of(dead.state)
-    bench = Bench(settings, dead.server, originals=DEFAULT)
-    bench.state = take_up(bench.state, note, now=1000.0 + dead.server.now)
-    bench.turns(30)
-
-    assert note.low_water == 0
-    assert bench.server.mark == left
-    assert standing_of(bench.state).low_water == (None if left == 0 else 0)
-    assert bench.state.low_water.ours is (left == OURS)
-
-
-def test_a_refusal_is_said_once_and_not_tried_again_before_a_resume() -> None:
+def test_a_refusal_is_said_once_and_tried_again_at_a_persons_word(word: Command) -> None:
     """A server that does not take the mark is asked once; why is in the status, and nothing is held."""
     bench = beside()
     bench.turns(15)
@@ -316,30 +301,12 @@ def test_a_refusal_is_said_once_and_not_tried_again_before_a_resume() -> None:
         bench.turn()
     bench.server.refusal = ""
     bench.turns(400)
-
-    assert len(marks(bench)) == 1
-    assert codes(bench).count("write_failed") == 1
+    assert len(marks(bench)) == bench.codes().count("write_failed") == 1
     assert "Access denied" in shown(bench).why
     assert not bench.record.holds
-
-
-@pytest.mark.parametrize(
-    "word", [command("resume"), command("settings", settings=ON)], ids=["resume", "reload"]
-)
-def test_a_mark_that_was_refused_is_tried_again_at_a_persons_word(word: Command) -> None:
-    """Once the account may write it, a resume or a reload of the configuration has ours set."""
-    bench = beside()
-    bench.turns(15)
-    bench.server.refusal = "Access denied; you need SUPER (error 1227)"
-    bench.turn(MARK_SAVED)
-    while not marks(bench):
-        bench.turn()
-    bench.server.refusal = ""
-    bench.turns(100)
     bench.turn(word)
     bench.turns(30)
 
-    assert bench.record.acknowledgements == ()
     assert shown(bench) == LowWaterMark(in_force=OURS, operator=0, ours=True)
 
 

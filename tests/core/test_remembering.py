@@ -1,4 +1,4 @@
-"""What earlier daemons kept, read part by part: no part that cannot be read takes another one with it."""
+"""What lasts beyond a daemon's life, and what earlier daemons kept: read part by part."""
 
 from __future__ import annotations
 
@@ -9,16 +9,22 @@ from typing import Any
 
 import msgspec
 import pytest
+from msgspec.structs import replace
 
-from tests.bench import Bench
-from tests.core.learned_document import FOLDER, full
-from tests.factory import FACTS
+from tests.bench import Bench, replays
+from tests.core.learned_document import AT, FOLDER, full
+from tests.core.readings import taught
+from tests.factory import ACTIVE, FACTS, command, sample
+from tuner.core.estimate.estimator import EstimatorState, update
 from tuner.core.estimate.load import Curve, Regression
+from tuner.core.estimate.recovery import Recovery
 from tuner.core.estimate.trends import Late, Week
-from tuner.core.memory import Learned, remember
+from tuner.core.memory import Known, Learned, known_of, learn, learned_of, recall, remember
+from tuner.core.snapshot import decode_state, encode_state
 from tuner.core.step import start
 from tuner.core.trials.optimising import recalled
-from tuner.settings import Settings
+from tuner.records import Capacity
+from tuner.settings import PolicyName, Settings
 
 FIXTURES = sorted(FOLDER.glob("*.msgpack"), key=lambda path: int(path.name.partition("-")[0]))
 """What daemons kept, byte for byte, the newest last."""
@@ -39,16 +45,21 @@ def read(raw: object) -> tuple[Learned, tuple[str, ...]]:
     return learned, lost
 
 
+def kept(learned: Learned) -> Learned:
+    """Return the same by way of the bytes that the journal keeps."""
+    return msgspec.msgpack.decode(msgspec.msgpack.encode(learned), type=Learned)
+
+
 WHOLE = read(document())[0]
 
 
-def holds(read_now: object, kept: object) -> bool:
+def holds(read_now: object, kept_then: object) -> bool:
     """Tell whether all that was kept is in what was read; more may be."""
-    if isinstance(kept, dict) and isinstance(read_now, dict):
-        return all(name in read_now and holds(read_now[name], kept[name]) for name in kept)
-    if isinstance(kept, list) and isinstance(read_now, list):
-        return len(kept) == len(read_now) and all(map(holds, read_now, kept))
-    return read_now == kept
+    if isinstance(kept_then, dict) and isinstance(read_now, dict):
+        return all(name in read_now and holds(read_now[name], kept_then[name]) for name in kept_then)
+    if isinstance(kept_then, list) and isinstance(read_now, list):
+        return len(kept_then) == len(read_now) and all(map(holds, read_now, kept_then))
+    return read_now == kept_then
 
 
 def shape(value: object) -> object:
@@ -58,20 +69,92 @@ def shape(value: object) -> object:
     return [shape(value[0])] if isinstance(value, list) and value else None
 
 
-def test_there_are_fixtures() -> None:
-    """A folder that was moved does not make the next test pass with nothing read."""
-    assert len(FIXTURES) >= 3
+# From one daemon to the next.
+
+
+def exponent(state: EstimatorState) -> float:
+    """Return the combining exponent that the next readings start with."""
+    for second in range(3):
+        state, found, _ = update(state, sample(1_000.0 + second))
+    assert found is not None
+    return found.combining_exponent
+
+
+def test_a_new_daemon_goes_on_with_what_the_old_one_learned() -> None:
+    """The exponent is the same after a restart; rates, ledger and device belong to one life."""
+    state = taught()
+    again = recall(kept(learn(state)))
+
+    assert learn(again) == learn(state)
+    assert exponent(again) == pytest.approx(exponent(state), abs=0.02)
+    assert abs(exponent(again) - exponent(EstimatorState())) > 0.1
+    assert (again.window, again.tail.ledger.lsns, again.last) == ((), (), None)
+    assert recall(None) == EstimatorState()
+
+
+def test_measured_recoveries_last_and_another_version_forgets_them() -> None:
+    """The factor goes on under the same server version; an upgrade begins with the prior."""
+    known = kept(replace(learn(taught()), recovery_factor=0.5, measured_on="9.7.4"))
+
+    assert recall(known, version="9.7.4").recovery.factor == 0.5
+    assert learn(recall(known, version="9.7.4")) == known
+    assert recall(known, version="9.8.0").recovery == Recovery()
+
+
+@pytest.mark.parametrize("factor", [0.0, -1.0, 1e9, float("nan"), float("inf")])
+def test_a_factor_that_cannot_be_true_is_forgotten_alone(factor: float) -> None:
+    """A spoilt factor costs the measurements, not the budgets, and not what else was learned."""
+    known = replace(learn(taught()), measured_on="9.7.4")
+    again = recall(replace(known, recovery_factor=factor), version="9.7.4")
+
+    assert (again.recovery, again.load) == (Recovery(), known.load)
+
+
+@pytest.mark.parametrize(
+    "nonsense",
+    [{"variance": -1.0}, {"variance": float("nan")}, {"covariance": float("inf")}, {"weight": -1.0}],
+    ids=str,
+)
+def test_a_fit_that_cannot_be_true_is_forgotten_alone(nonsense: dict[str, float]) -> None:
+    """A learned state that cannot be true does not poison the loop for good."""
+    load = learn(taught()).load
+    again = recall(Learned(load=replace(load, combining=replace(load.combining, **nonsense))))
+
+    assert (again.load.combining, again.load.response) == (Regression(), load.response)
+
+
+def test_the_figures_shown_are_those_of_what_is_kept() -> None:
+    """Hours seen, the largest burst, recoveries, the verified law, trials and what is set aside are shown."""
+    whole = full()
+
+    assert known_of(whole) == Known(
+        hours=3,
+        visits=1,
+        burst_bytes=6.0e7,
+        recovery_factor=0.5,
+        recovery_version="9.7.4",
+        proven_version="9.7.4",
+        trials=3,
+        trials_since=AT,
+        wins=1,
+        aside=("8.4.8 legacy",),
+    )
+    assert known_of(Learned(late=whole.late)).burst_bytes == whole.late.recent > 0.0
+    assert known_of(learned_of(start(Settings(), FACTS, learned=whole))).hours == 3
+    assert known_of(learned_of(start(Settings(), FACTS))) == known_of(Learned())
+
+
+# What earlier daemons kept.
 
 
 @pytest.mark.parametrize("path", FIXTURES, ids=lambda path: path.stem)
 def test_every_version_reads_what_each_version_kept(path: Path) -> None:
     """All that stands in a document of an older daemon is known to this one, trials and wins included."""
     learned, lost = remember(path.read_bytes())
-    again = msgspec.msgpack.decode(msgspec.msgpack.encode(learned))
 
     assert lost == ()
     assert learned is not None
-    assert holds(again, document(path))
+    assert holds(msgspec.msgpack.decode(msgspec.msgpack.encode(learned)), document(path))
     assert recalled(learned.evidence, learned.evidence.server).evidence == learned.evidence
 
 
@@ -79,30 +162,31 @@ def test_what_is_kept_now_is_among_the_fixtures() -> None:
     """Whoever gives the document a field adds its bytes: the next version has to read them as well."""
     now = msgspec.msgpack.decode(msgspec.msgpack.encode(full()))
 
+    assert len(FIXTURES) >= 3
     assert shape(now) == shape(document()), "record it: python -m tests.core.learned_document WHAT"
 
 
 def spoilt(part: str, value: object) -> dict[str, Any]:
-    """Return the document with one value in it another one; None as a name takes it out."""
-    raw: Any = document()
-    whole, *names, last = [int(name) if name.isdigit() else name for name in f"raw.{part}".split(".")]
-    at = raw
+    """Return the document with one value in it another one."""
+    raw = document()
+    *names, last = [int(name) if name.isdigit() else name for name in part.split(".")]
+    at: Any = raw
     for name in names:
         at = at[name]
     at[last] = value
-    assert whole == "raw"
-    found: dict[str, Any] = raw
-    return found
+    return raw
 
 
+WEEK = ("bursts by hour of the week", lambda one: one.week, Week())
+LATE = ("bursts of the last hours", lambda one: one.late, Late())
 PARTS: list[tuple[str, object, str, Callable[[Learned], object], object]] = [
-    ("week.visits", "often", "bursts by hour of the week", lambda one: one.week, Week()),
-    ("week.bytes", [1.0], "bursts by hour of the week: it cannot be true", lambda one: one.week, Week()),
-    ("late.recent", -1.0, "bursts of the last hours: it cannot be true", lambda one: one.late, Late()),
-    ("week.bytes.0", 1e18, "bursts by hour of the week: it cannot be true", lambda one: one.week, Week()),
-    ("late.recent", 1e18, "bursts of the last hours: it cannot be true", lambda one: one.late, Late()),
-    ("late.hours_burst", 1e18, "the last hours: it cannot be true", lambda one: one.late, Late()),
-    ("late.at", "noon", "bursts of the last hours", lambda one: one.late, Late()),
+    ("week.visits", "often", *WEEK),
+    ("week.bytes", [1.0], *WEEK),
+    ("week.bytes.0", 1e18, *WEEK),
+    ("late.recent", -1.0, *LATE),
+    ("late.recent", 1e18, *LATE),
+    ("late.hours_burst", 1e18, *LATE),
+    ("late.at", "noon", *LATE),
     ("load.combining.variance", None, "write combining", lambda one: one.load.combining, Regression()),
     ("load.response", 7, "what a page flushed costs", lambda one: one.load.response, Regression()),
     ("load.curve.densities", {}, "write combining by age", lambda one: one.load.curve, Curve()),
@@ -121,13 +205,12 @@ def test_a_part_that_cannot_be_read_is_forgotten_alone(
     part: str, value: object, said: str, got: Callable[[Learned], object], fresh: object
 ) -> None:
     """It begins afresh and is named with the reason; every other part is what it was."""
-    learned, lost = read(spoilt(part, value))
+    learned, (why,) = read(spoilt(part, value))
 
-    (why,) = lost
     assert said in why
     assert got(learned) == fresh
-    kept = [other for _, _, _, other, _ in PARTS if other(WHOLE) != got(WHOLE)]
-    assert all(other(learned) == other(WHOLE) for other in kept)
+    others = [other for _, _, _, other, _ in PARTS if other(WHOLE) != got(WHOLE)]
+    assert all(other(learned) == other(WHOLE) for other in others)
 
 
 @pytest.mark.parametrize("part", ["load", "evidence"])
@@ -136,30 +219,26 @@ def test_a_part_of_parts_that_is_none_is_forgotten_alone(part: str) -> None:
     learned, lost = read(spoilt(part, 3))
 
     assert lost == (f"{part}: no fields",)
-    assert learned.week == WHOLE.week
-    assert learned.recovery_factor == WHOLE.recovery_factor
+    assert (learned.week, learned.recovery_factor) == (WHOLE.week, WHOLE.recovery_factor)
 
 
 @pytest.mark.parametrize(
     ("part", "value"),
     [
-        ("evidence.log.1.gain", None),
-        ("evidence.log.1.gain", math.nan),
-        ("evidence.log.1.error", -1.0),
-        ("evidence.log.1.context.redo_rate", "fast"),
-        ("evidence.log.1.suggestion.offset", 0.5),
-        ("evidence.log.1", 5),
+        ("gain", None),
+        ("gain", math.nan),
+        ("error", -1.0),
+        ("context.redo_rate", "fast"),
+        ("suggestion.offset", 0.5),
+        ("", 5),
     ],
 )
 def test_a_trial_that_cannot_be_read_is_forgotten_alone(part: str, value: object) -> None:
     """The other trials and what won go on; how many were forgotten, and why the first, is said."""
-    learned, lost = read(spoilt(part, value))
+    learned, (why,) = read(spoilt(f"evidence.log.1.{part}".rstrip("."), value))
 
-    (why,) = lost
     assert why.startswith("1 of 3 trials: ")
-    assert learned.evidence.log == (WHOLE.evidence.log[0], WHOLE.evidence.log[2])
-    assert learned.evidence.wins == WHOLE.evidence.wins
-    assert learned.load == WHOLE.load
+    assert learned == replace(WHOLE, evidence=replace(WHOLE.evidence, log=WHOLE.evidence.log[::2]))
 
 
 @pytest.mark.parametrize(("where", "field"), [("", "error"), ("context", "concurrency")])
@@ -168,19 +247,22 @@ def test_a_trial_that_lacks_a_field_is_forgotten_alone(where: str, field: str) -
     raw = document()
     trial = raw["evidence"]["log"][2]
     del (trial[where] if where else trial)[field]
-    learned, lost = read(raw)
+    learned, (why,) = read(raw)
 
-    assert "1 of 3 trials" in lost[0]
-    assert field in lost[0]
+    assert "1 of 3 trials" in why
+    assert field in why
     assert learned.evidence.log == WHOLE.evidence.log[:2]
 
 
-def test_a_win_that_cannot_be_true_is_forgotten_alone() -> None:
-    """A win under a load that nobody can have is not compared with any; the trials stay."""
+def test_a_win_or_an_older_trial_that_cannot_be_true_is_forgotten_alone() -> None:
+    """A win under a load that nobody can have is compared with none; so with trials of a version before."""
     learned, lost = read(spoilt("evidence.wins.0.context.redo_rate", 0.0))
-
     assert lost == ("1 of 1 won suggestions: it cannot be true",)
-    assert learned.evidence.wins == ()
+    assert (learned.evidence.wins, learned.evidence.log) == ((), WHOLE.evidence.log)
+
+    learned, (why,) = read(spoilt("evidence.aside.0.log.0.gain", None))
+    assert why.startswith("1 of 2 trials of a version before: ")
+    assert len(learned.evidence.aside[0].log) == 1
     assert learned.evidence.log == WHOLE.evidence.log
 
 
@@ -202,11 +284,50 @@ def test_fields_of_a_newer_version_are_passed_over() -> None:
 
 
 def test_what_is_forgotten_is_said_once_at_the_first_tick() -> None:
-    """One event names all parts with their reasons; the log has the same words, as of every event."""
+    """One event names all parts with their reasons."""
     bench = Bench()
     bench.state = start(Settings(), FACTS, learned=WHOLE, lost=("1 of 3 trials: why", "trend: because"))
-    first, second = bench.turn(), bench.turn()
+    bench.turns(2)
 
-    (event,) = [one for one in first.events if one.code == "learned_lost"]
-    assert event.message.endswith("begins afresh: 1 of 3 trials: why; trend: because")
-    assert not [one for one in second.events if one.code == "learned_lost"]
+    (said,) = bench.said("learned_lost")
+    assert said.endswith("begins afresh: 1 of 3 trials: why; trend: because")
+
+
+# The loop's state as bytes and back.
+
+
+@pytest.mark.parametrize("policy", ["cascade", "bayes", "pid", "fixed"])
+def test_a_run_goes_on_from_its_snapshot(policy: PolicyName) -> None:
+    """Whatever the law, and after a change of the server's flush law, the same state decides the same."""
+    bench = Bench(replace(ACTIVE, policy=policy, fixed_io_capacity_max=900))
+    first = bench.state
+    bench.ready()
+    bench.turns(40)
+    assert type(decode_state(encode_state(bench.state)).policy) is type(bench.state.policy)
+    bench.server.shows = {"flush_law": "soft-limit"}
+    bench.turns(5)
+
+    assert decode_state(encode_state(bench.state)).policy == bench.state.policy
+    assert replays(first, bench.records, restart=20) == bench.state
+
+
+def test_everything_that_can_be_remembered_comes_back(bench: Bench) -> None:
+    """Holds, latches, overrides, debts and originals are all part of the bytes."""
+    bench.turn(command("override", value=600, ttl=600.0))
+    assert bench.state.override is not None
+    assert decode_state(encode_state(bench.state)) == bench.state
+    bench.silent(9, command("pause"))
+    assert bench.state.latches.paused is not None
+    assert bench.state.park_owed
+    assert decode_state(encode_state(bench.state)) == bench.state
+    bench.turn(command("resume"))
+    bench.server.capacity = Capacity(150, 450)
+    bench.turn()
+    assert bench.state.latches.foreign is not None
+    assert decode_state(encode_state(bench.state)) == bench.state
+
+
+def test_bytes_of_something_else_are_refused() -> None:
+    """What is no state of this version is an error, not a guess."""
+    with pytest.raises(msgspec.ValidationError):
+        decode_state(msgspec.msgpack.encode({"settings": {"mode": "active", "surprise": 1}}))

@@ -22,7 +22,7 @@ A fault test looks like this, and needs nothing else::
 
 ``rig`` begins with the load at work and ``START`` in force; ``rig.server`` is the shared server,
 ``rig.daemon(port=…, account=…)`` makes an installation that is not started yet, ``configure(key=value)``
-changes single keys of ``[loop]``, ``rig.restart_server()`` kills and starts mysqld, and ``rig.finish()``
+changes keys of ``[loop]``, ``rig.restart_server(once=…)`` kills and starts mysqld, and ``rig.finish()``
 replays every journal with the referee, compares it with the statements that the server saw, and returns
 a ``Verdict`` with the ticks, their events and holds. A test puts back on the server whatever it changed.
 

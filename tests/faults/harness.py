@@ -168,9 +168,14 @@ class Rig:
         """Return a daemon that runs, and whose first own write is in force."""
         return self.daemon(**how).active()
 
-    def restart_server(self) -> None:
-        """Kill mysqld under load with SIGKILL, start it again, and have the load at work anew."""
+    def restart_server(self, *, once: Callable[[], object]) -> None:
+        """Kill mysqld under load with SIGKILL, start it again, and have the load at work anew.
+
+        Args:
+            once: waits for what has to be seen while mysqld is away; it may be back within a second.
+        """
         self.server.kill()
+        once()
         self.server.start()
         self.server.wait_ready()
         Witness(self.server).watch()

@@ -7,6 +7,7 @@ clock is never touched, and the daemon's wall clock goes on.
 from __future__ import annotations
 
 import sys
+import threading
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -16,16 +17,18 @@ def standing(now: Callable[[], float], still: Path) -> Callable[[], float]:
     """Return a clock that stands still while a file is there, and goes on from there without it."""
     lost = 0.0
     stood: float | None = None
+    alone = threading.RLock()  # each thread of the daemon looks at the clock, signal handlers in between
 
     def read() -> float:
         nonlocal lost, stood
-        counted = now()
-        if still.exists():
-            stood = counted if stood is None else stood
-            return stood - lost
-        if stood is not None:
-            lost, stood = lost + counted - stood, None
-        return counted - lost
+        with alone:
+            counted = now()
+            if still.exists():
+                stood = counted if stood is None else stood
+                return stood - lost
+            if stood is not None:
+                lost, stood = lost + counted - stood, None
+            return counted - lost
 
     return read
 

@@ -9,9 +9,9 @@ import pytest
 
 from lab.servers.base import Flavour, LabServer
 from tests.faults import test_adjusted, test_connection, test_daemon, test_mysqld, test_writers
+from tests.faults.boundaries import BETWEEN, ask, kill_at_boundaries
 from tests.faults.catalogue import also
 from tests.faults.sharing import Sharing, share
-from tests.faults.test_daemon import BETWEEN, ask, kill_at_boundaries
 from tests.faults.witness import Witness
 from tests.real.families import Family
 from tests.real.killer import Killer

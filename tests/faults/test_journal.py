@@ -62,7 +62,7 @@ def test_the_journals_disk_is_full_at_the_start(rig: Rig) -> None:
             lambda now: now["decision"]["reason"] == "originals_pending", FIRST_WRITE, "what it waits for"
         )
         assert "disk is full" in daemon.await_ticks(5)["journal"]
-        assert "cannot be written: database or disk is full" in daemon.log()
+        await_trouble(daemon)
         assert in_force(rig.server) == START
         disk.empty()
         daemon.await_force(WANTED, BACK)

@@ -43,7 +43,7 @@ def mysqld_killed(rig: Rig, daemon: Daemon, *, unlimited: bool, within: float = 
     """
     spec = rig.server.spec
     configured = Capacity(spec.io_capacity, spec.io_capacity_max)
-    rig.restart_server()
+    rig.restart_server(once=lambda: daemon.await_hold("stale"))
     if unlimited:
         rig.server.limit_write_iops(None)
     try:

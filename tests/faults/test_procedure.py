@@ -7,9 +7,9 @@ from collections.abc import Iterator
 import pytest
 
 from lab.servers.base import Account, LabServer
+from tests.faults.boundaries import BETWEEN, OVERRIDE, ask, kill_at_boundaries
 from tests.faults.catalogue import Group, fault
 from tests.faults.harness import START, Rig
-from tests.faults.test_daemon import BETWEEN, OVERRIDE, ask, kill_at_boundaries
 from tests.real.guarded import guard, unguard
 from tests.real.killer import Killer
 from tests.real.proxy import Proxy

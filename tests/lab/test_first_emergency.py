@@ -13,7 +13,7 @@ from lab.simulate_loop import run_policy
 from tuner.settings import Mode, Settings
 
 FILE = Path(__file__).parents[1] / "fixtures" / "scenarios" / "first-waking.toml"
-"""What docs/decisions/first-emergency.md has its figures from."""
+"""What docs/decisions/emergency.md has its figures from."""
 
 
 @pytest.mark.parametrize(("rate", "write_iops"), [(3600.0, 20_000.0), (1200.0, 4_000.0)])

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
-from tests.optimiser.test_supervisor import AT_NOUGHT, ECHO, IMPATIENT, READY, Watched
+from tests.optimiser.watched import AT_NOUGHT, ECHO, IMPATIENT, READY, Watched
 from tuner.optimiser import supervisor
 
 if TYPE_CHECKING:

@@ -187,7 +187,7 @@ class Innobrim:
         self.running()
         try:
             return self._ask("GET", "/v1/status")
-        except OSError:
+        except (OSError, http.client.HTTPException):
             return None
 
     def change_mode(self, mode: str) -> None:
@@ -219,9 +219,8 @@ class Innobrim:
             lambda found: found["tick"] >= now + count, 2.0 * count + 10.0, f"{count} ticks"
         )
 
-    def await_own_write(self, limit: float = 60.0) -> dict[str, Any]:
-        """Return the status once nothing holds the loop back and the last values are its own."""
-        before = len(self.records("set", "emergency"))
+    def await_own_write(self, limit: float = 60.0, *, before: int = 0) -> dict[str, Any]:
+        """Return the status once the loop has written more often than before, by its journal."""
 
         def wrote() -> bool:
             self.running()

@@ -44,7 +44,8 @@ class Killer:
     def aim(self, victim: int, number: int) -> None:
         """Kill this process before the statement with this number."""
         self.seen = []
-        self._victim, self._number = victim, number
+        self._number = number
+        self._victim = victim  # last: from here on another thread counts
 
     def target(self, old: Capacity) -> Capacity:
         """Return the pair that the SETs seen lead to."""

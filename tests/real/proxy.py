@@ -129,6 +129,7 @@ class Proxy:
         for work in (partial(self._questions, line), partial(_answers, line)):
             line.threads.append(threading.Thread(target=work, name="proxy", daemon=True))
         self._lines.append(line)
+        line.dead = line.dead or self._silent  # it may have fallen silent while this line was made
         for thread in line.threads:
             thread.start()
 

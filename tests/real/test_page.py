@@ -16,7 +16,7 @@ from tuner.records import Capacity
 
 pytestmark = [pytest.mark.real, pytest.mark.browser]
 
-OVERRIDE_SECONDS = 12
+OVERRIDE_SECONDS = 30
 QUIET_TICKS = 15
 WRITE_LIMIT = 90.0
 

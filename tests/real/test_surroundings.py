@@ -23,7 +23,7 @@ SOON = SURROUNDINGS_SECONDS + 5.0
 @contextlib.contextmanager
 def connected(server: LabServer, user: str, password: str) -> Iterator[tuple[MySQLServer, Facts]]:
     """Yield an adapter for an account, and what it found out."""
-    made = MySQLServer(server.endpoint(Account(user, password), timeout=1.0), SystemClock())
+    made = MySQLServer(server.endpoint(Account(user, password), timeout=5.0), SystemClock())
     try:
         yield made, made.facts()
     finally:

@@ -175,7 +175,7 @@ class Store:
             raise Damaged("it has no tables")
         if fresh:
             db.execute("PRAGMA auto_vacuum = INCREMENTAL")
-        # A rollback journal, not WAL: docs/decisions/journal-file.md.
+        # A rollback journal, not WAL: docs/decisions/journal.md.
         db.execute("PRAGMA journal_mode = PERSIST")
         db.execute("PRAGMA journal_size_limit = 1048576")
         db.execute("PRAGMA synchronous = FULL")
