@@ -10,7 +10,8 @@ from lab.simulate_loop import Trials
 from policies.types import Suggestion
 from tests.api.factory import record
 from tests.lab.simulating import parsed_result, scenario_file, simulated
-from tuner.records import Event, InUse, OptimiserPhase, OptimiserProgress
+from tuner.core.trials.engine import Came
+from tuner.records import Event, EventCode, InUse, OptimiserPhase, OptimiserProgress
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -23,7 +24,7 @@ BETTER = InUse(SUGGESTED, 0.004, 0.002, 0.006)
 
 def tick(phase: OptimiserPhase, number: int, *said: tuple[str, str]) -> TickRecord:
     """Return a tick's record with what the optimiser was at, and the events of its trials."""
-    events = tuple(Event(wall=1.0, code=code, message=message) for code, message in said)
+    events = tuple(Event(wall=1.0, code=code, message="", subject=came) for code, came in said)
     return replace(
         record(1),
         optimiser=OptimiserProgress(phase, number=number, in_use=BETTER if number > 1 else None),
@@ -56,13 +57,13 @@ def test_what_won_is_counted_again_where_it_is_tried_again() -> None:
     trials = Trials()
     for one in (
         tick(OptimiserPhase.ASKING, 1),
-        tick(OptimiserPhase.TRIAL, 1, ("trial_begun", "trial 1: better")),
-        tick(OptimiserPhase.RESTING, 1, ("trial_ended", "trial 1: +0.40 %; won")),
+        tick(OptimiserPhase.TRIAL, 1, (EventCode.TRIAL_BEGUN, "")),
+        tick(OptimiserPhase.RESTING, 1, (EventCode.TRIAL_ENDED, Came.WON)),
         tick(OptimiserPhase.TRIAL, 2),
         tick(OptimiserPhase.TRIAL, 2),
-        tick(OptimiserPhase.RESTING, 2, ("trial_ended", "trial 2: -0.10 %; not used")),
+        tick(OptimiserPhase.RESTING, 2, (EventCode.TRIAL_ENDED, Came.NOT_USED)),
         tick(OptimiserPhase.ASKING, 3),
-        tick(OptimiserPhase.BARRED, 3, ("trial_begun", "trial 3"), ("suggestion_unsafe", "trial 3 was")),
+        tick(OptimiserPhase.BARRED, 3, (EventCode.TRIAL_BEGUN, ""), (EventCode.SUGGESTION_UNSAFE, "")),
     ):
         trials.add(one)
     found = trials.found()
