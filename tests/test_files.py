@@ -9,6 +9,11 @@ from pathlib import Path
 
 import pytest
 
+from lab.bench.plan import load_suite
+from lab.bench.store import PlanError
+from lab.report.files import located
+from lab.report.rows import ReportError
+from lab.scenarios.load import ScenarioError, load_scenario
 from tests.api.factory import CERTIFICATES
 from tuner import files
 from tuner.config.credentials import read_credentials
@@ -105,3 +110,13 @@ def test_an_authority_that_became_a_pipe_ends_in_words(pipe: Path) -> None:
     pipe.rename(authority)
     with pytest.raises(OSError, match="no regular file"):
         required(str(authority))
+
+
+def test_files_of_the_lab_may_be_no_pipe_without_a_writer(pipe: Path) -> None:
+    """A scenario, a suite, and what lies in a directory that a page is made of, end in words as well."""
+    for load, failure in ((load_scenario, ScenarioError), (load_suite, PlanError)):
+        with pytest.raises(failure, match="cannot be read: its end did not come"):
+            load(str(pipe))
+    pipe.rename(pipe.with_name("journal.db"))
+    with pytest.raises(ReportError, match="no regular file"):
+        located(pipe.parent)

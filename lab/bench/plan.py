@@ -18,6 +18,7 @@ from lab.bench import store
 from lab.bench.store import Ledger, PlanError
 from lab.keys import problems
 from lab.workloads.load import Load
+from tuner.files import read_whole
 from tuner.records import Capacity
 from tuner.settings import PolicyName, Settings
 
@@ -303,7 +304,7 @@ def load_suite(name_or_path: str) -> Suite:
         raise PlanError(f"{name_or_path}: no such suite; there are {known}, and any TOML file by its path")
     path = Path(name_or_path)
     try:
-        return parse_suite(path.read_text("utf-8"), name=path.stem)
+        return parse_suite(read_whole(path).decode(), name=path.stem)
     except UnicodeDecodeError as error:
         raise PlanError(f"{name_or_path}: not UTF-8 at byte {error.start}") from error
     except OSError as error:

@@ -21,6 +21,7 @@ from lab.report.summary import best_static, groups
 from lab.report.trace import COLUMNS as TRACE_COLUMNS
 from lab.report.trace import Trace, read_trace
 from lab.report.tracefigures import figures, know_first, rows_of_traces
+from tuner.files import require_plain
 from tuner.journal.tables import FILE_NAME as JOURNAL_NAME
 
 SQLITE = b"SQLite format 3\x00"
@@ -37,6 +38,7 @@ def located(path: Path) -> Path:
         if path.is_dir():
             for name in (FILE_NAME, JOURNAL_NAME):
                 if (path / name).exists():
+                    require_plain(path / name)
                     return path / name
             if (path / ASKED).exists():
                 raise ReportError(

@@ -12,6 +12,7 @@ import msgspec
 
 from lab.keys import problems
 from lab.scenarios.schema import Scenario
+from tuner.files import read_whole
 
 SUFFIX = ".toml"
 NAMED_SO = {
@@ -61,7 +62,7 @@ def load_scenario(name_or_path: str) -> Scenario:
             f"and any TOML file, named with its path"
         )
     try:
-        text = Path(name_or_path).read_text(encoding="utf-8-sig")  # some editors begin a file with a mark
+        text = read_whole(name_or_path).decode("utf-8-sig")  # some editors begin a file with a mark
     except UnicodeDecodeError as error:
         raise ScenarioError(
             f"{name_or_path}: not UTF-8 at byte {error.start}; save it with that encoding"

@@ -113,6 +113,7 @@ ONE_TO_ONE = {"current": Capacity(1287, 1609), "settings": replace(ACTIVE, ratio
         (1_500.0, SET, {"changes": 61}, "budget"),
         (1_500.0, SET, {"changes": 59}, ""),
         (700.0, SET, {"changes": 57}, "reserve"),
+        (700.0, SET, {"changes": 59}, "reserve"),
         (1_500.0, SET, {"changes": 57}, ""),
         (700.0, SET, {"changes": 56}, ""),
         (700.0, SET, {"changes": 1, "settings": FEW}, ""),

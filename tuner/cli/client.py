@@ -22,7 +22,7 @@ from tuner.board import PortTaken
 from tuner.cli.answer import CommandError, Refused, Unreachable, Unusable, answering
 from tuner.cli.options import configuration, socket_path, with_options
 from tuner.config.schema import is_loopback
-from tuner.files import read_whole
+from tuner.files import read_whole, require_plain
 from tuner.imports import hidden
 from tuner.statedir import read_text
 
@@ -341,6 +341,7 @@ class Daemon:
         for path, needed in ((self._where.ca_file, True), (own, False)):
             try:
                 if path:
+                    require_plain(path)
                     context.load_verify_locations(cafile=path)
             except (OSError, ssl.SSLError) as error:
                 if needed:
