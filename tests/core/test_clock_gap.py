@@ -13,13 +13,11 @@ from tests.core.referee import Referee
 from tests.factory import ACTIVE, EPOCH, SAVED, A, codes, command, held, sample
 from tuner.clock import SystemClock
 from tuner.core.estimate.clocks import Clocks, follow
-from tuner.records import Capacity, Command, DecisionKind, Sample, TickRecord, Window
+from tuner.records import Capacity, Command, DecisionKind, Sample, TickRecord
 
 STILL = 300.0
 WARM = 10
 """Readings after a gap until the pace decides again."""
-
-WINDOW = Window(name="night", began=EPOCH, ends=EPOCH + 86_400.0, set_point=0.4, drain=True)
 
 
 class Judged(Bench):
@@ -54,15 +52,6 @@ GAPS: dict[str, Callable[[Bench], None]] = {
     "paused": lambda bench: bench.pause_server(STILL),
     "wall set": wall_set,
 }
-ASKED: dict[str, Command] = {
-    "override": command("override", value=700, ttl=3600.0),
-    "drain": command("drain", value="30%", ttl=3600.0),
-    "pause": command("pause"),
-    "park": command("park"),
-    "restore": command("restore"),
-    "advisory": command("mode", value="advisory"),
-    "schedule": command("schedule", windows=(WINDOW,)),
-}
 
 
 @pytest.mark.parametrize("missed", [0, 3, 12])
@@ -83,28 +72,6 @@ def test_what_passed_in_a_gap_changes_nothing(rate: float, lost: str, missed: in
     assert bench.m <= 4 * before
     records = bench.records[seen:]
     assert replays(first, records, restart=len(records) // 2) == bench.state
-
-
-@pytest.mark.parametrize("missed", [0, 12])
-@pytest.mark.parametrize("lost", ["still", "paused"])
-@pytest.mark.parametrize("asked", ASKED)
-@pytest.mark.parametrize("when", ["before", "after", "at once"])
-def test_nothing_that_is_asked_for_is_answered_by_rates_across_a_gap(
-    when: str, asked: str, lost: str, missed: int
-) -> None:
-    """An override, drain, window, park or restore, begun before or after a gap, keeps all promises."""
-    bench, order = Judged(), ASKED[asked]
-    if when == "before":
-        bench.turn(order)
-        bench.turns(5)
-    GAPS[lost](bench)
-    bench.silent(missed)
-    begun = len(bench.records)
-    bench.turn(*([order] if when == "at once" else []))
-    bench.turn(*([order] if when == "after" else []))
-    bench.turns(80)
-
-    assert DecisionKind.EMERGENCY not in bench.wrote(since=begun)
 
 
 @pytest.mark.parametrize("missed", [8, 30])

@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 
 from tests.bench import Bench
-from tests.factory import SAVED, held, sample
+from tests.factory import sample
 from tuner.core.estimate.occurrences import CALM_SECONDS, WARM_UP_SECONDS, Occurrence, Occurrences, update
-from tuner.records import Capacity, Event, Sample
+from tuner.records import Event, Sample
 
 FLAGS = {
     "backup_locked": "backup_lock",
@@ -177,26 +177,6 @@ def test_what_goes_on_outlasts_a_missed_reading_and_ends_with_its_server(bench: 
     bench.server.identity = "another"
 
     assert bench.turn().occurrences == ()
-
-
-def test_nothing_is_learned_while_a_restarted_server_warms_up(bench: Bench) -> None:
-    """After the restart's hold is over the loop writes again, and learns when the warm-up is over as well."""
-    bench.turns(30)
-    known = bench.state.estimator.load
-    bench.server.restart(Capacity(2_000, 4_000))
-    bench.server.density = 0.002
-    bench.turns(3)
-    bench.turn(SAVED)
-    begun = len(bench.records)
-    bench.turns(200)
-    assert held(bench.record) == set()
-    assert bench.wrote(since=begun)
-    assert bench.record.occurrences == ("warm_up",)
-    assert bench.state.estimator.load == known
-    bench.turns(200)
-
-    assert "warm_up" not in bench.record.occurrences
-    assert bench.state.estimator.load != known
 
 
 def test_a_read_lock_leaves_m_alone(bench: Bench) -> None:
