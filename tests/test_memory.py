@@ -133,6 +133,6 @@ def test_a_server_that_was_named_since_keeps_what_it_had(left: Path) -> None:
     assert state.originals is not None
     assert state.originals.capacity == PAIR
     assert state.latches.paused is not None
-    assert (state.facts.identity, state.beside_before) == ("orders", "")
+    assert (state.facts.identity, state.previous_server) == ("orders", "")
     assert other.originals is None
     found.close(0.1)

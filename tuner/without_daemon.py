@@ -361,7 +361,7 @@ def restore_offline(
     if low_water is not None and reading.low_water_mark == LOWEST_ABOVE_ZERO != low_water:
         _put_back(server, reading, low_water)
         say(f"{LOW_WATER_MARK} = {percent(low_water)} again")
-    pace, begun = latency.Pace(begun=reading.monotonic), reading.monotonic
+    pace, begun = latency.RestorePace(begun=reading.monotonic), reading.monotonic
     while reading.capacity != originals and pace.steps < LONGEST_RESTORE:
         pace = latency.see(pace, reading)
         verdict = latency.judge(pace, now=reading.monotonic, hidden=hidden)

@@ -10,7 +10,7 @@ from msgspec.structs import replace
 from policies.types import Suggestion
 from tests.factory import EPOCH, A, estimate, sample
 from tuner.core.trials import engine
-from tuner.core.trials.engine import Look, Trials, accepted, update
+from tuner.core.trials.engine import Trials, TrialTick, accepted, update
 from tuner.records import OptimiserPhase
 
 GOOD = Suggestion(-0.02, 0.8, 1.2)
@@ -50,7 +50,7 @@ class Course:
         self.forced: list[tuple[float, Suggestion | None]] = []
         self.rate = 1e6
 
-    def look(self, **changes: object) -> Look:
+    def look(self, **changes: object) -> TrialTick:
         """Return what the slice sees now."""
         lsn = 10_000_000_000 + round(self.redo)
         seen = sample(
@@ -63,7 +63,7 @@ class Course:
             change_statements=None if self.share is None else round(self.counted),
         )
         found = estimate(redo_rate=self.rate, row_rate=self.rate / 333.0)
-        made = Look(
+        made = TrialTick(
             now=1000.0 + self.now,
             wall=EPOCH + self.now,
             sample=seen,

@@ -69,7 +69,7 @@ def test_another_version_begins_afresh_and_the_way_back_finds_all_again() -> Non
 def test_another_law_since_the_last_run_is_said() -> None:
     """The proof of one law says nothing about another of the same version; measured recoveries stay."""
     state = start(BAYES, replace(FACTS, flush_law=OTHER_LAW), learned=full())
-    ((code, message),) = state.untold
+    ((code, message),) = state.pending_events
 
     assert code == "learned_afresh"
     assert "legacy was verified on 9.7.4" in message

@@ -9,7 +9,7 @@ import pytest
 from tests.bench import Bench
 from tests.factory import DEFAULT, command, sample
 from tuner.core.estimate import latency
-from tuner.core.estimate.latency import LONGEST_WAIT, STEP_SECONDS, Pace
+from tuner.core.estimate.latency import LONGEST_WAIT, STEP_SECONDS, RestorePace
 from tuner.core.leaving.parked import RESTORE_FACTOR
 from tuner.records import DecisionKind
 from tuner.settings import Mode
@@ -18,7 +18,7 @@ MILLISECOND = 0.001
 BASELINE = 2 * MILLISECOND
 
 
-def seen(pace: Pace, *latencies: float | None, rate: int = 1000) -> Pace:
+def seen(pace: RestorePace, *latencies: float | None, rate: int = 1000) -> RestorePace:
     """Return a pace after a second each with such a mean latency; None where it cannot be seen."""
     last = pace.readings[-1] if pace.readings else latency.Reading(999.0, 10_000, 50.0)
     at, statements, seconds = last.at, last.statements, last.seconds
@@ -32,21 +32,21 @@ def seen(pace: Pace, *latencies: float | None, rate: int = 1000) -> Pace:
     return pace
 
 
-def stepped(*after: float) -> Pace:
+def stepped(*after: float) -> RestorePace:
     """Return a pace after its first step, with these mean latencies since, ms."""
-    pace = seen(Pace(begun=1000.0), *[BASELINE] * 6)
+    pace = seen(RestorePace(begun=1000.0), *[BASELINE] * 6)
     pace = latency.stepped(pace, now=pace.readings[-1].at)
     return seen(pace, *(one * MILLISECOND for one in after))
 
 
-def judged(pace: Pace) -> latency.Verdict:
+def judged(pace: RestorePace) -> latency.Verdict:
     """Return whether the next step may come now."""
     return latency.judge(pace, now=pace.readings[-1].at)
 
 
 def test_the_baseline_is_measured_before_the_first_step() -> None:
     """No step is taken before five seconds of the latency as it was are known."""
-    paces = list(itertools.accumulate([BASELINE] * 6, seen, initial=Pace(begun=1000.0)))[1:]
+    paces = list(itertools.accumulate([BASELINE] * 6, seen, initial=RestorePace(begun=1000.0)))[1:]
 
     assert [judged(pace).go for pace in paces] == [False] * 5 + [True]
     assert paces[-1].baseline == pytest.approx(BASELINE)
@@ -82,7 +82,7 @@ def test_the_next_step_waits_for_the_latency_five_seconds_to_a_minute(
 @pytest.mark.parametrize(("hidden", "after"), [(True, 0.0), (False, latency.APPEAR_SECONDS)])
 def test_without_the_counters_time_sets_the_pace(*, hidden: bool, after: float) -> None:
     """Where the account cannot see the latency the steps come by time, at once or when that is clear."""
-    pace = seen(Pace(begun=1000.0), None, None)
+    pace = seen(RestorePace(begun=1000.0), None, None)
 
     assert latency.judge(pace, now=1000.0 + after, hidden=hidden).go
     assert latency.judge(pace, now=1000.0, hidden=False).go is False
@@ -90,7 +90,7 @@ def test_without_the_counters_time_sets_the_pace(*, hidden: bool, after: float) 
 
 def test_a_server_without_writes_is_not_waited_for() -> None:
     """Where no statement ends there is no latency that a step could hurt."""
-    assert judged(seen(Pace(begun=1000.0), *[0.0] * 6, rate=0)).go
+    assert judged(seen(RestorePace(begun=1000.0), *[0.0] * 6, rate=0)).go
 
 
 def test_counters_that_went_back_begin_anew() -> None:

@@ -15,9 +15,9 @@ from tuner.core.baseline.guard import (
     BLOCK_SECONDS,
     KINDS,
     LEAST_SETTLING,
+    BaselineGuard,
+    BaselineTick,
     Ended,
-    Guard,
-    Look,
     Returned,
     Side,
     follow,
@@ -36,7 +36,7 @@ class Server:
     """A server whose counters grow minute by minute as they are told to, beside a guard that looks on."""
 
     def __init__(self, noise: float = 0.0, seed: int = 1) -> None:
-        self.guard = Guard()
+        self.guard = BaselineGuard()
         self.ended: list[Ended] = []
         self._noise = noise
         self._dice = random.Random(seed)  # noqa: S311 - noise, and no secret
@@ -92,7 +92,9 @@ class Server:
                     write_time=self._time if threads else None,
                     **shown,
                 )
-                look = Look(reading.monotonic, reading, side, disturbed, now, beyond=False, settling=0.0)
+                look = BaselineTick(
+                    reading.monotonic, reading, side, disturbed, now, beyond=False, settling=0.0
+                )
                 self.guard, ended = follow(self.guard, look)
                 self.ended += [] if ended is None else [ended]
         return [one.loss for one in self.ended[before:] if one.loss]
@@ -196,7 +198,7 @@ def test_it_never_raises_on_finite_readings(
     numbers: list[int], seconds: list[float], sides: list[Side]
 ) -> None:
     """Whatever counters a server shows, in whatever order, the step goes on."""
-    guard = Guard()
+    guard = BaselineGuard()
     rows, pages, waits, lsn, selects, changes = numbers
     for at, side in zip(seconds, sides, strict=False):
         reading = sample(
@@ -210,5 +212,5 @@ def test_it_never_raises_on_finite_readings(
             change_statements=changes,
         )
         for now in (at, at + 5.0, at + 10.0, at + 70.0):
-            look = Look(now, reading, side, disturbed=False, rows_now=1e9, beyond=True, settling=0.0)
+            look = BaselineTick(now, reading, side, disturbed=False, rows_now=1e9, beyond=True, settling=0.0)
             guard, _ = follow(guard, look)

@@ -31,14 +31,6 @@ class Found(NamedTuple):
     remedies: Remedies
 
 
-class Look(NamedTuple):
-    """What a tick is looked at by: the state with its reading, the reading, the monotonic time in seconds."""
-
-    state: State
-    sample: Sample | None
-    now: float
-
-
 class Bar(NamedTuple):
     """One reason why this server is not ours to write, in words, and what ends it."""
 
@@ -60,7 +52,7 @@ class Rule(NamedTuple):
         unsettles: nothing that the server shows meanwhile is counted for its baseline.
     """
 
-    seen: Callable[[Look], Found | None] | None = None
+    seen: Callable[[State, Sample | None, float], Found | None] | None = None
     latched: Remedies = ()
     resume: bool = False
     parks: bool = False
@@ -74,9 +66,8 @@ def current_holds(state: State, sample: Sample | None, *, now: float) -> tuple[H
     """Return every hold in force at this tick; ``since`` is kept from the tick that entered it."""
     since = {hold.code: hold.since for hold in state.holds}
     found = {hold.code: _with_remedies(state, hold, now=now) for hold in latched(state)}
-    look = Look(state, sample, now)
     for code, rule in TABLE.items():
-        seen = None if rule.seen is None or code in found else rule.seen(look)
+        seen = None if rule.seen is None or code in found else rule.seen(state, sample, now)
         if seen is not None:
             found[code] = Hold(code, since.get(code, now), seen.why, seen.remedies)
         elif sample is None and rule.lasts:
@@ -108,16 +99,16 @@ def holds_needing_resume(state: State) -> str:
     return ", ".join(hold.code.value for hold in latched(state) if TABLE[hold.code].resume)
 
 
-def _stale(look: Look) -> Found | None:
-    state, last = look.state, look.state.last_good
-    if last is not None and look.now - last <= state.settings.stale_seconds:
+def _stale(state: State, sample: Sample | None, now: float) -> Found | None:  # noqa: ARG001 - as all rows
+    last = state.last_good
+    if last is not None and now - last <= state.settings.stale_seconds:
         return None
-    age = "no good sample yet" if last is None else f"last good sample {look.now - last:.0f} s ago"
+    age = "no good sample yet" if last is None else f"last good sample {now - last:.0f} s ago"
     return Found(f"{age}: {state.missed}" if state.missed else age, (Remedy.GOOD_SAMPLE,))
 
 
-def _inert(look: Look) -> Found | None:
-    return None if look.sample is None else inert(look.state, look.sample)
+def _inert(state: State, sample: Sample | None, now: float) -> Found | None:  # noqa: ARG001 - as all rows
+    return None if sample is None else inert(state, sample)
 
 
 def inert(state: State, sample: Sample) -> Found | None:
@@ -132,16 +123,16 @@ def inert(state: State, sample: Sample) -> Found | None:
     return None
 
 
-def _resizing(look: Look) -> Found | None:
-    if look.sample is None or not look.sample.resizing:
+def _resizing(state: State, sample: Sample | None, now: float) -> Found | None:  # noqa: ARG001 - as all rows
+    if sample is None or not sample.resizing:
         return None
     return Found("a redo capacity change is under way", (Remedy.RESIZE_DONE,))
 
 
-def _not_writer(look: Look) -> Found | None:
-    if look.sample is None:
+def _not_writer(state: State, sample: Sample | None, now: float) -> Found | None:  # noqa: ARG001 - as all rows
+    if sample is None:
         return None
-    bars = (*not_writer(look.state, look.sample), *_no_room(look.state))
+    bars = (*not_writer(state, sample), *_no_room(state))
     return Found("; ".join(bar.why for bar in bars), tuple(bar.remedy for bar in bars)) if bars else None
 
 
@@ -213,8 +204,8 @@ BLIND = (
 """Why a server before 8.0.30 is not written to while its counters are off."""
 
 
-def _mismatch(look: Look) -> Found | None:
-    return law_in_doubt(look.state)
+def _mismatch(state: State, sample: Sample | None, now: float) -> Found | None:  # noqa: ARG001 - as all rows
+    return law_in_doubt(state)
 
 
 def law_in_doubt(state: State) -> Found | None:

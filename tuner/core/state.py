@@ -7,10 +7,10 @@ from typing import Any
 
 from msgspec import Struct
 
-from tuner.core.baseline.guard import Guard
+from tuner.core.baseline.guard import BaselineGuard
 from tuner.core.estimate.clocks import Clocks
 from tuner.core.estimate.estimator import EstimatorState
-from tuner.core.estimate.latency import Pace
+from tuner.core.estimate.latency import RestorePace
 from tuner.core.estimate.occurrences import Occurrences
 from tuner.core.estimate.sawtooth import Sawtooth
 from tuner.core.estimate.trends import MeanRates, Trends
@@ -153,7 +153,7 @@ class Originals(Struct, frozen=True):
     saved: bool = False
 
 
-class Elsewhere(Struct, frozen=True):
+class OtherServer(Struct, frozen=True):
     """The originals of another server that answered at this address before.
 
     Attributes:
@@ -250,19 +250,19 @@ class LowWater(Struct, frozen=True):
 class State(Struct, frozen=True):
     """The whole state; each module owns its slice.
 
-    Of the fields that say not by themselves what they are: ``readopted`` has the times at which the
-    baseline was taken over again; ``advisory_until_said`` is a restore's or a person's word against
-    active mode; ``pace`` is the last restore's; ``facts_due`` waits for the server's facts to be read anew;
-    ``why_advisory`` says whose word ``advisory_until_said`` is;
-    ``role`` is the server's, with read_only, as last seen; ``handed_over`` is when a park for another
-    role was taken over last; ``unpaid_since`` is since when a park that is owed on leaving active mode waits
-    for a reading; ``beside_before`` is the server that the last run ended beside, where another one answers
-    at its address now, until that is said; ``lock_asked`` tells that readings show who has the writer lock,
-    which is asked for from the tick after active mode is entered; ``schedule`` has the windows that are
-    active; ``low_water`` is about MariaDB's low-water mark of dirty pages; ``settings`` are those in force,
-    ``configured`` the configuration's where an ``overlay`` makes the difference, None without one; ``untold``
-    are events, code and message, that the first tick says; ``unheard`` is why it is not known what stood when
-    the run began, until a person ends that; ``unrecorded`` is why no decision can be kept any more.
+    Of the fields that do not say by themselves what they are: ``readopted`` has the times at which the
+    baseline was taken over again; ``advisory_until_said`` is a restore's or a person's word against active
+    mode; ``pace`` is the last restore's; ``facts_due`` waits for the server's facts to be read anew;
+    ``why_advisory`` says whose word ``advisory_until_said`` is; ``role`` is the server's, with read_only,
+    as last seen; ``handed_over`` is when a park for another role was taken over last; ``unpaid_since`` is
+    since when a park that is owed on leaving active mode waits for a reading; ``previous_server`` is the
+    server that the last run ended beside, where another one answers at its address now, until that is said;
+    ``lock_asked`` tells that readings show who has the writer lock, which is asked for from the tick after
+    active mode is entered; ``schedule`` has the windows that are active; ``low_water`` is about MariaDB's
+    low-water mark of dirty pages; ``settings`` are those in force, ``configured`` the configuration's where
+    an ``overlay`` makes the difference, None without one; ``pending_events`` are events, code and message,
+    that the first tick says; ``unheard`` is why it is not known what stood when the run began, until a
+    person ends that; ``unrecorded`` is why no decision can be kept any more.
     """
 
     settings: Settings
@@ -281,10 +281,10 @@ class State(Struct, frozen=True):
     sawtooth: Sawtooth = Sawtooth()
     relief: Relief = Relief()
     unanswered: Unanswered = Unanswered()
-    baseline_guard: Guard = Guard()
+    baseline_guard: BaselineGuard = BaselineGuard()
     writes: Writes = Writes()
     originals: Originals | None = None
-    elsewhere: tuple[Elsewhere, ...] = ()
+    other_servers: tuple[OtherServer, ...] = ()
     latches: Latches = Latches()
     holds: tuple[Hold, ...] = ()
     override: Override | None = None
@@ -293,7 +293,7 @@ class State(Struct, frozen=True):
     park_target: Capacity | None = None
     park_owed: OwedPark | None = None
     restoring: str = ""
-    pace: Pace | None = None
+    pace: RestorePace | None = None
     last_good: float | None = None
     missed: str = ""
     good_since_restart: int = 0
@@ -304,7 +304,7 @@ class State(Struct, frozen=True):
     occurrences: Occurrences = Occurrences()
     handed_over: float | None = None
     unpaid_since: float | None = None
-    beside_before: str = ""
+    previous_server: str = ""
     lock_asked: bool = True
     why_advisory: str = ""
     schedule: tuple[Window, ...] = ()
@@ -312,6 +312,6 @@ class State(Struct, frozen=True):
     low_water: LowWater = LowWater()
     configured: Settings | None = None
     overlay: Overlay | None = None
-    untold: tuple[tuple[str, str], ...] = ()
+    pending_events: tuple[tuple[str, str], ...] = ()
     unheard: str = ""
     unrecorded: str = ""

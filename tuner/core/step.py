@@ -75,11 +75,11 @@ def start(
         estimator=recall(learned, version=facts.version),
         gate=GateState(proven=learned.proof_of(facts.flush_law) if learned is not None else ""),
         trials=trials,
-        untold=_untold(facts, learned, trials, lost),
+        pending_events=_pending_events(facts, learned, trials, lost),
     )
 
 
-def _untold(
+def _pending_events(
     facts: Facts, learned: Learned | None, trials: Trials, lost: tuple[str, ...]
 ) -> tuple[tuple[str, str], ...]:
     """Return the events that say what of earlier knowledge begins afresh, beside this server."""
@@ -98,8 +98,8 @@ def step(state: State, tick: Tick) -> tuple[State, TickRecord]:
     sample = tick.reading if isinstance(tick.reading, Sample) else None
     mode_before, returned_before = state.mode, state.baseline_guard.returned
     ended = state.override is not None and now >= state.override.ends
-    events = [Event(wall=wall, code=code, message=text) for code, text in state.untold]
-    state = _forget_old(replace(state, untold=()) if events else state, now)
+    events = [Event(wall=wall, code=code, message=text) for code, text in state.pending_events]
+    state = _forget_old(replace(state, pending_events=()) if events else state, now)
     state, received = observe.take_receipt(state, tick.receipt, now=now, wall=wall)
     state, renewed = observe.take_facts(state, tick.facts, wall=wall)
     events.extend([*received, *renewed])

@@ -92,7 +92,7 @@ class Returned(Struct, frozen=True):
     apart: float = 0.0
 
 
-class Guard(Struct, frozen=True):
+class BaselineGuard(Struct, frozen=True):
     """What is remembered.
 
     Attributes:
@@ -119,16 +119,18 @@ class Guard(Struct, frozen=True):
     kinds: tuple[Kind, ...] = ()
     returned: Returned | None = None
 
-    def restarted(self) -> Guard:
+    def restarted(self) -> BaselineGuard:
         """Return what outlives a start of mysqld, whose settings and buffer pool are others now."""
         returned = self.returned
-        return Guard(returned=None if returned is None else replace(returned, again=Shown(), apart=0.0))
+        return BaselineGuard(
+            returned=None if returned is None else replace(returned, again=Shown(), apart=0.0)
+        )
 
-    def interrupted(self) -> Guard:
+    def interrupted(self) -> BaselineGuard:
         """Return it where a time begins that nothing is known of: no block and no pace goes on across it."""
         return replace(self, at=None, timed=None, block=None)
 
-    def forgiven(self) -> Guard:
+    def forgiven(self) -> BaselineGuard:
         """Return it where our values shall be tried again: what they showed there is forgotten."""
         if self.returned is None:
             return self
@@ -138,7 +140,7 @@ class Guard(Struct, frozen=True):
         )
         return replace(self, kinds=tuple(fresh), returned=None)
 
-    def relearned(self) -> Guard:
+    def relearned(self) -> BaselineGuard:
         """Return it where the baseline shows no better after all: what it showed before is out of date."""
         if self.returned is None:
             return self
@@ -147,7 +149,7 @@ class Guard(Struct, frozen=True):
         return replace(self, kinds=tuple(kinds)).forgiven()
 
 
-class Look(NamedTuple):
+class BaselineTick(NamedTuple):
     """What one tick has to say.
 
     Attributes:
@@ -176,7 +178,7 @@ class Ended(NamedTuple):
     loss: str = ""
 
 
-def follow(state: Guard, look: Look) -> tuple[Guard, Ended | None]:
+def follow(state: BaselineGuard, look: BaselineTick) -> tuple[BaselineGuard, Ended | None]:
     """Return what is remembered with one reading more, and the block that ends with it."""
     now, sample = look.now, look.sample
     elapsed = 0.0 if state.at is None else max(0.0, now - state.at)
@@ -212,7 +214,7 @@ def no_better(returned: Returned) -> bool:
     return enough and not any(worse(again, ours, errors=0.0, part=0.5))
 
 
-def _paced(state: Guard, look: Look, elapsed: float) -> tuple[Guard, float]:
+def _paced(state: BaselineGuard, look: BaselineTick, elapsed: float) -> tuple[BaselineGuard, float]:
     """Follow the rows; return the starved seconds that ended with them."""
     sample, timed, starved = look.sample, state.timed, 0.0
     if sample.write_time is not None and (timed is None or sample.write_time != timed[1]):
@@ -225,7 +227,7 @@ def _paced(state: Guard, look: Look, elapsed: float) -> tuple[Guard, float]:
     return replace(state, at=look.now, pace=pace, dip=dip, timed=timed), starved
 
 
-def _counters(state: Guard, sample: Sample) -> Counters:
+def _counters(state: BaselineGuard, sample: Sample) -> Counters:
     selects, changes = sample.select_statements, sample.change_statements
     return Counters(
         at=sample.monotonic,
@@ -253,7 +255,9 @@ def _context(start: Counters, end: Counters, sample: Sample) -> Context | None:
     return found if plausible(found) else None
 
 
-def _counted(state: Guard, block: Block, end: Counters, context: Context) -> tuple[Guard, Ended]:
+def _counted(
+    state: BaselineGuard, block: Block, end: Counters, context: Context
+) -> tuple[BaselineGuard, Ended]:
     """Return the state with a block more of its kind of load, and what it comes to."""
     kind = next((one for one in reversed(state.kinds) if alike(one.context, context)), Kind(context))
     others = tuple(one for one in state.kinds if one is not kind)

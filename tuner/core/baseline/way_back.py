@@ -5,7 +5,7 @@ from __future__ import annotations
 from msgspec.structs import replace
 
 from tuner.core.baseline import guard as baseline
-from tuner.core.baseline.guard import APART_SECONDS, Ended, Look, Returned, Side
+from tuner.core.baseline.guard import APART_SECONDS, BaselineTick, Ended, Returned, Side
 from tuner.core.commands import schedule
 from tuner.core.estimate.window import since, warm
 from tuner.core.holds import UNSETTLED
@@ -62,7 +62,7 @@ def follow(
     return state, []
 
 
-def _look(state: State, sample: Sample, found: Estimate, decision: Decision, *, now: float) -> Look:
+def _look(state: State, sample: Sample, found: Estimate, decision: Decision, *, now: float) -> BaselineTick:
     window = state.estimator.window
     rows_now = found.row_rate
     if warm(window):
@@ -77,7 +77,7 @@ def _look(state: State, sample: Sample, found: Estimate, decision: Decision, *, 
         or any(hold.code in UNSETTLED for hold in state.holds)
     )
     allowed = state.sawtooth.allowed(sample, share=state.settings.max_checkpoint_age_ratio)
-    return Look(
+    return BaselineTick(
         now=now,
         sample=sample,
         side=_side(state, sample),

@@ -38,7 +38,7 @@ class Reading(Struct, frozen=True):
     seconds: float
 
 
-class Pace(Struct, frozen=True):
+class RestorePace(Struct, frozen=True):
     """What a restore knows of the latency.
 
     Attributes:
@@ -83,7 +83,7 @@ def mean(readings: tuple[Reading, ...]) -> float | None:
     return (readings[-1].seconds - readings[0].seconds) / ended if ended > 0 else None
 
 
-def see(pace: Pace, sample: Sample) -> Pace:
+def see(pace: RestorePace, sample: Sample) -> RestorePace:
     """Take one reading of the server in; counters that are gone or went back begin anew."""
     if sample.write_statements is None or sample.write_time is None:
         return replace(pace, readings=())
@@ -99,7 +99,7 @@ def see(pace: Pace, sample: Sample) -> Pace:
     return pace
 
 
-def judge(pace: Pace, *, now: float, hidden: bool = False) -> Verdict:
+def judge(pace: RestorePace, *, now: float, hidden: bool = False) -> Verdict:
     """Say whether the next step may be taken.
 
     Args:
@@ -112,12 +112,12 @@ def judge(pace: Pace, *, now: float, hidden: bool = False) -> Verdict:
     return _next(pace, waited=now - pace.stepped)
 
 
-def stepped(pace: Pace, *, now: float) -> Pace:
+def stepped(pace: RestorePace, *, now: float) -> RestorePace:
     """Return the pace with a step more taken."""
     return replace(pace, stepped=now, steps=pace.steps + 1)
 
 
-def _first(pace: Pace, *, now: float, hidden: bool) -> Verdict:
+def _first(pace: RestorePace, *, now: float, hidden: bool) -> Verdict:
     if pace.readings and _span(pace) < STEP_SECONDS:
         return Verdict(go=False, why="looking at the write latency before the first step")
     if not pace.readings and not hidden and now - pace.begun < APPEAR_SECONDS:
@@ -125,7 +125,7 @@ def _first(pace: Pace, *, now: float, hidden: bool) -> Verdict:
     return Verdict(go=True, why=_paced_by(pace))
 
 
-def _next(pace: Pace, *, waited: float) -> Verdict:
+def _next(pace: RestorePace, *, waited: float) -> Verdict:
     if waited < STEP_SECONDS:
         return Verdict(go=False, why="waiting between steps")
     latency, limit = pace.latency, pace.limit
@@ -139,11 +139,11 @@ def _next(pace: Pace, *, waited: float) -> Verdict:
     return Verdict(go=False, why=f"waiting: {measured}")
 
 
-def _span(pace: Pace) -> float:
+def _span(pace: RestorePace) -> float:
     return pace.readings[-1].at - pace.readings[0].at if pace.readings else 0.0
 
 
-def _paced_by(pace: Pace) -> str:
+def _paced_by(pace: RestorePace) -> str:
     if not pace.readings:
         return f"the write latency is not visible: a step every {STEP_SECONDS:.0f} s"
     if pace.latency is None:

@@ -150,7 +150,7 @@ def _as_safe(current: Capacity, target: Capacity) -> bool:
 def restore(state: State, sample: Sample, *, now: float) -> tuple[State, Decision]:
     """Go one step back to the originals where the server bears it; advisory when they are reached."""
     who, originals, current = state.restoring, state.originals, sample.capacity
-    pace = latency.see(state.pace or latency.Pace(begun=now), sample)
+    pace = latency.see(state.pace or latency.RestorePace(begun=now), sample)
     state = transitions.pace_restore(state, pace)
     base = kept(state, current, Reason.RESTORE, f"restoring for {who}")
     if originals is None or current == originals.capacity:

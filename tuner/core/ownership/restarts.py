@@ -10,7 +10,7 @@ from tuner.core.ownership.standing import another_server, cut_short
 from tuner.core.relief import Relief
 from tuner.core.setpoint import caution
 from tuner.core.setpoint.announced import Announced
-from tuner.core.state import SAME_START_SECONDS, Elsewhere, Latches, LowWater, State, Writes
+from tuner.core.state import SAME_START_SECONDS, Latches, LowWater, OtherServer, State, Writes
 from tuner.core.unanswered import Unanswered
 from tuner.records import Event, EventCode, Hold, HoldCode, Remedy, Sample
 from tuner.settings import Mode
@@ -34,9 +34,9 @@ def begin_anew(state: State, sample: Sample, *, now: float, wall: float) -> tupl
     last = state.estimator.last
     if sample.identity != state.facts.identity:
         return _other_server(state, sample), [_answers(sample, wall=wall)]
-    if state.beside_before:
-        event = _answers(sample, f"; the last run ended beside {state.beside_before}", wall=wall)
-        return replace(state, beside_before=""), [event]
+    if state.previous_server:
+        event = _answers(sample, f"; the last run ended beside {state.previous_server}", wall=wall)
+        return replace(state, previous_server=""), [event]
     if last is not None and _restarted(sample, last):
         told = "mysqld was restarted; its values are its own again"
         state = _restart(state, sample, last, now=now)
@@ -110,11 +110,11 @@ def _other_server(state: State, sample: Sample) -> State:
     what is still to be said of the holds and the drain that end with it.
     """
     facts = state.facts
-    kept = {one.identity: one for one in state.elsewhere}
+    kept = {one.identity: one for one in state.other_servers}
     last = state.estimator.last
     if state.originals is not None and last is not None:
         before = last.monotonic - last.uptime
-        kept[facts.identity] = Elsewhere(facts.identity, before, state.originals, state.low_water.original)
+        kept[facts.identity] = OtherServer(facts.identity, before, state.originals, state.low_water.original)
     started = sample.monotonic - sample.uptime
     again = kept.pop(sample.identity, None)
     known = again is not None and abs(again.started - started) <= SAME_START_SECONDS
@@ -128,7 +128,7 @@ def _other_server(state: State, sample: Sample) -> State:
         lifecycle=state.lifecycle,
         originals=again.originals if again is not None and known else None,
         low_water=LowWater.recalled(again.low_water if again is not None and known else None),
-        elsewhere=tuple(kept.values())[-SERVERS_REMEMBERED:],
+        other_servers=tuple(kept.values())[-SERVERS_REMEMBERED:],
         latches=Latches(paused=state.latches.paused),
         holds=state.holds,
         drain=state.drain,

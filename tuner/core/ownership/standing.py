@@ -6,7 +6,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from tuner.core.baseline.comparison import Shown
-from tuner.core.baseline.guard import Guard, Returned
+from tuner.core.baseline.guard import BaselineGuard, Returned
 from tuner.core.state import SAME_START_SECONDS, LowWater, State
 from tuner.records import Hold, HoldCode, Remedy
 from tuner.settings import Mode
@@ -66,9 +66,10 @@ def why_not_active(state: State) -> tuple[str, tuple[Remedy, ...]]:
     said = [hold.reason for hold in (state.latches.paused, state.latches.foreign) if hold is not None]
     if state.unheard and not state.advisory_until_said:
         return "; ".join(said), ()
-    if state.beside_before:
+    if state.previous_server:
         said.append(
-            f"advisory: {state.facts.identity} answers where the last run ended beside {state.beside_before}"
+            f"advisory: {state.facts.identity} answers where "
+            f"the last run ended beside {state.previous_server}"
         )
     elif state.mode is not state.settings.mode:
         said.append(f"advisory: {why_advisory(state)}")
@@ -105,7 +106,7 @@ def moved(state: State, before: Standing, *, now: float) -> State:
     """
     here = replace(standing_of(state), advisory=True, why=another_server(state.facts.identity))
     state = take_up(state, replace(here, paused=here.paused or before.paused), now=now)
-    return replace(state, beside_before=before.identity)
+    return replace(state, previous_server=before.identity)
 
 
 def take_up(state: State, standing: Standing | None, *, now: float) -> State:
@@ -142,11 +143,14 @@ def take_up(state: State, standing: Standing | None, *, now: float) -> State:
         low_water=LowWater.recalled(standing.low_water if same_start else None),
     )
     if standing.unheard and not state.unheard:
-        told = (*state.untold, ("unheard", unknown(standing.unheard)))
-        state = replace(state, unheard=standing.unheard, untold=told, mode=Mode.ADVISORY)
+        told = (*state.pending_events, ("unheard", unknown(standing.unheard)))
+        state = replace(state, unheard=standing.unheard, pending_events=told, mode=Mode.ADVISORY)
         if not standing.advisory:
             state = replace(state, why_advisory=unknown(standing.unheard))
     if standing.advisory and standing.returned is not None and state.settings.mode is Mode.ACTIVE:
-        still = (*state.untold, ("baseline_back", f"still so from an earlier run: {standing.returned.why}"))
-        state = replace(state, baseline_guard=Guard(returned=standing.returned), untold=still)
+        still = (
+            *state.pending_events,
+            ("baseline_back", f"still so from an earlier run: {standing.returned.why}"),
+        )
+        state = replace(state, baseline_guard=BaselineGuard(returned=standing.returned), pending_events=still)
     return replace(state, mode=Mode.ADVISORY) if standing.advisory else state

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
-from tuner.core.estimate.latency import Pace
+from tuner.core.estimate.latency import RestorePace
 from tuner.core.state import Originals, Override, OwedPark, ParkFor, State, Writes
 from tuner.core.writes.guards import HOUR
 from tuner.records import Capacity, Decision, DecisionKind, Hold, HoldCode, Lifecycle, Reason, Receipt
@@ -279,11 +279,11 @@ def park_waits(state: State, *, now: float, longest: float) -> State:
 
 def begin_restore(state: State, who: str, *, now: float) -> State:
     """Begin the way back to the originals; one under way goes on at its pace."""
-    pace = state.pace if state.restoring and state.pace else Pace(begun=now)
+    pace = state.pace if state.restoring and state.pace else RestorePace(begun=now)
     return replace(state, restoring=who, pace=pace, override=None, park_owed=None)
 
 
-def pace_restore(state: State, pace: Pace) -> State:
+def pace_restore(state: State, pace: RestorePace) -> State:
     """Note what a restore knows of the latency."""
     return replace(state, pace=pace)
 

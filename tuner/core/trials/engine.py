@@ -105,7 +105,7 @@ class Trials(Struct, frozen=True):
         return None if self.used is None else self.used.suggestion
 
 
-class Look(Struct, frozen=True):
+class TrialTick(Struct, frozen=True):
     """What the slice may know at one tick.
 
     Attributes:
@@ -173,7 +173,7 @@ def left(load: Context, now: Context | None) -> bool:
     return now is not None and distance(load, now) > LEFT
 
 
-def unsafe(state: Trials, look: Look) -> tuple[Trials, list[Event]]:
+def unsafe(state: Trials, look: TrialTick) -> tuple[Trials, list[Event]]:
     """Note that a guard fired; it counts against the suggestion that is in force, or just was."""
     running = state.running
     if running is not None:
@@ -216,7 +216,7 @@ def _better(count: int, seen: Difference, *, retest: bool) -> bool | None:
 
 
 def finish(
-    state: Trials, running: Running, seen: Difference, look: Look, *, won: bool
+    state: Trials, running: Running, seen: Difference, look: TrialTick, *, won: bool
 ) -> tuple[Trials, list[Event]]:
     """Note what the trial came to; use the suggestion where it won by more than what is in use did."""
     context = state.context or running.context
@@ -259,7 +259,7 @@ def _dropped(state: Trials, suggestion: Suggestion) -> Trials:
     return replace(state, used=None) if mine else state
 
 
-def update(state: Trials, look: Look) -> tuple[Trials, list[Event]]:
+def update(state: Trials, look: TrialTick) -> tuple[Trials, list[Event]]:
     """Take one tick in; say what begins and what ends."""
     before = state.in_force
     elapsed = 0.0 if state.at is None else max(0.0, look.now - state.at)
@@ -323,7 +323,9 @@ def begin(state: Trials, suggestion: Suggestion, *, block: tuple[float, float]) 
     return replace(state, running=running, asking=0, number=running.number, moved=moved, why="")
 
 
-def accepted(state: Trials, number: int, suggestion: Suggestion | None, look: Look) -> tuple[Trials, str]:
+def accepted(
+    state: Trials, number: int, suggestion: Suggestion | None, look: TrialTick
+) -> tuple[Trials, str]:
     """Return the state with an answer taken in, and why it is refused; empty where it is not."""
     if not state.asking or number != state.asking:
         asked = f"trial {state.asking} is asked for" if state.asking else "none is asked for"
@@ -358,7 +360,7 @@ def residence_of(found: Estimate) -> float:
     return found.modified_age / max(1.0, found.redo_rate)
 
 
-def _go_on(state: Trials, running: Running, look: Look) -> tuple[Trials, list[Event]]:
+def _go_on(state: Trials, running: Running, look: TrialTick) -> tuple[Trials, list[Event]]:
     """Settle, count, and end a block; look at the differences where enough of them are there."""
     if left(running.context, state.context):
         return barred(state, "the load is another one than it began with", now=look.now, wall=look.wall)
@@ -381,7 +383,7 @@ def _go_on(state: Trials, running: Running, look: Look) -> tuple[Trials, list[Ev
     return replace(state, running=running), []
 
 
-def _left(state: Trials, look: Look) -> tuple[Trials, list[Event]]:
+def _left(state: Trials, look: TrialTick) -> tuple[Trials, list[Event]]:
     """Put what is in use out of force where the load is another one, whatever bars a trial."""
     if state.used is None or not left(state.used.context, state.context):
         return state, []
@@ -389,7 +391,7 @@ def _left(state: Trials, look: Look) -> tuple[Trials, list[Event]]:
     return replace(state, used=None), [dropped]
 
 
-def _between(state: Trials, look: Look) -> tuple[Trials, list[Event]]:
+def _between(state: Trials, look: TrialTick) -> tuple[Trials, list[Event]]:
     """Choose what is in use under this load; ask for a suggestion when it is time."""
     context, events = state.context, []
     if context is None:

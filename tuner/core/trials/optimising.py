@@ -13,7 +13,7 @@ from policies.types import Suggestion
 from tuner.core.commands.context import CommandContext, Outcome, refused
 from tuner.core.state import Role, State
 from tuner.core.trials import engine
-from tuner.core.trials.engine import Look, Trials
+from tuner.core.trials.engine import Trials, TrialTick
 from tuner.core.trials.evidence import Evidence, said, turned
 from tuner.records import (
     Decision,
@@ -98,7 +98,7 @@ def suggest(state: State, context: CommandContext) -> Outcome:
         return Outcome(
             replace(state, trials=slice_), "there is no reading to begin a trial with; asked later"
         )
-    look = Look(
+    look = TrialTick(
         now=context.now,
         wall=sample.wall,
         sample=sample,
@@ -145,11 +145,11 @@ def recalled(evidence: Evidence, server: str) -> Trials:
     return Trials(evidence=evidence.sifted().beside(server))
 
 
-def _look(state: State, sample: Sample, decision: Decision, *, now: float, wall: float) -> Look:
+def _look(state: State, sample: Sample, decision: Decision, *, now: float, wall: float) -> TrialTick:
     found = state.estimate
     assert found is not None  # noqa: S101 - the caller has looked
     unsafe = _unsafe(state, sample, decision)
-    return Look(
+    return TrialTick(
         now=now,
         wall=wall,
         sample=sample,
