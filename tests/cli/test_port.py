@@ -18,9 +18,7 @@ from tests.api.factory import FACTS, answering
 from tests.cli.support import FakeServer, on_tcp, write_journal
 from tuner.board import Board
 from tuner.cli import offline
-from tuner.cli.client import Daemon
-from tuner.cli.options import Where
-from tuner.config.schema import Config, DaemonSection
+from tuner.cli.client import Daemon, Where
 from tuner.records import Capacity
 
 Run = Callable[..., Result]
@@ -210,11 +208,10 @@ def test_no_token_goes_to_another_machine_in_the_clear(
         api_socket=None,
         token_file=str(tmp_path / named) if named else None,
         config=None,
-        state_directory=None,
+        state_directory=str(tmp_path),
     )
-    config = Config(daemon=DaemonSection(state_directory=str(tmp_path)))
 
-    token, why = Daemon(where, config)._token(url)
+    token, why = Daemon(where)._token(url)
 
     assert (token or "") == sent
     assert sent or "--token-file" in why
@@ -226,7 +223,6 @@ def test_a_file_without_a_token_is_named(tmp_path: Path, words: str) -> None:
     (tmp_path / "token").write_text(words, encoding="utf-8")
     url = "http://127.0.0.1:8633"
     for file in (None, str(tmp_path / "token")):
-        where = Where(url=url, api_socket=None, token_file=file, config=None, state_directory=None)
-        config = Config(daemon=DaemonSection(state_directory=str(tmp_path)))
+        where = Where(url=url, api_socket=None, token_file=file, config=None, state_directory=str(tmp_path))
 
-        assert Daemon(where, config)._token(url) == (None, f"{tmp_path / 'token'} holds no token")
+        assert Daemon(where)._token(url) == (None, f"{tmp_path / 'token'} holds no token")

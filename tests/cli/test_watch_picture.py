@@ -1,19 +1,279 @@
-"""The picture of ``innobrim watch``, drawn from answers of the API."""
+"""What ``innobrim watch`` asks a daemon for, what it makes of silence, and the picture that it draws."""
 
 from __future__ import annotations
 
 import itertools
+from typing import Any, TypeVar
 
 import pytest
 from msgspec.structs import replace
+from rich.console import Console
+from rich.segment import Segment
 
+from api.models import Events, HistoryAnswer, NumberedEvent, Process, Status
+from api.views import status_of
 from tests import factory
-from tests.cli import watching
-from tests.cli.watching import drawn, history, record, segments, status, view
-from tuner.cli.picture import SHOWN, View, line_of
+from tuner.cli.answer import Unreachable
+from tuner.cli.picture import HISTORY, SHOWN, Picture, View, line_of
 from tuner.cli.status import rows
-from tuner.records import Decision, DecisionKind, Hold, HoldCode, Overlay, Remedy
-from tuner.settings import Mode
+from tuner.cli.watch import LONGEST_WAIT, Follower
+from tuner.records import (
+    Capacity,
+    Decision,
+    DecisionKind,
+    Event,
+    Hold,
+    HoldCode,
+    Lifecycle,
+    Overlay,
+    Remedy,
+    TickRecord,
+)
+from tuner.settings import Mode, Settings
+
+AnswerT = TypeVar("AnswerT")
+
+NOW = 1000.0
+"""Monotonic time of the answer."""
+
+SECONDS = 300
+"""That the history goes back."""
+
+PROCESS = Process(
+    version="0.1.0",
+    started=factory.EPOCH,
+    interval=1.0,
+    resident_bytes=60 * 2**20,
+    cpu_seconds=1.0,
+    core_share=0.002,
+)
+
+
+def record(number: int = SECONDS, **changes: Any) -> TickRecord:  # noqa: ANN401 - any field
+    """Return an active tick of the factory's steady load, ``number`` seconds after its first."""
+    given: dict[str, Any] = {
+        "tick": factory.tick(factory.sample(float(number)), number=number),
+        "lifecycle": Lifecycle.RUNNING,
+        "mode": Mode.ACTIVE,
+        "estimate": factory.estimate(),
+        "decision": Decision(
+            DecisionKind.KEEP,
+            "dead_band",
+            "450 pages/s hold the age",
+            set_point=0.72,
+            set_point_source="headroom",
+        ),
+        "originals": Capacity(10_000, 20_000),
+        "changes_last_hour": 7,
+    }
+    return TickRecord(**(given | changes))
+
+
+def status(made: TickRecord | None = None, **changes: Any) -> Status:  # noqa: ANN401 - any field
+    """Return the answer to ``GET /v1/status`` right after a tick."""
+    made = made or record()
+    found = status_of(made, facts=factory.FACTS, settings=Settings(), wall=made.tick.wall, process=PROCESS)
+    return replace(found, **changes)
+
+
+def history(gap: range = range(0), **columns: float) -> HistoryAnswer:
+    """Return the answer to ``GET /v1/history`` up to the last tick; nothing was read in the gap."""
+    values = {
+        "checkpoint_age": 0.7 * factory.A,
+        "stall_point": float(factory.LIMITS.stall_point),
+        "sync_point": float(factory.LIMITS.sync_point),
+        "flush_limit": float(factory.A),
+        "set_point": 0.72,
+        "io_capacity": 225.0,
+        "io_capacity_max": 450.0,
+        "redo_rate": 1e6,
+        "flush_rate": 400.0,
+        "sync_rate": 0.0,
+        "lru_rate": 0.0,
+        "row_rate": 3000.0,
+    } | columns
+    made: dict[str, list[float | None]] = {
+        name: [None if second in gap else values[name] for second in range(SECONDS)] for name in HISTORY
+    }
+    made["time"] = [factory.EPOCH + second for second in range(SECONDS)]
+    return HistoryAnswer(factory.EPOCH, factory.EPOCH + SECONDS, 1.0, made, {}, oldest=factory.EPOCH)
+
+
+def event(number: int, code: str, message: str) -> NumberedEvent:
+    """Return one event, so many seconds after the first sample."""
+    made = Event(factory.EPOCH + number, code, message)
+    return NumberedEvent(number, made.wall, made.code, made.message, made.who)
+
+
+def view(now: Status | None = None, past: HistoryAnswer | None = None, **changes: Any) -> View:  # noqa: ANN401 - any field
+    """Return all that is known of a daemon that holds a steady load."""
+    now = now or status()
+    made = View(
+        status=now,
+        answered=NOW,
+        history=past or history(),
+        asked=NOW,
+        span=float(SECONDS),
+        events=(event(1, "mode", "mode advisory → active"), event(9, "set", "C/M → 225/450")),
+    )
+    return replace(made, **changes)
+
+
+def segments(
+    found: View | None = None,
+    *,
+    size: tuple[int, int] = (80, 24),
+    **look: Any,  # noqa: ANN401 - any field
+) -> list[list[Segment]]:
+    """Return the picture as rich draws it."""
+    console = Console(width=size[0], height=size[1], color_system="truecolor", legacy_windows=False)
+    made = Picture(found or view(), float(SECONDS), **look)
+    return console.render_lines(made, console.options.update(height=size[1]), pad=False)
+
+
+def drawn(found: View | None = None, **look: Any) -> list[str]:  # noqa: ANN401 - any field
+    """Return the picture as plain lines."""
+    return ["".join(part.text for part in line) for line in segments(found, **look)]
+
+
+class Daemon:
+    """A daemon that says what a test puts into it, and nothing at all where that is None."""
+
+    def __init__(self) -> None:
+        self.status: Status | None = status()
+        self.history = history()
+        self.events = Events((event(1, "mode", "mode advisory → active"),), run="18bcfe56800", gap=False)
+        self.asked: list[str] = []
+
+    def get(self, path: str, answer: type[AnswerT]) -> AnswerT:
+        """Return the answer to a path."""
+        self.asked.append(path)
+        if self.status is None:
+            raise Unreachable("connection refused")
+        found = next(one for one in (self.status, self.history, self.events) if isinstance(one, answer))
+        assert isinstance(found, answer)
+        return found
+
+    def tick(self, number: int) -> None:
+        """Make another tick the newest."""
+        self.status = status(record(number))
+
+
+class Time:
+    """A clock that a test moves."""
+
+    def __init__(self) -> None:
+        self.now = 50.0
+
+    def __call__(self) -> float:
+        """Return the seconds."""
+        return self.now
+
+
+@pytest.fixture
+def daemon() -> Daemon:
+    """Return a daemon that answers."""
+    return Daemon()
+
+
+@pytest.fixture
+def clock() -> Time:
+    """Return a clock."""
+    return Time()
+
+
+@pytest.fixture
+def follower(daemon: Daemon, clock: Time) -> Follower:
+    """Return one that asks it every second."""
+    return Follower(daemon, interval=1.0, span=float(SECONDS), monotonic=clock, wall=lambda: factory.EPOCH)
+
+
+def test_a_tick_costs_the_daemon_one_status(daemon: Daemon, clock: Time, follower: Follower) -> None:
+    """Numbers and events are asked for anew only when a column of the charts is full."""
+    follower.ask()
+    for _ in range(2):
+        clock.now += 1.0
+        daemon.asked.clear()
+        follower.ask()
+        assert daemon.asked == ["/v1/status"]
+    clock.now += 1.0
+    follower.ask()
+
+    assert [path.partition("?")[0] for path in daemon.asked[-2:]] == ["/v1/history", "/v1/events"]
+
+
+@pytest.mark.parametrize("news", [{"changes_last_hour": 8}, {"process": replace(PROCESS, started=5.0)}])
+def test_what_happened_is_asked_for_when_something_did(
+    daemon: Daemon, follower: Follower, news: dict[str, Any]
+) -> None:
+    """A write, and another daemon in the place of the first, are followed by their events at once."""
+    follower.ask()
+    daemon.events = Events((event(9, "set", "C/M → 300/600"),), run="18bcfe56800", gap=False)
+    daemon.status = replace(status(record(SECONDS + 1)), **news)
+
+    assert [one.code for one in follower.ask().events] == ["set"]
+
+
+def test_silence_keeps_what_was_known_and_is_asked_later_and_later(
+    daemon: Daemon, clock: Time, follower: Follower
+) -> None:
+    """A daemon that is gone leaves its last answer, with since when and why; one never there is an error."""
+    found, daemon.status = daemon.status, None
+    with pytest.raises(Unreachable, match="connection refused"):
+        follower.ask()
+    daemon.status = found
+    before = follower.ask()
+    daemon.status = None
+    waits: list[float] = []
+    for _ in range(7):
+        clock.now += 1.0
+        silent = follower.ask()
+        waits.append(follower.due - clock.now)
+
+    assert (silent.status, silent.gone, silent.gone_since) == (
+        before.status,
+        "connection refused",
+        factory.EPOCH,
+    )
+    assert waits == [1.0, 2.0, 4.0, 8.0, 16.0, LONGEST_WAIT, LONGEST_WAIT]
+
+
+def test_a_daemon_that_is_back_is_asked_for_everything(
+    daemon: Daemon, clock: Time, follower: Follower
+) -> None:
+    """A new daemon's numbers take the place of the old one's, and waits begin anew."""
+    follower.ask()
+    daemon.status = None
+    follower.ask()
+    follower.ask()
+    daemon.tick(SECONDS + 101)
+    daemon.history = history(gap=range(200, 290))
+    found = follower.ask()
+
+    assert (found.gone, found.history) == ("", daemon.history)
+    daemon.status = None
+    follower.ask()
+    assert follower.due - clock.now == 1.0
+
+
+def test_a_longer_range_asks_for_a_longer_past(daemon: Daemon, follower: Follower) -> None:
+    """What the charts show next is asked for at the next question."""
+    follower.ask()
+    follower.widen(1)
+
+    assert follower.ask().span == 900.0
+    assert any(path.startswith("/v1/history?start=-900&") for path in daemon.asked)
+    for _ in range(5):
+        follower.widen(-1)
+    assert follower.span == 60.0
+
+
+def test_every_column_that_is_drawn_is_one_that_the_daemon_keeps() -> None:
+    """What is asked for is in the history's own list."""
+    from api.read import HISTORY_COLUMNS  # noqa: PLC0415 - the web framework, for this alone
+
+    assert set(HISTORY) <= set(HISTORY_COLUMNS)
+
 
 CHARTS = ("age ", "C and M", "redo", "pages/s", "row changes/s")
 GONE = {"gone": "connection refused", "gone_since": factory.EPOCH}
@@ -49,7 +309,7 @@ def test_a_small_terminal_has_all_that_matters() -> None:
         view(),
         held(HoldCode.FOREIGN_CHANGE),
         view(status(record(mode=Mode.ADVISORY, advisory="the configuration says so"))),
-        view(status(record(override_ends=factory.sample(float(watching.SECONDS)).monotonic + 552.0))),
+        view(status(record(override_ends=factory.sample(float(SECONDS)).monotonic + 552.0))),
         view(status(record(overlay=Overlay({"max_io_capacity_max": 6000.0}, "token oncall", 0.0)))),
         view(status(missed="did not answer within 1 s")),
     ],
@@ -154,7 +414,7 @@ def test_ascii_is_enough() -> None:
 
 def test_no_word_of_a_daemon_steers_the_terminal() -> None:
     """An escape sequence in a reason that somebody gave is shown, not obeyed."""
-    evil = watching.event(3, "override", "\x1b[2Jgone\r\n\x9b31m")
+    evil = event(3, "override", "\x1b[2Jgone\r\n\x9b31m")
     lines = drawn(replace(view(), events=(evil,)), size=(80, 40))
 
     assert all(line.isprintable() for line in lines)

@@ -8,16 +8,20 @@ from __future__ import annotations
 
 import os
 import ssl
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, fields
+from functools import wraps
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, TypeVar
 
+import click
 import msgspec
 
 from tuner.board import PortTaken
-from tuner.cli.answer import CommandError, Refused, Unreachable, Unusable
-from tuner.cli.options import Where, socket_path
-from tuner.config.schema import Config, is_loopback
+from tuner.cli.answer import CommandError, Refused, Unreachable, Unusable, answering
+from tuner.cli.options import configuration, socket_path, with_options
+from tuner.config.schema import is_loopback
 from tuner.files import read_whole, require_plain
 from tuner.imports import hidden
 from tuner.statedir import read_text
@@ -37,6 +41,62 @@ _CONFLICT = 409
 _FIRST_SERVER_ERROR = 500
 
 AnswerT = TypeVar("AnswerT")
+
+_daemon = with_options(
+    click.option("--config", metavar="FILE", help="Configuration file of the daemon."),
+    click.option(
+        "--state-directory", metavar="DIR", help="Where the daemon keeps socket, token and journal."
+    ),
+    click.option(
+        "--api-socket", metavar="PATH", help="The daemon's unix socket [default: in its state directory]."
+    ),
+    click.option("--url", metavar="URL", help="Its API over TCP, for example http://127.0.0.1:8633."),
+    click.option("--token-file", metavar="FILE", help="Token for TCP [default: in its state directory]."),
+    click.option(
+        "--ca-file", metavar="FILE", help="Whom to trust for https, PEM [default: the system, and api.tls]."
+    ),
+    click.option("--json", "as_json", is_flag=True, help="Print one JSON object."),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Where:
+    """Where the user says the daemon is; None leaves it to the configuration.
+
+    Attributes:
+        url: of the API over TCP.
+        api_socket: path of its unix socket.
+        token_file: path of the token.
+        ca_file: certificates to trust for https besides the system's.
+        config: path of the configuration file.
+        state_directory: where the daemon keeps socket, token and journal.
+    """
+
+    url: str | None
+    api_socket: str | None
+    token_file: str | None
+    config: str | None
+    state_directory: str | None
+    ca_file: str | None = None
+
+    @property
+    def named(self) -> str:
+        """Return the option that names one certain daemon, for which nothing may stand in; empty without."""
+        return "--url" if self.url is not None else "--api-socket" if self.api_socket is not None else ""
+
+
+def daemon_options(function: Callable[..., None]) -> Callable[..., None]:
+    """Add the connection's options and hand them over as one ``where``."""
+
+    @wraps(function)
+    def command(**given: Any) -> None:  # noqa: ANN401 - click hands over every option
+        where = Where(**{field.name: given.pop(field.name) for field in fields(Where)})
+        if where.url is not None and where.api_socket is not None:
+            raise click.UsageError("--url and --api-socket both name a daemon; give one of them")
+        with answering(as_json=given["as_json"]):
+            function(where, **given)
+
+    return _daemon(command)
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,9 +212,14 @@ def require_unnamed(where: Where, nobody: NoDaemon) -> None:
 class Daemon:
     """A running daemon, wherever it answers first."""
 
-    def __init__(self, where: Where, config: Config) -> None:
+    def __init__(self, where: Where, server: Mapping[str, object] = MappingProxyType({})) -> None:
+        """Take what the command line says of it, and of its server, by option name; None is left out.
+
+        Raises:
+            ConfigError: the configuration that tells where it lives is wrong.
+        """
         self._where = where
-        self._config = config
+        self.config = configuration(where.config, {"state_directory": where.state_directory, **server})
 
     def get(self, path: str, answer: type[AnswerT]) -> AnswerT:
         """Return what a route says.
@@ -196,7 +261,7 @@ class Daemon:
 
     def _tcp_is_meant(self) -> bool:
         """Tell whether a change may go over TCP: somebody else may listen there, and would get the token."""
-        return self._where.url is not None or socket_path(self._config) is None
+        return self._where.url is not None or socket_path(self.config) is None
 
     def _over_socket(self, request: Request, tried: list[str]) -> tuple[httpx.Response | None, Path | None]:
         """Return the answer, or the socket where this user may not use it."""
@@ -240,7 +305,7 @@ class Daemon:
 
         Where reading needs a token it cannot be asked; over https its certificate has spoken for it then.
         """
-        ours = self._config.daemon.state_directory
+        ours = self.config.daemon.state_directory
         try:
             theirs = directory_at(url, tried, verify=self._trust(url))
         except Stranger as stranger:
@@ -254,13 +319,13 @@ class Daemon:
         return False
 
     def _socket(self) -> Path | None:
-        found = self._where.api_socket or socket_path(self._config)
+        found = self._where.api_socket or socket_path(self.config)
         return None if found is None else Path(found)
 
     def _url(self) -> str | None:
         if self._where.url is not None:
             return self._where.url.rstrip("/")
-        api = self._config.api
+        api = self.config.api
         if not api.port:
             return None
         encrypted = api.certificate is not None
@@ -272,7 +337,7 @@ class Daemon:
         if not url.startswith("https:"):
             return None
         context = ssl.create_default_context()
-        own = (self._config.api.certificate or "").partition(":")[0]
+        own = (self.config.api.certificate or "").partition(":")[0]
         for path, needed in ((self._where.ca_file, True), (own, False)):
             try:
                 if path:
@@ -288,7 +353,7 @@ class Daemon:
         """Return the token, or why there is none for this place."""
         if self._where.token_file is None and in_the_clear(url):
             return None, f"{url} is another machine without encryption, which gets one with --token-file only"
-        path = Path(self._where.token_file or Path(self._config.daemon.state_directory) / TOKEN_NAME)
+        path = Path(self._where.token_file or Path(self.config.daemon.state_directory) / TOKEN_NAME)
         try:
             found = read_text(path) if self._where.token_file is None else read_whole(path).decode("ascii")
         except OSError as error:

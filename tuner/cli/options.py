@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-import functools
 import os
 import re
 from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass, fields
 from functools import wraps
 from pathlib import Path
 from typing import Any, Concatenate, ParamSpec, TypeVar, get_args
 
 import click
 
-from tuner.cli.answer import Unusable, answering, say
+from tuner.cli.answer import Unusable, say
 from tuner.clock import Clock
 from tuner.config.credentials import identity_of, read_credentials
 from tuner.config.load import load_config
@@ -50,13 +48,12 @@ def with_options(*options: Callable[[Command], Command]) -> Callable[[Command], 
 
 
 def _server(place: str) -> tuple[Callable[[Any], Any], ...]:
+    account = "ccount; the password comes from an option file or INNOBRIM_PASSWORD."
     return (
         click.option("--socket", metavar="PATH", help=f"{place}mysqld's unix socket."),
-        click.option("--host", help=f"{place}host name or address of the server."),
+        click.option("--host", help=f"{place}{'host' if place else 'Host'} name or address of the server."),
         click.option("--port", type=int, help=f"{place}TCP port of the server."),
-        click.option(
-            "--user", help=f"{place}account; the password comes from an option file or INNOBRIM_PASSWORD."
-        ),
+        click.option("--user", help=f"{place}{'a' if place else 'A'}{account}"),
         click.option(
             "--defaults-file", metavar="FILE", help=f"{place}MySQL option file with a [client] group."
         ),
@@ -238,76 +235,6 @@ class CheckpointAge(click.ParamType[str]):
         if not re.fullmatch(PATTERN, text):
             self.fail(f"{value!r} is no age: write {EXPECTED}", param, ctx)
         return text
-
-
-_daemon = with_options(
-    click.option("--config", metavar="FILE", help="Configuration file of the daemon."),
-    click.option(
-        "--state-directory", metavar="DIR", help="Where the daemon keeps socket, token and journal."
-    ),
-    click.option(
-        "--api-socket", metavar="PATH", help="The daemon's unix socket [default: in its state directory]."
-    ),
-    click.option("--url", metavar="URL", help="Its API over TCP, for example http://127.0.0.1:8633."),
-    click.option("--token-file", metavar="FILE", help="Token for TCP [default: in its state directory]."),
-    click.option(
-        "--ca-file", metavar="FILE", help="Whom to trust for https, PEM [default: the system, and api.tls]."
-    ),
-    click.option("--json", "as_json", is_flag=True, help="Print one JSON object."),
-)
-
-
-@dataclass(frozen=True, slots=True)
-class Where:
-    """Where the user says the daemon is; None leaves it to the configuration.
-
-    Attributes:
-        url: of the API over TCP.
-        api_socket: path of its unix socket.
-        token_file: path of the token.
-        ca_file: certificates to trust for https besides the system's.
-        config: path of the configuration file.
-        state_directory: where the daemon keeps socket, token and journal.
-    """
-
-    url: str | None
-    api_socket: str | None
-    token_file: str | None
-    config: str | None
-    state_directory: str | None
-    ca_file: str | None = None
-
-    @property
-    def named(self) -> str:
-        """Return the option that names one certain daemon, for which nothing may stand in; empty without."""
-        return "--url" if self.url is not None else "--api-socket" if self.api_socket is not None else ""
-
-
-def daemon_options(function: Callable[..., None]) -> Callable[..., None]:
-    """Add the connection's options and hand them over as one ``where``."""
-
-    @functools.wraps(function)
-    def command(**given: Any) -> None:  # noqa: ANN401 - click hands over every option
-        where = Where(**{field.name: given.pop(field.name) for field in fields(Where)})
-        if where.url is not None and where.api_socket is not None:
-            raise click.UsageError("--url and --api-socket both name a daemon; give one of them")
-        with answering(as_json=given["as_json"]):
-            function(where, **given)
-
-    return _daemon(command)
-
-
-def daemon_configuration(where: Where, flags: Mapping[str, object] | None = None) -> Config:
-    """Return the configuration that tells where the daemon lives.
-
-    Args:
-        where: what the command line says.
-        flags: more from the command line, by option name; None values are left out.
-
-    Raises:
-        CommandError: it cannot be used.
-    """
-    return configuration(where.config, {"state_directory": where.state_directory, **(flags or {})})
 
 
 GivenP = ParamSpec("GivenP")

@@ -9,9 +9,8 @@ import click
 
 from api.models import OptimiserUnderWay, RestoreUnderWay, Status
 from tuner.cli.answer import say, say_json
-from tuner.cli.client import Daemon, NoDaemon, require_unnamed
+from tuner.cli.client import Daemon, NoDaemon, Where, daemon_options, require_unnamed
 from tuner.cli.offline import status_from_journal
-from tuner.cli.options import Where, daemon_configuration, daemon_options
 from tuner.cli.wording import (
     MIB,
     changes_text,
@@ -53,12 +52,12 @@ def status(where: Where, *, as_json: bool) -> None:
 
     Example: innobrim status --json
     """
-    config = daemon_configuration(where)
+    daemon = Daemon(where)
     try:
-        found = Daemon(where, config).get("/v1/status", Status)
+        found = daemon.get("/v1/status", Status)
     except NoDaemon as nobody:
         require_unnamed(where, nobody)
-        found = status_from_journal(config, nobody)
+        found = status_from_journal(daemon.config, nobody)
         say(f"warning: {nobody.message}", err=True)
     if as_json:
         say_json(found)

@@ -12,7 +12,7 @@ from msgspec.structs import replace
 
 from api.models import Change, Events, State, Status
 from tuner.cli.answer import Refused, Unusable, say, say_json
-from tuner.cli.client import Daemon, NoDaemon, require_unnamed
+from tuner.cli.client import Daemon, NoDaemon, Where, daemon_options, require_unnamed
 from tuner.cli.offline import (
     park_if_crashed,
     park_without_daemon,
@@ -21,10 +21,7 @@ from tuner.cli.offline import (
 from tuner.cli.options import (
     CheckpointAge,
     Duration,
-    Where,
     WholeNumber,
-    daemon_configuration,
-    daemon_options,
     stand_in_options,
 )
 from tuner.cli.wording import drain_text, duration, pair_text, restore_text, to_write
@@ -83,7 +80,7 @@ def ask(where: Where, method: str, path: str, body: dict[str, Any]) -> Change:
     Raises:
         CommandError: refused, not allowed, not answered, or nobody there.
     """
-    return Daemon(where, daemon_configuration(where)).send(method, path, body, Change)
+    return Daemon(where).send(method, path, body, Change)
 
 
 def show(change: Change, *, as_json: bool) -> None:
@@ -202,18 +199,17 @@ def park(where: Where, *, wait: bool, reason: str, if_crashed: bool, as_json: bo
 
     Example: innobrim park --wait
     """
-    config = daemon_configuration(where, server)
+    daemon = Daemon(where, server)
+    if if_crashed:
+        _tell("park", park_if_crashed(daemon.config, say=_aside), as_json=as_json)
+        return
     try:
-        if if_crashed:
-            _tell("park", park_if_crashed(config, say=_aside), as_json=as_json)
-            return
-        daemon = Daemon(where, config)
         require_meant(daemon.get("/v1/status", Status), server)
         before = last_event(daemon)
         change = daemon.send("POST", "/v1/park", {"reason": reason}, Change)
     except NoDaemon as nobody:
         require_unnamed(where, nobody)
-        _tell("park", park_without_daemon(config, nobody, say=_aside), as_json=as_json)
+        _tell("park", park_without_daemon(daemon.config, nobody, say=_aside), as_json=as_json)
         return
     target = change.new.target
     parked = until_parked(daemon, target, after=before, wait=wait)
@@ -242,16 +238,15 @@ def restore(
 
     Example: innobrim restore --wait
     """
-    config = daemon_configuration(where, server)
+    daemon = Daemon(where, server)
     try:
-        daemon = Daemon(where, config)
         now = daemon.get("/v1/status", Status)
         require_meant(now, server)
         wanted = now.originals  # forgotten as soon as they are in force
         change = daemon.send("POST", "/v1/restore", {"reason": reason}, Change)
     except NoDaemon as nobody:
         require_unnamed(where, nobody)
-        done = restore_without_daemon(config, nobody, say=_aside, if_written=if_written)
+        done = restore_without_daemon(daemon.config, nobody, say=_aside, if_written=if_written)
         _tell("restore", done, as_json=as_json)
         return
     if wait:
@@ -320,7 +315,7 @@ def drain(
         show(change, as_json=as_json)
         return
     say(change.message, err=True)
-    _tell("drain", until_drained(Daemon(where, daemon_configuration(where))), as_json=as_json)
+    _tell("drain", until_drained(Daemon(where)), as_json=as_json)
 
 
 def polled(daemon: Daemon) -> Iterator[Status]:

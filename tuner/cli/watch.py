@@ -20,8 +20,8 @@ from rich.live import Live
 
 from api.models import Events, HistoryAnswer, Status
 from tuner.cli.answer import CommandError, Ended, exit_code, like_ctrl_c, say, say_json
-from tuner.cli.client import Daemon
-from tuner.cli.options import Duration, Where, daemon_configuration, daemon_options
+from tuner.cli.client import Daemon, Where, daemon_options
+from tuner.cli.options import Duration
 from tuner.cli.picture import HISTORY, Picture, View, is_ascii, line_of
 
 LONGEST_INTERVAL = 3600.0
@@ -88,7 +88,7 @@ def watch(where: Where, *, interval: float, span: float, once: bool, plain: bool
              innobrim watch --url https://db1.example:8633 --range 1h
              innobrim watch --interval 10s >> innobrim.log
     """  # noqa: D301 - click's sign for lines that stay as they are
-    follower = Follower(Daemon(where, daemon_configuration(where)), interval=interval, span=span)
+    follower = Follower(Daemon(where), interval=interval, span=span)
     first = follower.ask()
     plain = plain or is_ascii()
     console = Console(highlight=False, markup=False, emoji=False, safe_box=plain)
