@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from lab.report.charts import Values
 from lab.report.rows import ReportError
@@ -46,29 +47,20 @@ COLUMNS = (
 """What a trace has for each tick: bytes, pages/s, 1/s, seconds, percent; rates since the reading before."""
 
 
-class Rates:
+class _Rates:
     """Turns counters into rates, from one reading to the next.
 
     Attributes:
-        advice: the last that was taken for news; kept here for whoever notes decisions.
         stall_waits: writers that waited for redo space so far.
         sync_pages: pages flushed by sync flushing so far; None while no reading showed it.
     """
 
     def __init__(self) -> None:
-        self._zero: float | None = None
         self._last: Sample | None = None
         self._steps: list[float] = []
         self._latency: tuple[float, float] | None = None
-        self.advice: Advice | None = None
         self.stall_waits = 0
         self.sync_pages: int | None = None
-
-    def zero(self, record: TickRecord) -> float:
-        """Return the first tick's time."""
-        if self._zero is None:
-            self._zero = record.tick.now
-        return self._zero
 
     def values(self, record: TickRecord) -> Iterator[float | None]:
         """Return a tick's values in the order of ``COLUMNS``."""
@@ -265,18 +257,55 @@ class Course:
     def __init__(self, name: str, run: Run) -> None:
         """Begin without a tick; ``name`` is what the trace is called."""
         self._found = Trace(name, run, [], [], {column: [] for column in COLUMNS}, [], 0, [], [], [])
-        self._reading = Rates()
+        self._rates = _Rates()
+        self._zero: float | None = None
+        self._advice: Advice | None = None
         self._open_holds: dict[str, Held] = {}
 
     def add(self, record: TickRecord) -> None:
-        """Take in the next tick."""
-        found, at = self._found, record.tick.now - self._reading.zero(record)
+        """Take in the next tick: what was read, what was decided, what held it, and what happened in it."""
+        found, wall, sample = self._found, record.tick.wall, record.tick.reading
+        if self._zero is None:
+            self._zero = record.tick.now
+        at = record.tick.now - self._zero
         found.at.append(at)
-        found.wall.append(record.tick.wall)
+        found.wall.append(wall)
         found.active += record.mode.value == "active"
-        for column, value in zip(COLUMNS, self._reading.values(record), strict=True):
+        for column, value in zip(COLUMNS, self._rates.values(record), strict=True):
             found.columns[column].append(value)
-        _note(found, record, at, self._reading, self._open_holds)
+        if not isinstance(sample, Sample):
+            found.missed.append(Moment(at, wall, "missed", sample.reason))
+        found.events += [Moment(at, one.wall, one.code, told(one), one.who) for one in record.events]
+        self._note_decision(record, at)
+        self._note_holds(record, at)
+
+    def _note_decision(self, record: TickRecord, at: float) -> None:
+        decision, sample, advice = record.decision, record.tick.reading, advice_of(record)
+        news = advice is not None and advice.is_news(self._advice)
+        if decision.kind is DecisionKind.KEEP and not news:
+            return
+        self._advice = advice
+        self._found.decisions.append(
+            Decided(
+                at=at,
+                wall=record.tick.wall,
+                kind=decision.kind.value if decision.steps else "would set",
+                reason=decision.reason,
+                detail=decision.detail,
+                before=sample.capacity if isinstance(sample, Sample) else None,
+                after=decision.target if decision.steps else decision.would or decision.target,
+                carried_out=bool(decision.steps),
+            )
+        )
+
+    def _note_holds(self, record: TickRecord, at: float) -> None:
+        held = {hold.code.value: hold for hold in record.holds}
+        for code in [code for code in self._open_holds if code not in held]:
+            gone = self._open_holds.pop(code)
+            self._found.holds.append(replace(gone, until=at, ended=True))
+        for code, hold in held.items():
+            since = self._open_holds[code].since if code in self._open_holds else at
+            self._open_holds[code] = Held(code, since, at, hold.reason, clears(hold), ended=False)
 
     def trace(self) -> Trace:
         """Return what was noted.
@@ -288,37 +317,5 @@ class Course:
         if not found.at:
             raise ReportError(f"{found.name}: no tick in it yet")
         found.holds = sorted([*found.holds, *self._open_holds.values()], key=lambda hold: hold.since)
-        found.stall_waits, found.sync_pages = self._reading.stall_waits, self._reading.sync_pages
+        found.stall_waits, found.sync_pages = self._rates.stall_waits, self._rates.sync_pages
         return found
-
-
-def _note(found: Trace, record: TickRecord, at: float, reading: Rates, open_holds: dict[str, Held]) -> None:
-    """Take in what a tick decided, what held it and what happened in it."""
-    wall, decision = record.tick.wall, record.decision
-    sample = record.tick.reading
-    if not isinstance(sample, Sample):
-        found.missed.append(Moment(at, wall, "missed", sample.reason))
-    found.events += [Moment(at, event.wall, event.code, told(event), event.who) for event in record.events]
-    advice = advice_of(record)
-    news = advice is not None and advice.is_news(reading.advice)
-    if decision.kind is not DecisionKind.KEEP or news:
-        reading.advice = advice
-        found.decisions.append(
-            Decided(
-                at=at,
-                wall=wall,
-                kind=decision.kind.value if decision.steps else "would set",
-                reason=decision.reason,
-                detail=decision.detail,
-                before=sample.capacity if isinstance(sample, Sample) else None,
-                after=decision.target if decision.steps else decision.would or decision.target,
-                carried_out=bool(decision.steps),
-            )
-        )
-    held = {hold.code.value: hold for hold in record.holds}
-    for code in [code for code in open_holds if code not in held]:
-        gone = open_holds.pop(code)
-        found.holds.append(Held(gone.code, gone.since, at, gone.reason, gone.clears, ended=True))
-    for code, hold in held.items():
-        since = open_holds[code].since if code in open_holds else at
-        open_holds[code] = Held(code, since, at, hold.reason, clears(hold), ended=False)
