@@ -107,10 +107,6 @@ def _stale(state: State, sample: Sample | None, now: float) -> Found | None:  # 
     return Found(f"{age}: {state.missed}" if state.missed else age, (Remedy.GOOD_SAMPLE,))
 
 
-def _inert(state: State, sample: Sample | None, now: float) -> Found | None:  # noqa: ARG001 - as all rows
-    return None if sample is None else inert(state, sample)
-
-
 def inert(state: State, sample: Sample) -> Found | None:
     """Return why C and M have no effect on this server now; None when they have."""
     if state.facts.blockers:
@@ -204,10 +200,6 @@ BLIND = (
 """Why a server before 8.0.30 is not written to while its counters are off."""
 
 
-def _mismatch(state: State, sample: Sample | None, now: float) -> Found | None:  # noqa: ARG001 - as all rows
-    return law_in_doubt(state)
-
-
 def law_in_doubt(state: State) -> Found | None:
     """Return why the flush law is not known to hold here; None where it is."""
     last = state.estimator.last
@@ -244,7 +236,11 @@ TABLE: Mapping[HoldCode, Rule] = MappingProxyType(
             latched=(Remedy.RESUME_WITH_GRANT,), resume=True, bars_park=True, bars_server=True
         ),
         HoldCode.STALE: Rule(seen=_stale, unsettles=True),
-        HoldCode.INERT: Rule(seen=_inert, parks=True, lasts=True),
+        HoldCode.INERT: Rule(
+            seen=lambda state, sample, _: None if sample is None else inert(state, sample),
+            parks=True,
+            lasts=True,
+        ),
         HoldCode.RESIZING: Rule(seen=_resizing, parks=True, lasts=True, unsettles=True),
         HoldCode.NOT_WRITER: Rule(
             seen=_not_writer,
@@ -254,7 +250,7 @@ TABLE: Mapping[HoldCode, Rule] = MappingProxyType(
             bars_server=True,
             lasts=True,
         ),
-        HoldCode.MODEL_MISMATCH: Rule(seen=_mismatch, parks=True),
+        HoldCode.MODEL_MISMATCH: Rule(seen=lambda state, _, __: law_in_doubt(state), parks=True),
     }
 )
 """What ends a foreign change is in ``foreign.cleared``; stale parks at first good contact, in ``step``."""
