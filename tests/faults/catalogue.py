@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from enum import StrEnum
 from typing import TypeVar
 
@@ -56,9 +56,6 @@ class Fault:
 FAULTS: dict[str, Fault] = {}
 """Every fault whose module was imported, by its test's name."""
 
-ALSO: set[tuple[str, str]] = set()
-"""Module and name of each test that does to the other families' servers what a fault's own test does."""
-
 
 def fault(
     group: Group, *, what: str, left: str, back: str, invariants: tuple[int, ...], on: str = ALONE
@@ -83,19 +80,3 @@ def fault(
         return test
 
     return enter
-
-
-def also(original: Callable[..., None]) -> Callable[[Test], Test]:
-    """Note that a test does to every other family's server what a fault's own test does to MySQL 9.7.
-
-    Args:
-        original: the fault's own test.
-    """
-
-    def note(test: Test) -> Test:
-        name = original.__name__
-        FAULTS[name] = replace(FAULTS[name], on=EVERY)
-        ALSO.add((test.__module__.rpartition(".")[2], test.__name__))
-        return test
-
-    return note

@@ -30,7 +30,7 @@ Where each fault is over at the end of its test, a module's tests take ``sharing
 daemon that they do things to one after the other, which spares each the half minute of a start and an end.
 
 What is done to the other families' servers too is a function that takes rig and daemon, or ``sharing``: the
-test calls it, and ``test_families.py`` calls it with a server of each family, under ``also(the test)``.
+test, whose fault is ``on=EVERY``, calls it, and so does ``test_families.py`` with a server of each family.
 
 The decorator's words become a row of ``docs/safety.md``: ``python -m tools safety.md``.
 """

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from tests.faults.catalogue import Group, fault
-from tests.faults.harness import Daemon, Rig
+from tests.faults.catalogue import EVERY, Group, fault
+from tests.faults.deeds import clamped
+from tests.faults.harness import Rig
 from tests.real.meddler import Meddler
 from tests.real.proxy import Proxy
-from tests.real.support import in_force
-from tuner.records import Capacity
 
 pytestmark = pytest.mark.real
 
@@ -20,6 +19,7 @@ pytestmark = pytest.mark.real
     left="what the server made of it, a legal pair: MySQL clamps the value, MariaDB changes the other one",
     back="it was never away: the event `adjusted` says what was asked for and what came of it",
     invariants=(1, 2, 6),
+    on=EVERY,
 )
 def test_the_server_adjusts_a_value(rig: Rig) -> None:
     """What the server makes of a SET is read back, said, and what the loop goes on from."""
@@ -29,15 +29,3 @@ def test_the_server_adjusts_a_value(rig: Rig) -> None:
         clamped(daemon, meddler)
         daemon.want(600)
         rig.finish()
-
-
-def clamped(daemon: Daemon, meddler: Meddler) -> None:
-    """Lower M between a daemon's two SETs, so that a server of MySQL's clamps the C that follows."""
-    meddler.meddle(
-        before="SET GLOBAL innodb_io_capacity = 2000", say="SET GLOBAL innodb_io_capacity_max = 1500"
-    )
-    daemon.configure(fixed_io_capacity_max=4000)
-    daemon.hang_up()
-    daemon.await_event("adjusted")
-    assert not meddler.waiting
-    assert in_force(meddler.server) == Capacity(1500, 1500)

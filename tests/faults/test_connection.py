@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 
 from lab.servers.base import LabServer
-from tests.faults.catalogue import Group, fault
+from tests.faults.catalogue import EVERY, Group, fault
+from tests.faults.deeds import black_holed
 from tests.faults.sharing import Sharing
-from tests.faults.witness import lock_holder
 from tests.real.proxy import Proxy
 
 pytestmark = pytest.mark.real
@@ -35,23 +35,11 @@ def how(proxy: Proxy) -> dict[str, Any]:
     left="the last values",
     back="by itself: it ends its own old session, parks at the first good contact and goes on",
     invariants=(5, 9, 10),
+    on=EVERY,
 )
 def test_the_connection_is_black_holed(sharing: Sharing, proxy: Proxy) -> None:
     """A daemon whose packets vanish is held, and is back as soon as a new connection gets through."""
     black_holed(sharing, proxy)
-
-
-def black_holed(sharing: Sharing, proxy: Proxy) -> None:
-    """Swallow the daemon's packets until it is held, and see it come back with a session of its own."""
-    old = lock_holder(sharing.server)
-    assert old is not None
-    proxy.fall_silent()
-    sharing.daemon.await_hold("stale")
-    assert lock_holder(sharing.server) == old
-    proxy.speak()
-    sharing.daemon.want(900)
-    assert lock_holder(sharing.server) not in {None, old}
-    sharing.judged()
 
 
 @fault(

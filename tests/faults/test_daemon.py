@@ -7,7 +7,7 @@ import time
 import pytest
 
 from tests.faults.boundaries import OVERRIDE, Request, ask, kill_at_boundaries
-from tests.faults.catalogue import Group, fault
+from tests.faults.catalogue import EVERY, Group, fault
 from tests.faults.harness import BACK, FIRST_WRITE, LEAN, START, Rig
 from tests.real.killer import Killer
 from tests.real.proxy import Proxy
@@ -37,6 +37,7 @@ RESTORE: Request = ("POST", "/v1/restore", {})
     left="a legal pair with a gain between old and new: old, half-way, or new",
     back="by itself when it is started again, with the originals from the journal",
     invariants=(1, 2, 7, 8),
+    on=EVERY,
 )
 def test_killed_at_every_statement_of_a_write(rig: Rig) -> None:
     """Whichever statement of a write a kill comes before, the pair left is legal and between old and new."""

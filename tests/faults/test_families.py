@@ -8,9 +8,8 @@ from dataclasses import dataclass
 import pytest
 
 from lab.servers.base import Flavour, LabServer
-from tests.faults import test_adjusted, test_connection, test_daemon, test_mysqld, test_writers
 from tests.faults.boundaries import BETWEEN, ask, kill_at_boundaries
-from tests.faults.catalogue import also
+from tests.faults.deeds import black_holed, changed_once, clamped, mysqld_killed
 from tests.faults.sharing import Sharing, share
 from tests.faults.witness import Witness
 from tests.real.families import Family
@@ -58,22 +57,19 @@ def sharing(
     yield from share(member, member_work, tmp_path_factory.mktemp("family"), port=line.proxy.port)
 
 
-@also(test_connection.test_the_connection_is_black_holed)
 def test_the_line_goes_dead(sharing: Sharing, line: Line) -> None:
     """A daemon whose packets vanish is held, and is back as soon as a new connection gets through."""
-    test_connection.black_holed(sharing, line.proxy)
+    black_holed(sharing, line.proxy)
     sharing.back()
 
 
-@also(test_writers.test_another_session_changes_m_once)
 def test_somebody_else_sets_m(sharing: Sharing) -> None:
     """A value that somebody else set stays until a person lets the loop go on; the server's books agree."""
     assert Witness(sharing.server).writes(), "the server keeps no books"
-    test_writers.changed_once(sharing.rig, sharing.daemon)
+    changed_once(sharing.rig, sharing.daemon)
     sharing.back()
 
 
-@also(test_daemon.test_killed_at_every_statement_of_a_write)
 def test_killed_between_the_two_sets(sharing: Sharing, line: Line) -> None:
     """Killed between its two SETs, the daemon leaves a legal pair between old and new, and starts again."""
     kill_at_boundaries(
@@ -89,13 +85,12 @@ def test_killed_between_the_two_sets(sharing: Sharing, line: Line) -> None:
     sharing.back()
 
 
-@also(test_adjusted.test_the_server_adjusts_a_value)
 def test_the_server_makes_another_pair(family: Family, sharing: Sharing, line: Line) -> None:
     """What the server makes of a SET is read back, said where it is not what was meant, and gone on from."""
     if family.flavour is Flavour.MARIADB:
         _mended(sharing, line.meddler)
     else:
-        test_adjusted.clamped(sharing.daemon, line.meddler)
+        clamped(sharing.daemon, line.meddler)
     sharing.back()
 
 
@@ -122,10 +117,9 @@ def _mended(sharing: Sharing, meddler: Meddler) -> None:
     assert in_force(sharing.server) == Capacity(600, 600)
 
 
-@also(test_mysqld.test_mysqld_is_killed)
 def test_its_mysqld_is_killed(sharing: Sharing) -> None:
     """After a crash of mysqld the loop takes its new values for originals, not for a change, and goes on."""
     changes = sharing.daemon.events().count("foreign_change")
-    test_mysqld.mysqld_killed(sharing.rig, sharing.daemon, unlimited=False, within=FIRST_FLUSHED)
+    mysqld_killed(sharing.rig, sharing.daemon, unlimited=False, within=FIRST_FLUSHED)
     assert sharing.daemon.events().count("foreign_change") == changes
     sharing.back()

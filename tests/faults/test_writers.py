@@ -13,7 +13,8 @@ import pymysql
 import pytest
 
 from lab.servers.base import LabServer
-from tests.faults.catalogue import Group, fault
+from tests.faults.catalogue import EVERY, Group, fault
+from tests.faults.deeds import THEIRS, changed_once
 from tests.faults.harness import BACK, LEAN, START, Daemon, Rig
 from tests.faults.witness import Witness
 from tests.real.support import in_force
@@ -22,7 +23,6 @@ from tuner.records import Capacity, DecisionKind
 
 pytestmark = pytest.mark.real
 
-THEIRS = Capacity(350, 700)
 COOL_DOWN = 2.0
 SHORT_COOL_DOWN = str(Path(__file__).with_name("short_cool_down.py"))
 READOPTIONS = 3
@@ -34,25 +34,12 @@ READOPTIONS = 3
     left="that session's values: not one more write",
     back="waits for a person: `innobrim resume`",
     invariants=(4, 6),
+    on=EVERY,
 )
 def test_another_session_changes_m_once(rig: Rig) -> None:
     """A value that somebody else set stays until a person lets the loop go on."""
     changed_once(rig, rig.active())
     rig.finish()
-
-
-def changed_once(rig: Rig, daemon: Daemon) -> None:
-    """Set another pair beside an active daemon, see it yield, and let it go on."""
-    rig.server.set_capacity(THEIRS.io_capacity, THEIRS.io_capacity_max)
-    hold = daemon.await_hold("foreign_change")
-    assert "350/700" in hold["reason"]
-    assert hold["clears"] == "innobrim resume"
-    writes = Witness(rig.server).writes()
-    daemon.await_ticks(5)
-    assert in_force(rig.server) == THEIRS
-    assert Witness(rig.server).writes() == writes
-    assert daemon.command("resume").returncode == 0
-    daemon.await_force(daemon.wanted, BACK)
 
 
 @fault(
