@@ -7,8 +7,8 @@ from operator import attrgetter
 
 import pytest
 
-from lab.no_harm import ABLATIONS, Job, Outcome, run_one
 from lab.scenarios import load_scenario
+from tools.no_harm import ABLATIONS, Job, Outcome, run_one
 
 
 @pytest.mark.parametrize("ablation", ABLATIONS, ids=lambda one: one.what)
