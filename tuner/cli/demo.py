@@ -27,7 +27,6 @@ from tuner.core.state import State
 from tuner.daemon import Api, Daemon
 from tuner.logs import configure_logs
 from tuner.records import Command, Sample, TickRecord
-from tuner.servers.endpoint import Endpoint
 from tuner.servers.mysql import MySQLServer
 from tuner.servers.port import Server
 from tuner.settings import Mode, Settings
@@ -96,12 +95,10 @@ def _real(stack: contextlib.ExitStack, kind: str, *, seconds: int | None, port: 
     say(f"server: {name}, because {choice.why}")
     server = stack.enter_context(show.real_server(choice, family, say))
     clock = SystemClock()
-    endpoint = Endpoint(
-        user=server.daemon.user, password=server.daemon.password, host=server.host, port=server.port
-    )
     board = Board()
-    real = MySQLServer(endpoint, clock, beat=board.pulse.beat)
+    real = MySQLServer(server.endpoint(server.daemon), clock, beat=board.pulse.beat)
     real.claims_writer = True
+    real.facts()  # a server that the loop cannot log in to is said now, and not waited for
     _present(real, clock, board, seconds=seconds or DEFAULT_SECONDS["real"], port=port, speed=1.0)
     return True
 
