@@ -173,11 +173,6 @@ def test_a_key_that_is_gone_says_what_takes_its_place(refused: Refused) -> None:
     (set_,) = refused("", {"INNOBRIM_API_ENABLED": "false"})
 
     assert written == 'FILE:api.enabled: unknown key; port = 0 and socket = "-" in [api] serve no API'
-    (constant,) = refused("[loop]\nbaseline_cooldown_seconds = 60")
-    assert constant == (
-        "FILE:loop.baseline_cooldown_seconds: unknown key; "
-        "leave it out: a baseline is taken over again after 300 s, always"
-    )
     assert set_ == 'INNOBRIM_API_ENABLED: unknown variable; port = 0 and socket = "-" in [api] serve no API'
 
 

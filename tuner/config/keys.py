@@ -211,12 +211,23 @@ BY_VARIABLE: Mapping[str, Key] = {key.variable: key for key in KEYS.values()}
 
 REMOVED: Mapping[str, str] = {
     "api.enabled": 'port = 0 and socket = "-" in [api] serve no API',
-    "loop.dead_band": "leave it out: a change below 1 % is never worth a write",
-    "loop.baseline_cooldown_seconds": "leave it out: a baseline is taken over again after 300 s, always",
     "server.connect_timeout": "server.timeout is for connecting and for each statement",
     "server.query_timeout": "server.timeout is for connecting and for each statement",
 }
 """Keys that there once were, and what says the same now."""
+
+WITHOUT_EFFECT: Mapping[str, str] = {
+    "loop.dead_band": "a change below 1 % is never worth a write",
+    "loop.baseline_cooldown_seconds": "a baseline is taken over again after 300 s, always",
+    f"{SCHEDULE}.learn": "nothing is learned from a backup, DDL or a restart, whenever it comes",
+}
+"""Keys that there once were and that nothing depends on any more: an upgrade goes on, and says so."""
+
+FORMER_VARIABLES: Mapping[str, str] = {
+    f"{PREFIX}{dotted.replace('.', '_').upper()}": why
+    for dotted, why in WITHOUT_EFFECT.items()
+    if not dotted.startswith(SCHEDULE)
+}
 
 REMOVED_VALUES: Mapping[str, Mapping[str, str]] = {"loop.policy": REMOVED_POLICIES}
 """Values that keys once took, each with what to write instead."""

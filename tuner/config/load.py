@@ -18,6 +18,7 @@ from tuner.config.checks import contradictions
 from tuner.config.keys import (
     BRACKETS,
     BY_VARIABLE,
+    FORMER_VARIABLES,
     KEYS,
     OTHER_VARIABLES,
     PASSWORD_VARIABLE,
@@ -27,6 +28,7 @@ from tuner.config.keys import (
     SCHEDULE,
     SECTION_TYPES,
     SECTIONS,
+    WITHOUT_EFFECT,
     KeyValueError,
     nearest_key,
     nearest_section,
@@ -288,8 +290,9 @@ def _take_file(gathered: _Gathered, path: str) -> None:
             for name, value in table.items():
                 _take_from_table(gathered, path, f"{section}.{name}", value)
         elif section == SCHEDULE:
-            gathered.schedule, problems = read_schedule(f"{path}:{SCHEDULE}", table)
+            gathered.schedule, problems, notes = read_schedule(f"{path}:{SCHEDULE}", table)
             gathered.problems.extend(problems)
+            gathered.notes.extend(notes)
         else:
             gathered.problems.append(f"{path}: {_misplaced(section, table)}")
 
@@ -312,6 +315,8 @@ def _take_from_table(gathered: _Gathered, path: str, dotted: str, value: object)
     section, _, name = dotted.partition(".")
     if dotted in KEYS:
         gathered.take(dotted, value, _Source(_Strength.FILE, place, f"{place} = {_toml(value)}"))
+    elif dotted in WITHOUT_EFFECT:
+        gathered.notes.append(f"{place}: has no effect any more, leave it out; {WITHOUT_EFFECT[dotted]}")
     elif "password" in name:
         gathered.problems.append(f"{place}: no place for a secret; {PASSWORD_PLACES}")
     else:
@@ -334,6 +339,8 @@ def _take_environment(gathered: _Gathered, environ: Mapping[str, str]) -> None:
         elif key is None and name in COMPOSE:
             if COMPOSE[name]:
                 gathered.notes.append(f"{name}={text}: is the compose file's, and no key; {COMPOSE[name]}")
+        elif name in FORMER_VARIABLES:
+            gathered.notes.append(f"{name}: has no effect any more, leave it out; {FORMER_VARIABLES[name]}")
         elif key is None:
             gathered.problems.append(f"{name}: unknown variable; {_variable_hint(name)}")
         elif text:

@@ -13,7 +13,14 @@ from zoneinfo import ZoneInfo
 from tzlocal import reload_localzone
 
 from tuner.config.crontab import CrontabError, read_crontab
-from tuner.config.keys import BRACKETS, SCHEDULE, SCHEDULE_KEYS, KeyValueError, nearest_schedule_key
+from tuner.config.keys import (
+    BRACKETS,
+    SCHEDULE,
+    SCHEDULE_KEYS,
+    WITHOUT_EFFECT,
+    KeyValueError,
+    nearest_schedule_key,
+)
 from tuner.config.schema import ScheduleTable
 from tuner.records.window import NOTHING, effects, said
 
@@ -74,23 +81,29 @@ def _unknown(name: str) -> str:
     return f"must be a time zone of the IANA; {hint}"
 
 
-def read_schedule(place: str, tables: object) -> tuple[tuple[ScheduleTable, ...], list[str]]:
-    """Return the schedule's tables, and one line for everything that is wrong with them.
+def read_schedule(place: str, tables: object) -> tuple[tuple[ScheduleTable, ...], list[str], list[str]]:
+    """Return the schedule's tables, a line for everything that is wrong, and one for each key of before.
 
     Args:
         place: file and array, for the messages.
         tables: what the file says.
     """
     if not isinstance(tables, list) or not all(isinstance(one, dict) for one in tables):
-        return (), [f"{place} must be an array of tables: write {BRACKETS[SCHEDULE]} before each"]
+        return (), [f"{place} must be an array of tables: write {BRACKETS[SCHEDULE]} before each"], []
     found: list[ScheduleTable] = []
     problems: list[str] = []
+    notes: list[str] = []
     names: dict[object, int] = {}
     for number, table in enumerate(tables, 1):
         name = table.get("name")
         called = f' "{name}"' if isinstance(name, str) else ""
         here = f"{place}[{number}]{called}"
-        values, wrong = _values(here, table)
+        present = {name: value for name, value in table.items() if f"{SCHEDULE}.{name}" not in WITHOUT_EFFECT}
+        notes.extend(
+            f"{here}.{name}: has no effect any more, leave it out; {WITHOUT_EFFECT[f'{SCHEDULE}.{name}']}"
+            for name in table.keys() - present.keys()
+        )
+        values, wrong = _values(here, present)
         if "name" in values and names.setdefault(name, number) != number:
             taken = f"{SCHEDULE}[{names[name]}] has this name; each needs one of its own"
             wrong.append(f"{here}.name = {_toml(name)}: {taken}")
@@ -101,7 +114,7 @@ def read_schedule(place: str, tables: object) -> tuple[tuple[ScheduleTable, ...]
             if not effects(made):
                 wrong.append(f"{here}: has no effect; give at least one of {_EFFECTS}")
         problems.extend(wrong)
-    return tuple(found), problems
+    return tuple(found), problems, notes
 
 
 def _values(here: str, table: dict[str, object]) -> tuple[dict[str, Any], list[str]]:
