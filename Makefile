@@ -4,9 +4,10 @@
 # make check     what needs neither server nor browser, side by side
 # make prove     the long measurements, an hour at a time, gone on with by the same command: PART=bench SUITE=contenders, one of
 #                `innobrim bench --help`, into docs/results/bench, no row of which begins after TIME=55m; PART=soak: the daemon on a
-#                real server with a random fault every minute
-# make mutants   small changes in guards, gate, tokens and restore, and whether a test notices them
-# make audit     known vulnerabilities in the lock files; fails also where not every package could be looked up; SERVICE=osv
+#                real server with a random fault every minute; PART=no-harm: every scenario with the loop and without;
+#                PART=ablation: and without each mechanism; PART=hostile: a daemon beside a server that answers oddly;
+#                PART=mutants: small changes in guards, gate, tokens and restore, and whether a test notices them;
+#                PART=audit: known vulnerabilities in the lock files, all of them looked up; SERVICE=osv
 # make deb       dist/innobrim_*.deb for Debian 12, with its own environment; needs what make servers makes; REVISION=2
 # make image     the container image innobrim:latest; BASE=python:3.11-slim-bookworm@sha256:… names its base by the digest,
 #                which needs Docker alone; BASE=innobrim/systemd:252 without a registry
@@ -27,7 +28,7 @@ BIN := .venv/bin
 ROWS = docs/results/bench/$(SUITE)
 export PYTHON
 
-.PHONY: help setup demo servers lint check test prove mutants audit deb image lock
+.PHONY: help setup demo servers lint check test prove deb image lock
 
 help:
 	@sed -n 's/^# //p' Makefile
@@ -56,21 +57,25 @@ check: lint
 test: servers lint
 	$(BIN)/pytest -n $(WORKERS) $(ARGS)
 
-prove: setup servers
+prove: setup $(if $(filter no-harm ablation mutants audit,$(PART)),,servers)
 ifeq ($(PART),soak)
 	$(BIN)/python -m tests.soak $(ARGS)
+else ifeq ($(PART),no-harm)
+	$(BIN)/python -m lab.no_harm $(ARGS)
+else ifeq ($(PART),ablation)
+	$(BIN)/python -m lab.no_harm --ablation $(ARGS)
+else ifeq ($(PART),hostile)
+	HOSTILE_SECONDS=3300 $(BIN)/pytest tests/servers/test_hostile_daemon.py $(ARGS)
+else ifeq ($(PART),mutants)
+	@tests/mutants.sh
+else ifeq ($(PART),audit)
+	for lock in deploy/requirements.lock deploy/build.lock; do \
+	  $(BIN)/pip-audit --strict --require-hashes --disable-pip -s $(SERVICE) -r $$lock || exit 1; \
+	done
 else
 	$(BIN)/innobrim bench --time $(TIME) $(if $(wildcard $(ROWS)/bench.json),--resume $(ROWS),\
 	  --suite $(SUITE) --server innobrim/mysql:9.7 --output $(ROWS)) $(ARGS)
 endif
-
-mutants: setup
-	@tests/mutants.sh
-
-audit: setup
-	for lock in deploy/requirements.lock deploy/build.lock; do \
-	  $(BIN)/pip-audit --strict --require-hashes --disable-pip -s $(SERVICE) -r $$lock || exit 1; \
-	done
 
 deb: setup
 	@deploy/debian/build.sh

@@ -244,14 +244,19 @@ class Cascade:
         )
 
     def _gain(self, situation: Situation) -> float:
-        """Return d ln M per d ln(age ratio) of the place where the age rests."""
-        return self.law.resting_stiffness(situation.set_point) + _combining(situation)
+        """Return d ln M per d ln(age ratio) of the place where the age rests.
+
+        A load that answers flushing moves it farther; the gains allow for a coupling of 1.
+        """
+        steepness = _combining(situation) / max(1.0, situation.coupling)
+        return self.law.resting_stiffness(situation.set_point) + steepness
 
     def _hold(self, state: CascadeState, situation: Situation, settling: float) -> Proposal:
         """Land where the age rests; then shift its rest by the error that is left, once per settling time."""
         error, mean, rest = situation.error, state.mean_error, state.rest
         disturbance = STIRRING * state.disturbance.deviation * situation.set_point / _combining(situation)
         current = situation.io_capacity_max
+        fineness = 1.0 + situation.coupling
         terms = {
             "error": error,
             "error_ahead": situation.error_ahead,
@@ -263,11 +268,11 @@ class Cascade:
         since = _since_change(state, situation.now)
         ripe = situation.now - state.land_from
         landing = state.landing and ripe >= 0.0 and min(since, ripe) < settling and rest > 0.0
-        if landing and abs(math.log(rest) - math.log(current)) > LANDING:
+        if landing and abs(math.log(rest) - math.log(current)) > LANDING / fineness:
             if rest < current and waits(situation):
                 return Proposal(current, terms, act=False)
             return Proposal(rest if situation.error_ahead <= ARRIVED else max(rest, current), terms)
-        if abs(state.shift) > WORTH_SHIFT:
+        if abs(state.shift) > WORTH_SHIFT / fineness:
             return Proposal(current * math.exp(state.shift), terms | {"shift": state.shift})
         least = STEADY_BAND if situation.steady else BAND
         band = max(least, CALM * disturbance)
@@ -275,7 +280,7 @@ class Cascade:
         act = lasting and since >= settling
         if not act:
             trim = self._move(situation, TRIM_GAIN, state.calm.error(situation.set_point, settling, band))
-            if abs(trim) > WORTH_SHIFT:
+            if abs(trim) > WORTH_SHIFT / fineness:
                 return Proposal(current * math.exp(trim), terms | {"move": trim})
         share = STEADY_GAIN if situation.steady else HOLD_GAIN
         move = self._move(situation, share, mean)

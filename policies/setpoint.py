@@ -27,6 +27,9 @@ STEADY_SECONDS = 8.0
 """Under such a load the set-point may be above ``HIGHEST`` as long as the sync point stays so much farther
 away than what makes an emergency."""
 
+BASELINE_SECONDS = 1.0
+"""The same where the baseline holds the age beyond it."""
+
 LEAST_MARGIN_SHARE = 0.5
 """Share of that which stays free whatever an optimiser suggests."""
 
@@ -45,6 +48,10 @@ MySQL 5.6 to 9.7 under load; of other servers the facts say it.
 
 STEP = 0.015
 """A set-point moves only by more than this, so that it causes no writes by itself."""
+
+
+STEADY_STEP = 0.5 * STEP
+"""Likewise for a rise under a steady load."""
 
 
 class Headroom(NamedTuple):
@@ -87,9 +94,13 @@ class Headroom(NamedTuple):
     def least(self) -> float:
         """Return the age ratio below which nothing but the headroom and budgets bound the set-point.
 
-        A steady load that the baseline holds beyond the alarm is no better off below it.
+        A steady load that the baseline holds beyond the alarm is no better off below it. Near the sync point
+        it is: there the baseline is held by sync flushing, and a set-point of ours by emergencies.
         """
-        return self.baseline if self.steady and not self.sync_stalls else 0.0
+        if not self.steady or self.sync_stalls:
+            return 0.0
+        room = self.sync_point - (self.emergency_seconds + BASELINE_SECONDS) * self.redo_rate
+        return min(self.baseline, room / self.flush_limit)
 
     @property
     def noise(self) -> float:
@@ -170,8 +181,13 @@ def suggested_ratio(
     return max(LOWEST, min(bound, derived + suggestion.offset)), "optimiser"
 
 
-def follow(held: float | None, wanted: float) -> float:
-    """Return the set-point to hold next: another one only when it is worth it."""
-    if held is None or abs(wanted - held) > STEP:
-        return wanted
-    return held
+def follow(held: float | None, wanted: float, *, steady: bool = False) -> float:
+    """Return the set-point to hold next: another one only when it is worth it.
+
+    Args:
+        held: the one before; None for none.
+        wanted: the one that the bounds allow now.
+        steady: the load has been steady for long, so that a smaller rise is worth it.
+    """
+    rise = STEADY_STEP if steady else STEP
+    return wanted if held is None or held - wanted > STEP or wanted - held > rise else held

@@ -96,7 +96,7 @@ def travel(law: FlushLaw, situation: Situation, *, rest: float) -> Proposal:
             foresees too little to go far below it, and the way back up would take two writes more.
     """
     error, ahead = situation.error, situation.error_ahead
-    rate = max(situation.pages_due / situation.horizon, CLIMB_FLOOR * situation.demand)
+    rate = situation.answered(max(situation.pages_due / situation.horizon, CLIMB_FLOOR * situation.demand))
     gain = law.resting_gain(situation.set_point)
     wanted = gain * rate
     if error < 0.0 and law.stops_early:

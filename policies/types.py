@@ -86,6 +86,19 @@ class Situation(NamedTuple):
         """Return the error that the present M leads to at the end of the horizon."""
         return self.age_ahead / self.flush_limit - self.set_point
 
+    @property
+    def coupling(self) -> float:
+        """Return the pages that the load dirties less for each page flushed more; 0 for an open load."""
+        return self.flush_response * self.demand / self.redo_rate if self.redo_rate > 0.0 else 0.0
+
+    def answered(self, rate: float) -> float:
+        """Return the F that does to the age what ``rate`` would do to it under a load that takes no notice.
+
+        A closed load shares its device with the flushing: a page more that is flushed is also ``coupling``
+        pages less that are made dirty.
+        """
+        return self.flush_rate + (rate - self.flush_rate) / (1.0 + self.coupling)
+
 
 def horizon(*, set_point: float, flush_limit: float, redo_rate: float) -> float:
     """Return the seconds that a correction is given: half a residence time, 10 s to 10 minutes.

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# make mutants: one small change at a time in guards, gate, tokens and restore (cosmic-ray, in a copy of the tree), and
+# make prove PART=mutants: one small change at a time in guards, gate, tokens and restore (cosmic-ray, in a copy of the tree), and
 # which of them the tests beside a module do not notice. MINUTES=14 for each module; the same command goes on.
 set -euo pipefail
 cd "$(dirname "$0")/.."

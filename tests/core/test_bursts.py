@@ -51,6 +51,19 @@ def test_the_week_begins_on_monday() -> None:
     assert hours == [0, 26, HOURS - 1]
 
 
+def test_under_a_steady_load_the_burst_of_the_start_is_soon_over_for_good() -> None:
+    """What the filling of a server showed fades within minutes, and no change brings it back."""
+    bursts = Bursts().follow(1e6, age=0.0, wall=MONDAY, elapsed=1.0)
+    bursts = bursts.follow(1e6, age=1e8, wall=MONDAY + 60.0, elapsed=60.0)
+    assert bursts.expected(MONDAY + 60.0) > 5e7
+
+    for second in range(600):
+        bursts = bursts.follow(None, age=1e8, wall=MONDAY + 60.0 + second, elapsed=1.0, steady=True)
+
+    assert bursts.recent < 1e6
+    assert bursts.follow(None, age=1e8, wall=MONDAY + 700.0, elapsed=1.0).recent < 1e6
+
+
 def test_the_next_days_hour_is_prepared_for_before_it_begins() -> None:
     """A burst is kept free for right after it, hardly by night, and again from 8:45 of the next day."""
     after = burst_of_this_hour()

@@ -39,6 +39,20 @@ def ask(io_capacity_max: float, kind: DecisionKind = SET, **changes: Any) -> Wis
     return guard(Wish(kind=kind, io_capacity_max=io_capacity_max), context(**changes))
 
 
+def test_an_m_that_the_configuration_names_is_set_to_the_page() -> None:
+    """Nobody who wrote 900 finds 894 in force because an emergency came near it; others need a reason."""
+    near = {"current": Capacity(447, 894)}
+
+    assert ask(900.0, settings=replace(ACTIVE, policy="fixed"), **near).refused is None
+    assert ask(900.0, **near).refused == "dead_band"
+
+
+def test_where_the_load_answers_flushing_a_small_change_is_worth_a_write() -> None:
+    """There a hundredth of M moves the age by a quarter, so that the dead band is as much narrower."""
+    assert ask(1_002.0, coupling=9.0).refused is None
+    assert ask(1_000.5, coupling=9.0).refused == "dead_band"
+
+
 def test_a_modest_wish_passes_untouched() -> None:
     """What is inside all limits comes out as it went in."""
     wish = ask(1200.0)

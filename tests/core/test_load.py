@@ -13,7 +13,7 @@ from msgspec.structs import replace
 from policies.suggestions import NEAR, distance
 from tests.core.course import GOOD, Course
 from tests.factory import sample
-from tuner.core.estimate.load import COMBINING_PRIOR, PRIOR, Curve, Load
+from tuner.core.estimate.load import COMBINING_PRIOR, PRIOR, STEEPEST, Curve, Load
 from tuner.core.estimate.readshare import Statements, counted
 from tuner.core.trials.engine import CONTEXT_SECONDS
 from tuner.records import Sample
@@ -98,8 +98,19 @@ def test_a_closed_load_gives_up_redo_for_flushing() -> None:
 
     assert closed.flush_response(redo_rate=1.8e6, flush_rate=450.0) == pytest.approx(1_500.0, rel=0.1)
     assert open_load.flush_response(redo_rate=1.8e6, flush_rate=450.0) == 0.0
-    assert wild.flush_response(redo_rate=1e5, flush_rate=400.0) == 2.0 * 1e5 / 400.0
+    assert wild.flush_response(redo_rate=1e5, flush_rate=400.0) == pytest.approx(2_500.0, rel=0.1)
+    assert wild.flush_response(redo_rate=1e4, flush_rate=400.0) == STEEPEST * 1e4 / 400.0
     assert wild.flush_response(redo_rate=1e5, flush_rate=0.0) == 0.0
+
+
+def test_what_a_page_costs_is_not_forgotten_at_rest() -> None:
+    """Hours at one M tell nothing of how the load answers flushing, and take nothing of it away."""
+    load = moved = taught(combining=0.5, response=1_500.0)
+    for _ in range(4 * 3600):
+        load = load.see(ratio=0.9, density=3e-4, redo_rate=1.8e6, flush_rate=450.0, elapsed=1.0)
+
+    before, after = (one.flush_response(redo_rate=1.8e6, flush_rate=450.0) for one in (moved, load))
+    assert after == pytest.approx(before, rel=0.15)
 
 
 def test_before_anything_is_seen_the_priors_hold() -> None:

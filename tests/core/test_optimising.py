@@ -132,13 +132,14 @@ def test_a_trial_moves_the_set_point_and_moves_it_back(asked: Bench) -> None:
 
 def test_a_trial_goes_on_where_a_steady_load_is_held_beyond_the_alarm() -> None:
     """Where the baseline rests the checkpoint age passes the operator's share, which is not unsafe there."""
-    server = FakeServer(Capacity(560, 560), redo_rate=2e6)
+    server = FakeServer(Capacity(280, 280), redo_rate=1e6)
+    tight = {"redo_capacity": 92_000_000}
     server.combines = 0.5
     bench = Bench(BAYES, server).ready()
     highest, blocks = 0.0, set()
     for second in range(3000):
         if second % 7 == 0:
-            server.shows = {"lsn_checkpoint": round(server.oldest) - 2 * MEBIBYTE}
+            server.shows = tight | {"lsn_checkpoint": round(server.oldest) - 2 * MEBIBYTE}
         made = progress(bench)
         bench.turn(*([suggest(made.number)] if made.phase is OptimiserPhase.ASKING else []))
         reading = bench.record.tick.reading

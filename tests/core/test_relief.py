@@ -7,9 +7,11 @@ import itertools
 import pytest
 from msgspec.structs import replace
 
+from policies.flushlaw import LEGACY
+from policies.pid import Pid
 from tests.bench import Bench, FakeServer
 from tests.factory import DEFAULT, A
-from tuner.core.relief import FIRST_WAIT_SECONDS, HOUR, MOST_AN_HOUR, Relief
+from tuner.core.relief import FIRST_WAIT_SECONDS, HOUR, MOST_AN_HOUR, Change, Relief, switched
 from tuner.records import Capacity, DecisionKind, TickRecord
 from tuner.settings import Mode, PolicyName, Settings
 
@@ -61,6 +63,31 @@ def test_m_goes_out_of_the_way_within_seconds_and_comes_back_with_the_device() -
 
     assert len(go_on(bench, 15, slow=True)) == 1
     assert bench.m == pytest.approx(found, rel=0.05)
+
+
+@pytest.mark.parametrize(("ratio", "least", "most"), [(0.3, 450, 500), (0.65, 610, 650), (1.0, 700, 800)])
+def test_an_m_for_the_slow_device_that_was_wrong_is_corrected_without_a_write_of_its_own(
+    ratio: float, least: int, most: int
+) -> None:
+    """Where no change is left between two reliefs, the next one asks for less or more, as the age went."""
+    bench = at_rest()
+    found = bench.record.estimate
+    assert found is not None
+    before = Relief(since=0.0, before=2_000, slow=600, ratio=0.6, moments=(0.0,))
+    over = Change(io_capacity_max=2_000.0, detail="", begins=False)
+
+    after, _ = switched(
+        before,
+        over,
+        Pid(LEGACY),
+        None,
+        current=Capacity(300, 600),
+        found=replace(found, age_ratio=ratio),
+        settled=0,
+        now=100.0,
+    )
+
+    assert least <= after.slow <= most
 
 
 def test_no_hour_has_more_than_twenty() -> None:

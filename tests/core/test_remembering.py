@@ -16,7 +16,7 @@ from tests.core.learned_document import AT, FOLDER, full
 from tests.core.readings import taught
 from tests.factory import ACTIVE, FACTS, command, sample
 from tuner.core.estimate.estimator import EstimatorState, update
-from tuner.core.estimate.load import Curve, Regression
+from tuner.core.estimate.load import Curve, Regression, Response
 from tuner.core.estimate.recovery import Recovery
 from tuner.core.estimate.trends import Late, Week
 from tuner.core.memory import Known, Learned, known_of, learn, learned_of, recall, remember
@@ -120,7 +120,7 @@ def test_a_fit_that_cannot_be_true_is_forgotten_alone(nonsense: dict[str, float]
     load = learn(taught()).load
     again = recall(Learned(load=replace(load, combining=replace(load.combining, **nonsense))))
 
-    assert (again.load.combining, again.load.response) == (Regression(), load.response)
+    assert (again.load.combining, again.load.answer) == (Regression(), load.answer)
 
 
 def test_the_figures_shown_are_those_of_what_is_kept() -> None:
@@ -149,12 +149,17 @@ def test_the_figures_shown_are_those_of_what_is_kept() -> None:
 
 @pytest.mark.parametrize("path", FIXTURES, ids=lambda path: path.stem)
 def test_every_version_reads_what_each_version_kept(path: Path) -> None:
-    """All that stands in a document of an older daemon is known to this one, trials and wins included."""
+    """All that stands in a document of an older daemon is known to this one, trials and wins included.
+
+    But for what a page flushed costs in redo: that is learned anew with the first moves of M.
+    """
     learned, lost = remember(path.read_bytes())
+    kept = document(path)
+    kept["load"].pop("response", None)
 
     assert lost == ()
     assert learned is not None
-    assert holds(msgspec.msgpack.decode(msgspec.msgpack.encode(learned)), document(path))
+    assert holds(msgspec.msgpack.decode(msgspec.msgpack.encode(learned)), kept)
     assert recalled(learned.evidence, learned.evidence.server).evidence == learned.evidence
 
 
@@ -188,7 +193,7 @@ PARTS: list[tuple[str, object, str, Callable[[Learned], object], object]] = [
     ("late.hours_burst", 1e18, *LATE),
     ("late.at", "noon", *LATE),
     ("load.combining.variance", None, "write combining", lambda one: one.load.combining, Regression()),
-    ("load.response", 7, "what a page flushed costs", lambda one: one.load.response, Regression()),
+    ("load.answer", 7, "what a page flushed costs", lambda one: one.load.answer, Response()),
     ("load.curve.densities", {}, "write combining by age", lambda one: one.load.curve, Curve()),
     ("recovery_factor", "half", "factor of crash recoveries", lambda one: one.recovery_factor, 1.0),
     ("recovery_factor", math.nan, "factor of crash recoveries", lambda one: one.recovery_factor, 1.0),

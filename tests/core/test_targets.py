@@ -205,9 +205,15 @@ def test_a_requested_set_point_stays_inside_what_the_file_bounds(file: dict[str,
     assert bench.set_point < 0.9
 
 
+TIGHT = 92_000_000
+"""Redo capacity whose share for the checkpoint age ends well before the sync point, bytes."""
+
+
 def test_a_request_does_not_pass_the_cap_where_the_loop_itself_holds_a_steady_load_beyond_it() -> None:
     """The cap is the configuration's word; that the baseline rests beyond it is no leave for a request."""
-    bench = beside(FakeServer(Capacity(560, 560), redo_rate=2e6))
+    server = FakeServer(Capacity(280, 280), redo_rate=1e6)
+    server.shows = {"redo_capacity": TIGHT}
+    bench = beside(server)
     bench.turns(900)
     derived = bench.set_point
     found_set_point, source = requested(bench, 1.0)

@@ -27,6 +27,10 @@ OFFERED = tuple(name for name in NAMES if load_scenario(name).offered)
 COMMITS = 0.99
 """Share of the untouched server's commits that are as many."""
 
+SYNC_FLUSHED = {"closed-1gib": 0.93, "closed-3000iops": 0.94}
+"""The same where the settings found sync-flush in every second: beyond the sync point the age saves writes
+that it does not below, and costs a first percentile of a fifth of the mean."""
+
 PAGES = 1.01
 """Share of the untouched server's pages a commit that are as few."""
 
@@ -135,7 +139,7 @@ def test_as_many_transactions_are_committed(name: str) -> None:
     """Whoever lets the loop in loses no throughput to speak of, whatever server, disk and load."""
     found = played(name)
 
-    assert found.ours.throughput_mean >= COMMITS * found.untouched.throughput_mean
+    assert found.ours.throughput_mean >= SYNC_FLUSHED.get(name, COMMITS) * found.untouched.throughput_mean
 
 
 @pytest.mark.parametrize("name", OFFERED)
@@ -182,6 +186,17 @@ def test_an_age_that_does_not_answer_costs_few_changes() -> None:
     found = played("h10-short-pool")
 
     assert most_in_an_hour([at for at in found.changes if at >= found.unanswered[0]]) <= 10
+
+
+@pytest.mark.parametrize("name", sorted(SYNC_FLUSHED))
+def test_what_sync_flushing_wins_in_the_mean_it_takes_from_the_worst_seconds(name: str) -> None:
+    """Settings that always sync-flush: ours never do, and the worst percent is four times as good."""
+    found = played(name)
+
+    assert found.untouched.sync_flush_seconds > 0.9 * len(found.untouched_rates)
+    assert found.ours.sync_flush_seconds == 0
+    assert found.ours.throughput_p1 >= 4.0 * found.untouched.throughput_p1
+    assert most_in_an_hour(found.changes) <= 20
 
 
 def test_a_wave_is_never_sync_flushed() -> None:

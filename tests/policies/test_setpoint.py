@@ -193,6 +193,19 @@ def test_a_steady_load_stays_seconds_away_from_an_emergency(
     assert ratio <= HIGHEST or (not stalls and left >= (emergency + STEADY_SECONDS) * rate - 1.0)
 
 
+@given(rate=st.floats(0.0, 1e8), baseline=st.floats(0.3, 1.2), alarm=st.floats(0.3, 0.9))
+def test_nor_is_it_led_into_emergencies_where_the_baseline_holds_it_by_sync_flushing(
+    rate: float, baseline: float, alarm: float
+) -> None:
+    """Where the settings found rest near the sync point, ours stay out of reach of an emergency."""
+    headroom = with_(redo_rate=rate, baseline=baseline, max_checkpoint_age_ratio=alarm, steady=True)
+    ratio, why = highest_ratio(headroom, {})
+    left = headroom.sync_point - ratio * headroom.flush_limit
+
+    if why == "alarm" and ratio > highest_ratio(headroom._replace(baseline=0.0), {})[0]:
+        assert left >= headroom.emergency_seconds * rate
+
+
 def test_under_a_steady_load_the_alarm_is_kept_by_a_seconds_redo() -> None:
     """A load that does not move leaves a second's redo free below the highest checkpoint age allowed."""
     steady = with_(max_checkpoint_age_ratio=0.60, checkpoint_lag=8 * MEBIBYTE, steady=True)
@@ -201,3 +214,10 @@ def test_under_a_steady_load_the_alarm_is_kept_by_a_seconds_redo() -> None:
     assert why == "alarm"
     peak = ratio * steady.flush_limit + steady.checkpoint_lag
     assert peak + WANDER_SECONDS * steady.redo_rate == pytest.approx(0.60 * steady.redo_capacity)
+
+
+def test_a_steady_load_is_followed_in_smaller_rises() -> None:
+    """What would be a write for nothing under a load that moves is worth one under a load that does not."""
+    assert follow(0.90, 0.91) == 0.90
+    assert follow(0.90, 0.91, steady=True) == 0.91
+    assert follow(0.91, 0.90, steady=True) == 0.91

@@ -36,6 +36,19 @@ def test_travelling_down_flushes_what_is_due() -> None:
     assert wanted.io_capacity_max == pytest.approx(LEGACY.gain_over_demand(0.8) * 24_000.0 / 30.0)
 
 
+@pytest.mark.parametrize("down", [True, False])
+def test_a_load_that_answers_flushing_is_travelled_with_gently(*, down: bool) -> None:
+    """Clients that take what the device leaves move the age as well: M goes a part of the way it would go."""
+    age = 1.0 * A if down else 0.1 * A
+    way = {"age": age, "age_ahead": age, "pages_due": 24_000.0 if down else 0.0, "flush_rate": 400.0}
+    open_load, closed = ask(**way), ask(**way, flush_response=10_000.0)
+
+    assert situation(flush_response=10_000.0).coupling > 2.0
+    here = LEGACY.gain_over_demand(0.8) * 400.0
+    moved, gently = open_load.io_capacity_max - here, closed.io_capacity_max - here
+    assert 0.0 < gently / moved < 1.0 / 3.0
+
+
 def test_travelling_does_not_lower_an_m_that_leads_too_high_already() -> None:
     """A device that gives less than M asks for makes M no smaller while the age stays above the set-point."""
     slow = {"age": 1.0 * A, "pages_due": 12_000.0, "io_capacity_max": 2000}

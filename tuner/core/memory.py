@@ -20,7 +20,7 @@ from msgspec.structs import FieldInfo, astuple, fields
 from policies.suggestions import sound as sound_trial
 from policies.types import Trial
 from tuner.core.estimate.estimator import EstimatorState
-from tuner.core.estimate.load import Curve, Load, Regression
+from tuner.core.estimate.load import Curve, Load, Regression, Response
 from tuner.core.estimate.recovery import Recovery
 from tuner.core.estimate.trends import Bursts, Late, Trends, Week
 from tuner.core.state import State
@@ -104,7 +104,7 @@ def recall(learned: Learned | None, *, version: str = "") -> EstimatorState:
     return EstimatorState(
         load=Load(
             combining=load.combining if sound(load.combining) else Regression(),
-            response=load.response if sound(load.response) else Regression(),
+            answer=load.answer if load.answer.sound else Response(),
             curve=load.curve if load.curve.sound else Curve(),
         ),
         trends=Trends(bursts=Bursts.recalled(week, late)),
@@ -123,7 +123,7 @@ _TAKEN_APART: frozenset[Any] = frozenset({Learned, Load, Evidence, Aside})
 _WORDS: Mapping[str, str] = MappingProxyType(
     {
         "load.combining": "write combining",
-        "load.response": "what a page flushed costs in redo",
+        "load.answer": "what a page flushed costs in redo",
         "load.curve": "write combining by age",
         "recovery_factor": "the factor of crash recoveries",
         "version": "the version that crash recoveries were measured on",

@@ -13,6 +13,7 @@ next relief waits, twice as long each time.
 
 from __future__ import annotations
 
+import math
 from typing import Any, TypeVar
 
 from msgspec import Struct
@@ -42,6 +43,13 @@ ABOVE = 0.03
 """Age ratio above the set-point up to which there is room for it."""
 
 FAST_SECONDS = 3.0
+
+SAME = 0.02
+"""An M that no more than this share away from the one of the last time was left where it was."""
+
+MOST_DRIFT = 0.25
+"""Such an M is corrected by the drift of the age ratio meanwhile, in its logarithm by so much at most: the
+next relief is written anyway, and the changes of an hour may all be kept for reliefs."""
 
 SPACING_SECONDS = 5.0
 """Between a write and the next relief or its end: the readings have to show the former."""
@@ -81,6 +89,7 @@ class Relief(Struct, frozen=True):
         other: what the policy knew of the other device; None before the first time.
         moments: times of the reliefs of the last hour.
         wait: how long the next one waits after one that was none of the device, seconds; 0 for not at all.
+        ratio: age ratio when it was relieved.
     """
 
     since: float | None = None
@@ -90,6 +99,7 @@ class Relief(Struct, frozen=True):
     other: Any = None
     moments: tuple[float, ...] = ()
     wait: float = 0.0
+    ratio: float = 0.0
 
     def reserved(self, *, now: float) -> int:
         """Return the changes that an hour keeps for reliefs and their ends, once there have been some."""
@@ -234,12 +244,17 @@ def switched(
             rate_before=found.redo_rate,
             other=memory,
             moments=moments,
+            ratio=found.age_ratio,
         )
         return begun, other
     if relief.flaps(now=now):
         wait = min(LONGEST_WAIT_SECONDS, max(FIRST_WAIT_SECONDS, 2.0 * relief.wait))
         return replace(relief, since=None, other=None, slow=0, wait=wait), other
-    return replace(relief, since=None, other=memory, slow=settled or current.io_capacity_max, wait=0.0), other
+    slow = settled or current.io_capacity_max
+    if abs(slow - relief.slow) <= SAME * slow:
+        drift = found.age_ratio - relief.ratio
+        slow = round(slow * math.exp(min(MOST_DRIFT, max(-MOST_DRIFT, drift))))
+    return replace(relief, since=None, other=memory, slow=slow, wait=0.0), other
 
 
 def followed(relief: Relief, *, now: float) -> Relief:

@@ -85,7 +85,9 @@ def follow_targets(state: State, sample: Sample, *, now: float, wall: float) -> 
     asked_for = wish is not None and source == wish[1]
     as_it_is = asked_for or source in FOLLOWED
     held, moved = state.set_point, state.trials.moved
-    set_point = wanted if as_it_is else min(cap, follow(None if moved else held, wanted))
+    set_point = (
+        wanted if as_it_is else min(cap, follow(None if moved else held, wanted, steady=headroom.steady))
+    )
     announced, events = update(
         state.announced,
         standing,

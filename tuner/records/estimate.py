@@ -83,3 +83,8 @@ class Estimate(Struct, frozen=True):
             "gauge",
         ),
     ] = None
+
+    @property
+    def coupling(self) -> float:
+        """Return the pages that the load dirties less for each page flushed more; 0 for an open load."""
+        return self.flush_response * self.demand_density

@@ -159,6 +159,7 @@ def _guarded(state: State, wanted: Wanted, current: Capacity, found: Estimate, *
         authority=found.authority,
         sustained_capacity=None if _named(state, wanted) else _given(state, wanted, found),
         demand=found.demand,
+        coupling=found.coupling,
         home=home_of(state, current),
         floor=least,
         raised_from=emergency_from(state, current),

@@ -222,7 +222,7 @@ def _estimate(
         sustained_capacity=trends.sustained,
         authority=authority,
         burstiness=trends.burstiness,
-        burst_bytes=trends.bursts.expected(sample.wall, steady=trends.steady),
+        burst_bytes=trends.bursts.expected(sample.wall),
         checkpoint_lag=trends.checkpoint_lag(flush_order_lag),
         seconds_to_sync=_seconds_to(sample.sync_point - filled, fast_slope),
         seconds_to_stall=_seconds_to(sample.stall_point - flush_order_lag - filled, fast_slope),

@@ -38,10 +38,17 @@ COMBINING_PRIOR = 0.5
 COMBINING_SPREAD = 0.1
 """The prior of b weighs as much as readings whose ln(age) varies by this."""
 
-RESPONSE_SPREAD = 0.1
-"""The prior of no response weighs as much as readings whose F varies by this share of its mean."""
+RESPONSE_SECONDS = 60.0
+"""Span of the means that a move of F and R is told from."""
 
-STEEPEST = 2.0
+RESPONSE_SPREAD = 0.1
+RESPONSE_PRIOR_SECONDS = 10.0
+"""The prior of no response weighs as much as an F that is off its mean by this share for so long."""
+
+RESPONSE_KNOWN = 20.0
+"""What was seen weighs at most so many times as much: newer moves replace it, and no time does."""
+
+STEEPEST = 10.0
 """A response is not believed beyond this elasticity, d ln R / d ln F."""
 
 
@@ -145,17 +152,63 @@ def _class_of(ratio: float) -> int:
     return min(CLASSES - 1, max(0, int(math.log(ratio / LEAST) / _WIDTH)))
 
 
+class Response(Struct, frozen=True):
+    """How R answers to F: a closed load shares its device with the flushing.
+
+    At rest neither moves and nothing is learned, so nothing is forgotten either.
+
+    Attributes:
+        flush_rate: F, pages/s, mean of ``RESPONSE_SECONDS``; 0 before the first reading.
+        redo_rate: R, bytes/s, likewise.
+        covariance: sum of dF * dR * seconds.
+        variance: sum of dF ** 2 * seconds.
+    """
+
+    flush_rate: float = 0.0
+    redo_rate: float = 0.0
+    covariance: float = 0.0
+    variance: float = 0.0
+
+    def see(self, flush_rate: float, redo_rate: float, elapsed: float) -> Response:
+        """Return it with ``elapsed`` seconds more."""
+        if self.flush_rate <= 0.0:
+            return replace(self, flush_rate=flush_rate, redo_rate=redo_rate)
+        df, dr = flush_rate - self.flush_rate, redo_rate - self.redo_rate
+        weight = 1.0 - math.exp(-elapsed / RESPONSE_SECONDS)
+        mean = self.flush_rate + weight * df
+        covariance, variance = self.covariance + df * dr * elapsed, self.variance + df * df * elapsed
+        keep = min(1.0, RESPONSE_KNOWN * _prior(mean) / variance) if variance > 0.0 else 1.0
+        return Response(mean, self.redo_rate + weight * dr, keep * covariance, keep * variance)
+
+    def redo_for_a_page(self, *, redo_rate: float, flush_rate: float) -> float:
+        """Return the redo that the load gives up for each page flushed, bytes; 0 for an open load."""
+        if flush_rate <= 0.0 or self.flush_rate <= 0.0:
+            return 0.0
+        slope = self.covariance / (self.variance + _prior(self.flush_rate))
+        return min(max(0.0, -slope), STEEPEST * redo_rate / flush_rate)
+
+    @property
+    def sound(self) -> bool:
+        """Tell whether what was kept can be true."""
+        numbers = (self.flush_rate, self.redo_rate, self.covariance, self.variance)
+        return all(map(math.isfinite, numbers)) and self.variance >= 0.0
+
+
+def _prior(flush_rate: float) -> float:
+    return (RESPONSE_SPREAD * flush_rate) ** 2 * RESPONSE_PRIOR_SECONDS
+
+
 class Load(Struct, frozen=True):
     """What has been learned of the load.
 
     Attributes:
         combining: ln(pages newly dirtied per redo byte) over ln(age ratio); its slope is -b.
-        response: R, bytes/s, over F, pages/s; its slope is minus the redo given up for a page.
+        answer: how R answers to F.
         curve: the first over hours, by age ratio.
     """
 
     combining: Regression = Regression()
-    response: Regression = Regression()
+    answer: Response = Response()
     curve: Curve = Curve()
 
     def see(
@@ -170,12 +223,12 @@ class Load(Struct, frozen=True):
             flush_rate: F, pages/s.
             elapsed: seconds that these stand for.
         """
-        response = self.response.add(flush_rate, redo_rate, elapsed=elapsed, memory=MEMORY_SECONDS)
+        answer = self.answer.see(flush_rate, redo_rate, elapsed)
         if density <= 0.0 or ratio <= 0.0:
-            return replace(self, response=response)
+            return replace(self, answer=answer)
         x, y = math.log(ratio), math.log(density)
         return Load(
-            response=response,
+            answer=answer,
             combining=self.combining.add(x, y, elapsed=elapsed, memory=MEMORY_SECONDS),
             curve=self.curve.see(ratio=ratio, density=density, elapsed=elapsed),
         )
@@ -194,7 +247,4 @@ class Load(Struct, frozen=True):
 
     def flush_response(self, *, redo_rate: float, flush_rate: float) -> float:
         """Return the redo that the load gives up for each page flushed, bytes; 0 for an open load."""
-        if flush_rate <= 0.0:
-            return 0.0
-        slope = self.response.slope(prior=0.0, spread=RESPONSE_SPREAD * self.response.mean_x)
-        return min(max(0.0, -slope), STEEPEST * redo_rate / flush_rate)
+        return self.answer.redo_for_a_page(redo_rate=redo_rate, flush_rate=flush_rate)

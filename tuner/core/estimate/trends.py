@@ -30,6 +30,10 @@ EPOCH_HOUR = 72
 RECENT_SECONDS = 6 * HOUR_SECONDS
 """Memory of the largest burst of late, whatever the hour."""
 
+OVER_SECONDS = 120.0
+"""The same while the load is steady: what the last hours saw, such as the filling of a server that was just
+started, is over."""
+
 LEAD_SECONDS = 900.0
 """A burst is prepared for so long before its hour begins."""
 
@@ -189,7 +193,9 @@ class Bursts(Struct, frozen=True):
         """Return what the last hours showed, for the next daemon."""
         return Late(self.at, self.recent, self.seen, self.hours_burst)
 
-    def follow(self, beyond: float | None, *, age: float, wall: float, elapsed: float) -> Bursts:
+    def follow(
+        self, beyond: float | None, *, age: float, wall: float, elapsed: float, steady: bool = False
+    ) -> Bursts:
         """Return the bursts with one reading more.
 
         Args:
@@ -198,9 +204,11 @@ class Bursts(Struct, frozen=True):
             age: modified age, bytes.
             wall: Unix time of the reading, seconds.
             elapsed: seconds since the last reading.
+            steady: the load has been steady for long.
         """
         if self.resumed:
-            return self._taken_up(wall).follow(beyond, age=age, wall=wall, elapsed=elapsed)
+            taken_up = self._taken_up(wall)
+            return taken_up.follow(beyond, age=age, wall=wall, elapsed=elapsed, steady=steady)
         hour = hour_of_week(wall)
         known = self if hour == self.hour else self._turn(hour)
         grown = 0.0 if known.before is None else age - known.before
@@ -209,21 +217,16 @@ class Bursts(Struct, frozen=True):
             known = replace(known.ended(), before=age)
         elif known.excess == 0.0:
             known = replace(known, began=hour, largest=0.0)
-        recent = max(excess, known.recent * math.exp(-elapsed / RECENT_SECONDS))
+        memory = OVER_SECONDS if steady else RECENT_SECONDS
+        recent = max(excess, known.recent * math.exp(-elapsed / memory))
         largest = max(known.largest, excess)
         seen = known.seen + elapsed
         return replace(known, excess=excess, largest=largest, recent=recent, seen=seen, at=wall)
 
-    def expected(self, wall: float, *, steady: bool = False) -> float:
-        """Return the redo to keep free for the load's bursts, bytes.
-
-        Args:
-            wall: Unix time, seconds.
-            steady: the load has been steady for long: what the last hours saw, such as the filling of a
-                server that was just started, is over.
-        """
+    def expected(self, wall: float) -> float:
+        """Return the redo to keep free for the load's bursts, bytes; ``wall`` is Unix time, seconds."""
         soon = {hour_of_week(wall), hour_of_week(wall + LEAD_SECONDS)}
-        return max(0.0 if steady else self.recent, *(self.week.expected(hour) for hour in soon))
+        return max(self.recent, *(self.week.expected(hour) for hour in soon))
 
     def interrupted(self) -> Bursts:
         """Return what a restart of mysqld leaves: the burst under way is over."""
@@ -350,7 +353,7 @@ class Trends(Struct, frozen=True):
             sustained=sustained,
             measured=measured,
             limited_seconds=faded + (seen.elapsed if seen.limited else 0.0),
-            bursts=_bursts(self.bursts, seen, sustained),
+            bursts=_bursts(self.bursts, seen, sustained, steady=self.steady),
             checkpoint_seconds=_between_checkpoints(self.checkpoint_seconds, seen, window),
             need_share=self._need(seen),
             calm_seconds=self.calm_seconds + seen.elapsed if self.burstiness < STEADY else 0.0,
@@ -412,7 +415,7 @@ def _device(trends: Trends, seen: Seen) -> tuple[float | None, float]:
     return (None if faded > FORGOTTEN * measured else max(faded, seen.flush_rate)), measured
 
 
-def _bursts(bursts: Bursts, seen: Seen, sustained: float | None) -> Bursts:
+def _bursts(bursts: Bursts, seen: Seen, sustained: float | None, *, steady: bool) -> Bursts:
     """Follow the redo beyond the device while the device is the limit.
 
     An age that M lets grow is no burst, however dear its tail.
@@ -420,7 +423,7 @@ def _bursts(bursts: Bursts, seen: Seen, sustained: float | None) -> Bursts:
     beyond = None
     if seen.limited and sustained is not None and seen.demand > 0:
         beyond = seen.redo_rate * (1.0 - sustained / seen.demand)
-    return bursts.follow(beyond, age=seen.age, wall=seen.wall, elapsed=seen.elapsed)
+    return bursts.follow(beyond, age=seen.age, wall=seen.wall, elapsed=seen.elapsed, steady=steady)
 
 
 def _between_checkpoints(kept: float, seen: Seen, window: Window) -> float:

@@ -66,6 +66,7 @@ class Context(Struct, frozen=True):
         sync_stalls: writers wait from the sync point on: no emergency asks for too little there.
         reserved: changes of an hour that are kept for reliefs of the device.
         raised_from: M before the emergency that made the one in force, pages/s; 0 where none did.
+        coupling: pages that the load dirties less for each page flushed more.
         floor: lowest M that this load lets the policy choose, part of ``lowest``, pages/s; 0 for any.
     """
 
@@ -79,6 +80,7 @@ class Context(Struct, frozen=True):
     authority: float = 1.0
     sustained_capacity: float | None = None
     demand: float = 0.0
+    coupling: float = 0.0
     home: int = 0
     floor: int = 0
     raised_from: int = 0
@@ -184,11 +186,14 @@ def ratio(wish: Wish, context: Context) -> Wish:
 def dead_band(wish: Wish, context: Context) -> Wish:
     """Refuse a change too small to be worth a write, both of M and of the gain in force.
 
-    The two differ where a pair is no whole multiple, as a write that was left half-way may be.
+    The two differ where a pair is no whole multiple, as a write that was left half-way may be. Where the load
+    answers flushing, a small change of M moves the age far. An M that the configuration names is meant as it
+    is.
     """
     in_force = (context.current.io_capacity_max, gain(context.current))
     change = max((wish.io_capacity_max / one - 1.0 for one in in_force), key=abs)
-    if abs(change) >= DEAD_BAND and change != 0.0:
+    least = 0.0 if context.settings.policy == "fixed" else DEAD_BAND / (1.0 + context.coupling)
+    if abs(change) >= least and change != 0.0:
         return wish
     if "limits" in wish.touched:
         return wish.stopped(Reason.LIMITS, _at_limit(context))
