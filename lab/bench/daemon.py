@@ -165,10 +165,6 @@ class Daemon:
         )
         self._config.write_text(text, encoding="utf-8")
 
-    def spoil(self, text: str) -> None:
-        """Write something else over the configuration file."""
-        self._config.write_text(text, encoding="utf-8")
-
     def start(self) -> None:
         """Start the process and return at once; it parks and ends when the calling thread ends."""
         with (Path(self._directory.name) / "log").open("ab") as log:

@@ -139,10 +139,7 @@ def read_rows(path: Path) -> list[Row]:
 
 def _row(given: object, where: str) -> Row:
     if not isinstance(given, dict) or "schema" not in given:
-        raise ReportError(
-            f"{where}: no row of innobrim bench, which would say schema {SCHEMA}; "
-            "rows of lab.prove have no page of this kind"
-        )
+        raise ReportError(f"{where}: no row of innobrim bench, which would say schema {SCHEMA}")
     if given["schema"] != SCHEMA:
         raise ReportError(f"{where}: schema {given['schema']}; this version reads {SCHEMA}")
     try:

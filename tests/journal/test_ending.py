@@ -11,6 +11,8 @@ from msgspec.structs import replace
 from tests.bench import Bench, FakeServer
 from tests.factory import ACTIVE, DEFAULT, IDENTITY, command, held
 from tests.journal.conftest import MakeRecord, MakeWriter
+from tests.journal.written import rows
+from tuner.journal import store
 from tuner.journal.ending import Write, ending, last_writes, left_by
 from tuner.journal.tables import Originals
 from tuner.journal.writer import JournalWriter
@@ -135,6 +137,28 @@ def test_what_was_written_to_one_server_is_not_left_to_another(
     state = Left(originals, found).begin(ACTIVE, facts, now=1.0)
     assert set_decision.target in state.writes.left
     assert elsewhere.target not in state.writes.left
+
+
+def test_an_address_that_flaps_for_years_leaves_no_more_names_than_events(
+    tmp_path: Path, writer: MakeWriter, record: MakeRecord, facts: Facts, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A server's name is kept as long as the event that says from when on it answered."""
+    monkeypatch.setattr(store, "KEEP_ROWS", 20)
+    monkeypatch.setattr(store, "SLACK", 5)
+    journal = begun(writer, facts)
+    for number in range(1, 101):
+        there = Event(1.0, "other_server", "another one answers", subject=f"server {number}")
+        journal.record(replace(record(number), events=(there,)))
+        assert journal.flush(SOON)
+    assert journal.close(SOON)
+
+    ((events,),) = rows(tmp_path, "SELECT count(*) FROM events")
+    ((names,),) = rows(tmp_path, "SELECT count(*) FROM meta WHERE name LIKE 'server:%'")
+    assert names == events
+    assert int(str(names)) < 30
+    found = ending(tmp_path)
+    assert found is not None
+    assert found.identity == "server 100"
 
 
 @pytest.mark.parametrize("orderly", [True, False])

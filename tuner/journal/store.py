@@ -43,6 +43,7 @@ from tuner.journal.tables import (
     Originals,
     stored,
 )
+from tuner.records import EventCode
 from tuner.statedir import give_to_owner
 
 FILE_MODE = 0o640
@@ -322,6 +323,16 @@ class Store:
             first, last = self._ends(table)
             if last - first + 1 >= KEEP_ROWS + SLACK:
                 self._db.execute(f"DELETE FROM {table} WHERE id <= ?", (last - KEEP_ROWS,))
+                if table == "events":
+                    self._forget_moves()
+
+    def _forget_moves(self) -> None:
+        """Delete the names of servers of which the event is gone; an address can flap for years."""
+        self._db.execute(
+            "DELETE FROM meta WHERE name LIKE ? AND name NOT IN "
+            "(SELECT ? || run || ':' || tick FROM events WHERE code = ?)",
+            (f"{SERVER}%", SERVER, EventCode.OTHER_SERVER.value),
+        )
 
     def shorten(self) -> None:
         """Give pages back to the file system where many are free; outside a transaction."""
