@@ -57,6 +57,13 @@ check: lint
 test: servers lint
 	$(BIN)/pytest -n $(WORKERS) $(ARGS)
 
+PARTS := bench soak no-harm ablation hostile mutants audit
+ifneq ($(filter prove,$(MAKECMDGOALS)),)
+ifeq ($(filter $(PART),$(PARTS)),)
+$(error PART=$(PART): there is no such part; there are $(PARTS). A suite of the bench is SUITE=$(PART))
+endif
+endif
+
 prove: setup $(if $(filter no-harm ablation mutants audit,$(PART)),,servers)
 ifeq ($(PART),soak)
 	$(BIN)/python -m tests.soak $(ARGS)

@@ -16,7 +16,7 @@ from policies.equilibrium import FARTHEST_AGE
 from policies.flushlaw import FlushLaw
 from policies.registry import LAWS
 from tuner.core.setpoint.resting import heeded_from, law_found, resting_ratio
-from tuner.records import LOW_WATER_MARK, Capacity, Estimate, Facts, Sample, TickRecord
+from tuner.records import LOW_WATER_MARK, Capacity, Estimate, Facts, LowWaterMark, Sample, TickRecord
 from tuner.settings import Mode, Settings
 
 AS_MANY = 0.05
@@ -66,7 +66,15 @@ def without_of(record: TickRecord, facts: Facts | None) -> Without | None:
         return None
     if found.redo_rate <= 0.0 or found.age_ratio <= 0.0 or found.new_density <= 0.0:
         return None
-    mark = record.low_water
+    return _foretold(law, found, originals, reading, record.low_water)
+
+
+def _foretold(
+    law: FlushLaw, found: Estimate, originals: Capacity, reading: Sample, mark: LowWaterMark | None
+) -> Without:
+    if reading.capacity == originals and (mark is None or not mark.ours):
+        text = f"{originals} is in force now: nothing would be otherwise"
+        return Without(originals, round(found.age_ratio, 3), 1.0, text)
     operator = mark.operator if mark is not None and mark.ours else None
     if not law_found(law, operator).authority:
         text = f"with {originals} and {LOW_WATER_MARK} = 0, as found, no M would move the age: {TO_LIMIT}"

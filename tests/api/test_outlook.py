@@ -55,6 +55,15 @@ def test_the_values_that_hold_an_age_would_hold_it_without_a_daemon() -> None:
     assert "as many page writes as now" in found.text
 
 
+def test_while_the_originals_are_in_force_nothing_is_foretold_of_them() -> None:
+    """What they do can be seen then, and is what the page says: no model says otherwise."""
+    found = status(record(originals=SAMPLE.capacity, flush_rate=90.0)).without
+
+    assert found is not None
+    assert found.age_ratio == pytest.approx(SAMPLE.age_ratio, abs=0.001)
+    assert found.page_writes == 1.0
+
+
 def test_pages_that_the_lru_writes_are_not_the_flush_lists() -> None:
     """Where the LRU writes every other page, half of the M holds the age."""
     at_rest = round(400.0 * 0.75 / 0.7**1.5)
