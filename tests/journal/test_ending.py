@@ -10,7 +10,7 @@ from msgspec.structs import replace
 
 from tests.bench import Bench, FakeServer
 from tests.factory import ACTIVE, DEFAULT, IDENTITY, command, held
-from tests.journal.conftest import MakeRecord, MakeWriter
+from tests.journal.conftest import SET, MakeRecord, MakeWriter
 from tests.journal.written import rows
 from tuner.journal import store
 from tuner.journal.ending import Write, ending, last_writes, left_by
@@ -159,6 +159,27 @@ def test_an_address_that_flaps_for_years_leaves_no_more_names_than_events(
     found = ending(tmp_path)
     assert found is not None
     assert found.identity == "server 100"
+
+
+def test_whose_a_write_was_is_known_longer_than_events_are_kept(
+    tmp_path: Path, writer: MakeWriter, record: MakeRecord, facts: Facts, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """In a run that goes on for years after a failover its last writes are still the new server's."""
+    monkeypatch.setattr(store, "KEEP_ROWS", 20)
+    monkeypatch.setattr(store, "SLACK", 5)
+    journal = begun(writer, facts)
+    there = Event(1.0, "other_server", "another one answers", subject="theirs")
+    journal.record(replace(record(1), events=(there,)))
+    for number in range(2, 61):
+        journal.record(replace(record(number, SET), events=(Event(1.0, "role", "another one"),)))
+        assert journal.flush(SOON)
+    assert journal.close(SOON)
+
+    assert rows(tmp_path, "SELECT 1 FROM events WHERE code = 'other_server'") == []
+    assert list(last_writes(tmp_path)) == ["theirs"]
+    found = ending(tmp_path)
+    assert found is not None
+    assert found.identity == "theirs"
 
 
 @pytest.mark.parametrize("orderly", [True, False])

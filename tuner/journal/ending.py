@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import re
 from pathlib import Path
 
 import msgspec
@@ -17,6 +18,9 @@ from tuner.settings import Mode
 
 LAST = 2
 """Writes to a server that tell what was left there."""
+
+_PLACE = re.compile(rf"{SERVER}([0-9]{{1,18}}):([0-9]{{1,18}})")
+"""Run and tick from which on a server answered."""
 
 
 class Write(Struct, frozen=True):
@@ -150,11 +154,19 @@ def last_writes(state_directory: Path) -> Writes:
 
 
 def _moves(journal: ReadOnlyJournal) -> list[tuple[int, int, str]]:
-    """Return where another server answered: run, tick, its identity; empty where that was not kept."""
-    kept = journal.rows("SELECT name, value FROM meta WHERE name LIKE ?", (f"{SERVER}%",))
-    names: dict[str, str] = dict(kept)
-    rows = journal.rows("SELECT run, tick FROM events WHERE code = 'other_server' ORDER BY id")
-    return [(run, tick, names.get(f"{SERVER}{run}:{tick}", "")) for run, tick in rows]
+    """Return where another server answered, in order: run, tick, its identity; empty where that is not kept.
+
+    A name outlives its event, where the run went on for longer than events are kept.
+    """
+    rows = journal.rows(
+        "SELECT run, tick FROM events WHERE code = 'other_server' AND typeof(run) = typeof(tick) "
+        "AND typeof(run) = 'integer'"
+    )
+    moves: dict[tuple[int, int], str] = dict.fromkeys(rows, "")
+    for name, identity in journal.rows("SELECT name, value FROM meta WHERE name LIKE ?", (f"{SERVER}%",)):
+        if place := _PLACE.fullmatch(str(name)):
+            moves[int(place[1]), int(place[2])] = identity
+    return [(run, tick, moves[run, tick]) for run, tick in sorted(moves)]
 
 
 def left_by(writes: tuple[Write, ...]) -> tuple[Capacity, ...]:

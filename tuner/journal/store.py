@@ -327,11 +327,19 @@ class Store:
                     self._forget_moves()
 
     def _forget_moves(self) -> None:
-        """Delete the names of servers of which the event is gone; an address can flap for years."""
+        """Delete the names of servers of which the event is gone; an address can flap for years.
+
+        The newest of each run stays: it says whose the later writes are.
+        """
         self._db.execute(
-            "DELETE FROM meta WHERE name LIKE ? AND name NOT IN "
-            "(SELECT ? || run || ':' || tick FROM events WHERE code = ?)",
-            (f"{SERVER}%", SERVER, EventCode.OTHER_SERVER.value),
+            "DELETE FROM meta WHERE name LIKE :mark || '%' "
+            "AND name NOT IN (SELECT :mark || run || ':' || tick FROM events WHERE code = :code) "
+            "AND name NOT IN (SELECT :mark || run || ':' || max(tick) FROM ("
+            "SELECT CAST(rest AS INTEGER) AS run, "
+            "CAST(substr(rest, instr(rest, ':') + 1) AS INTEGER) AS tick FROM ("
+            "SELECT substr(name, length(:mark) + 1) AS rest FROM meta WHERE name LIKE :mark || '%')"
+            ") WHERE run > :gone GROUP BY run)",
+            {"mark": SERVER, "code": EventCode.OTHER_SERVER.value, "gone": self.run - KEEP_RUNS},
         )
 
     def shorten(self) -> None:
