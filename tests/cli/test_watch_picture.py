@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import io
 import itertools
+import threading
 from typing import Any, TypeVar
 
 import pytest
@@ -13,10 +15,11 @@ from rich.segment import Segment
 from api.models import Events, HistoryAnswer, NumberedEvent, Process, Status
 from api.views import status_of
 from tests import factory
+from tuner.cli import watch
 from tuner.cli.answer import Unreachable
 from tuner.cli.picture import HISTORY, SHOWN, Picture, View, line_of
 from tuner.cli.status import rows
-from tuner.cli.watch import LONGEST_WAIT, Follower
+from tuner.cli.watch import LONGEST_WAIT, Follower, Screen
 from tuner.records import (
     Capacity,
     Decision,
@@ -236,6 +239,29 @@ def test_silence_keeps_what_was_known_and_is_asked_later_and_later(
         factory.EPOCH,
     )
     assert waits == [1.0, 2.0, 4.0, 8.0, 16.0, LONGEST_WAIT, LONGEST_WAIT]
+
+
+def test_the_second_question_comes_after_an_interval(clock: Time, follower: Follower) -> None:
+    """Two questions at once would tell the same tick twice."""
+    follower.ask()
+
+    assert follower.due == clock.now + 1.0
+
+
+def test_keys_are_heard_while_a_slow_daemon_thinks(
+    daemon: Daemon, follower: Follower, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whoever presses q does not wait for an answer that may never come."""
+    view = follower.ask()
+    answered, keys = threading.Event(), iter(["", "", "q"])
+    monkeypatch.setattr(daemon, "get", lambda *_: answered.wait(60.0))
+    monkeypatch.setattr(watch, "_pressed", lambda _: next(keys))
+    follower.due = 0.0
+
+    Screen(follower, view, Console(file=io.StringIO(), force_terminal=True), plain=True).run()
+
+    assert next(keys, None) is None
+    answered.set()
 
 
 def test_a_daemon_that_is_back_is_asked_for_everything(

@@ -7,9 +7,11 @@ import select
 import signal
 import sys
 import termios
+import threading
 import time
 import tty
 from collections.abc import Callable, Iterator
+from concurrent.futures import Future
 from contextlib import contextmanager
 from typing import Protocol, TypeVar
 
@@ -40,6 +42,9 @@ REFUSALS = (401, 403)
 
 COLUMNS, LINES = 80, 24
 """Size of a picture that is not on a terminal."""
+
+ASKED_WAIT = 0.1
+"""While an answer is awaited keys and it are looked for this often, seconds."""
 
 SUSPEND, ESCAPE = "\x1a", b"\x1b"
 
@@ -158,7 +163,8 @@ class Follower:
                 refused=(error.problem or {}).get("status") in REFUSALS,
             )
         now = self._monotonic()
-        self.due = now + wait if self._failures else max(self.due + wait, now)
+        on_time = not self._failures and self.due > 0.0
+        self.due = max(self.due + wait, now) if on_time else now + wait
         return self._view
 
     def widen(self, steps: int) -> None:
@@ -221,6 +227,7 @@ class Screen:
         self._follower, self._view, self._console = follower, view, console
         self._plain = plain
         self._paused = self._ended = False
+        self._asked: Future[View] | None = None
 
     def run(self) -> None:
         """Show it until somebody presses q; the terminal is given back whatever ends it."""
@@ -246,6 +253,8 @@ class Screen:
             shown = Picture(self._view, span, plain=self._plain, paused=self._paused)
             live.update(shown, refresh=True)
             wait = 1.0 if self._paused else min(1.0, max(0.0, self._follower.due - now))
+            if self._asked is not None:
+                wait = ASKED_WAIT
             for key in _pressed(wait):
                 if key in "qQ":
                     self._ended = True
@@ -255,8 +264,22 @@ class Screen:
                     self._paused = not self._paused
                 elif key in "+=-_":
                     self._follower.widen(1 if key in "+=" else -1)
-            if not self._paused and not self._ended and time.monotonic() >= self._follower.due:
-                self._view = self._follower.ask()
+            self._follow()
+
+    def _follow(self) -> None:
+        """Take the answer that came, or ask when it is time; keys are heard while a slow daemon thinks."""
+        if self._asked is not None and self._asked.done():
+            self._view, self._asked = self._asked.result(), None
+        if self._asked is None and not self._paused and time.monotonic() >= self._follower.due:
+            self._asked = Future()
+            threading.Thread(target=_answer, args=(self._follower, self._asked), daemon=True).start()
+
+
+def _answer(follower: Follower, asked: Future[View]) -> None:
+    try:
+        asked.set_result(follower.ask())
+    except Exception as error:  # noqa: BLE001 - whoever waits for the answer gets it
+        asked.set_exception(error)
 
 
 @contextmanager
