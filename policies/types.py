@@ -44,6 +44,7 @@ class Situation(NamedTuple):
         moved_from: set-point before this tick where it was moved on purpose, to be followed at once; else 0.
         saving: changes are scarce: only those are to be made that are worth one.
         steady: the load has been steady for long, so that a small error is one.
+        sleeps: the server flushes all or nothing at this age and below.
     """
 
     now: float
@@ -70,6 +71,7 @@ class Situation(NamedTuple):
     moved_from: float = 0.0
     saving: bool = False
     steady: bool = False
+    sleeps: bool = False
 
     @property
     def age_ratio(self) -> float:
@@ -88,8 +90,13 @@ class Situation(NamedTuple):
 
     @property
     def coupling(self) -> float:
-        """Return the pages that the load dirties less for each page flushed more; 0 for an open load."""
-        return self.flush_response * self.demand / self.redo_rate if self.redo_rate > 0.0 else 0.0
+        """Return the pages that the load dirties less for each page flushed more; 0 for an open load.
+
+        And for a server that flushes all or nothing: there a load answers what M does not move.
+        """
+        if self.sleeps or self.redo_rate <= 0.0:
+            return 0.0
+        return self.flush_response * self.demand / self.redo_rate
 
     def answered(self, rate: float) -> float:
         """Return the F that does to the age what ``rate`` would do to it under a load that takes no notice.

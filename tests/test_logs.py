@@ -33,11 +33,11 @@ def test_pretty_on_a_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_what_libraries_warn_of_is_said_too(stream: io.StringIO) -> None:
     """One format for everything that the process says."""
-    logging.getLogger("uvicorn.error").warning("socket %s", "busy")
-    logging.getLogger("uvicorn.error").info("chatter")
+    logging.getLogger("pymysql").warning("socket %s", "busy")
+    logging.getLogger("pymysql").info("chatter")
 
     (line,) = lines(stream)
-    assert (line["event"], line["level"], line["library"]) == ("socket busy", "warning", "uvicorn.error")
+    assert (line["event"], line["level"], line["library"]) == ("socket busy", "warning", "pymysql")
 
 
 def test_a_stopped_terminal_does_not_stop_the_loop() -> None:

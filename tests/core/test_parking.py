@@ -182,19 +182,6 @@ def test_nothing_is_parked_in_the_middle_of_a_restore(bench: Bench, change: dict
     assert bench.server.capacity == DEFAULT
 
 
-def test_a_stop_in_the_middle_of_a_restore_parks(bench: Bench) -> None:
-    """Nobody looks after what a step left in force: it has room for half as much load again from now on."""
-    bench.turn(command("restore"))
-    bench.server.redo_rate *= 2.0
-    bench.turns(5)
-    begun, left = len(bench.records), bench.m
-    bench.turn(command("stop", who="SIGTERM", value="park"))
-
-    assert bench.wrote(since=begun) == [DecisionKind.PARK]
-    assert bench.m > left
-    assert bench.server.capacity == bench.state.park_target
-
-
 @pytest.mark.parametrize("meddled", [False, True])
 def test_resumed_unheard_the_loop_knows_its_own_values(bench: Bench, *, meddled: bool) -> None:
     """After resume without a reading a pair is the loop's own where nobody changed it meanwhile."""

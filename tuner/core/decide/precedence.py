@@ -311,6 +311,7 @@ def situation_of(state: State, sample: Sample, found: Estimate, *, now: float) -
         moved_from=state.trials.moved_from,
         saving=state.writes.tokens.is_exhausted(now=now, budget=state.settings.max_changes_per_hour),
         steady=state.estimator.trends.steady,
+        sleeps=bool(LAWS[state.facts.flush_law].sleeps),
     )
 
 

@@ -43,7 +43,7 @@ def stop(state: State, *, leaves: bool, now: float) -> State:
         now: monotonic time, seconds.
     """
     owing = state.mode is Mode.ACTIVE or state.park_owed is not None
-    parks = owing and not leaves
+    parks = owing and not state.restoring and not leaves
     if parks:
         state = lowwater.left_active(state, now=now)
     return transitions.stopping(state, parks=parks, why=cut_short(state.restoring) if state.restoring else "")
