@@ -16,7 +16,7 @@ from tuner.core.step import start
 from tuner.core.trials.engine import Came
 from tuner.loop import drive
 from tuner.optimiser.child import answer, seed_of
-from tuner.records import Capacity, Command, Decision, EventCode, InUse, OptimiserPhase
+from tuner.records import Capacity, Command, Decision, DecisionKind, EventCode, InUse, OptimiserPhase, Reason
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -239,6 +239,13 @@ def run_policy(
         changes_in_hour=most_in_an_hour(watched.changes),
         optimiser=trials.found(),
     )
+
+
+def counts(record: TickRecord) -> bool:
+    """Tell whether a tick changed C or M, beside emergencies and their way back, which no budget counts."""
+    decision = record.decision
+    emergency = decision.kind is DecisionKind.EMERGENCY or decision.reason is Reason.WAY_BACK
+    return bool(decision.steps) and not emergency
 
 
 def most_in_an_hour(moments: Sequence[float]) -> int:

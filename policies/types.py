@@ -44,7 +44,7 @@ class Situation(NamedTuple):
         moved_from: set-point before this tick where it was moved on purpose, to be followed at once; else 0.
         saving: changes are scarce: only those are to be made that are worth one.
         steady: the load has been steady for long, so that a small error is one.
-        sleeps: the server flushes all or nothing at this age and below.
+        coupling: pages that the load dirties less for each page flushed more; 0 for an open load.
     """
 
     now: float
@@ -71,7 +71,7 @@ class Situation(NamedTuple):
     moved_from: float = 0.0
     saving: bool = False
     steady: bool = False
-    sleeps: bool = False
+    coupling: float = 0.0
 
     @property
     def age_ratio(self) -> float:
@@ -87,16 +87,6 @@ class Situation(NamedTuple):
     def error_ahead(self) -> float:
         """Return the error that the present M leads to at the end of the horizon."""
         return self.age_ahead / self.flush_limit - self.set_point
-
-    @property
-    def coupling(self) -> float:
-        """Return the pages that the load dirties less for each page flushed more; 0 for an open load.
-
-        And for a server that flushes all or nothing: there a load answers what M does not move.
-        """
-        if self.sleeps or self.redo_rate <= 0.0:
-            return 0.0
-        return self.flush_response * self.demand / self.redo_rate
 
     def answered(self, rate: float) -> float:
         """Return the F that does to the age what ``rate`` would do to it under a load that takes no notice.

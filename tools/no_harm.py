@@ -23,8 +23,8 @@ import msgspec
 from lab.scenarios import load_scenario, scenario_names
 from lab.scenarios.static import starting_pair, trace_pair
 from lab.scenarios.trace import Trace
-from lab.simulate_loop import most_in_an_hour, run_policy
-from tuner.records import DecisionKind, Sample
+from lab.simulate_loop import counts, most_in_an_hour, run_policy
+from tuner.records import Sample
 from tuner.settings import Mode, Settings
 
 if TYPE_CHECKING:
@@ -88,8 +88,8 @@ ABLATIONS = (
     Ablation("hurry of an emergency", "tuner.core.decide.emergency", "MOST_HURRY", 1.0),
     Ablation(
         "M moved by less where the load answers",
-        "policies.types",
-        "Situation.coupling",
+        "tuner.records",
+        "Estimate.coupling",
         property(lambda _: 0.0),
     ),
     Ablation("the burst of the start forgotten", "tuner.core.estimate.trends", "OVER_SECONDS", 6 * 3600.0),
@@ -146,11 +146,9 @@ def run_one(job: Job) -> Outcome:
         trace = Trace(scenario.measured_from)
 
         def note(record: TickRecord) -> None:
-            decision = record.decision
             if isinstance(record.tick.reading, Sample):
                 trace.add(record.tick.reading, 0.0)
-            back = decision.kind is DecisionKind.EMERGENCY or decision.reason == "way_back"
-            if decision.steps and not back:
+            if counts(record):
                 moments.append(record.tick.now)
 
         found = run_policy(scenario, Settings(mode=Mode.ACTIVE), publish=note).outcome

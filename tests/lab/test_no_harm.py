@@ -11,8 +11,8 @@ from lab.scenarios import load_scenario, scenario_names
 from lab.scenarios.schema import Scenario
 from lab.scenarios.static import starting_pair, trace_pair
 from lab.scenarios.trace import Outcome, Trace
-from lab.simulate_loop import PolicyRun, most_in_an_hour, run_policy
-from tuner.records import DecisionKind, Sample, TickRecord
+from lab.simulate_loop import PolicyRun, counts, most_in_an_hour, run_policy
+from tuner.records import Sample, TickRecord
 from tuner.settings import Mode, Settings
 
 pytestmark = pytest.mark.timeout(1800)
@@ -109,8 +109,7 @@ def played(name: str) -> Played:
         decision = record.decision
         if isinstance(record.tick.reading, Sample):
             trace.add(record.tick.reading, 0.0)
-        emergency = decision.kind is DecisionKind.EMERGENCY or decision.reason == "way_back"
-        if decision.steps and not emergency:
+        if counts(record):
             changes.append(record.tick.now)
         if decision.reason == "unanswered":
             unanswered.append(record.tick.now)

@@ -10,7 +10,7 @@ from policies.cascade import Cascade
 from policies.flushlaw import LEGACY, LEGACY_56
 from policies.travel import CLIMB_SHARE
 from policies.types import Proposal
-from tests.factory import A, situation
+from tests.factory import A, estimate, situation
 
 LAW = Cascade(LEGACY)
 
@@ -41,9 +41,10 @@ def test_a_load_that_answers_flushing_is_travelled_with_gently(*, down: bool) ->
     """Clients that take what the device leaves move the age as well: M goes a part of the way it would go."""
     age = 1.0 * A if down else 0.1 * A
     way = {"age": age, "age_ahead": age, "pages_due": 24_000.0 if down else 0.0, "flush_rate": 400.0}
-    open_load, closed = ask(**way), ask(**way, flush_response=10_000.0)
+    coupling = estimate(flush_response=10_000.0).coupling
+    open_load, closed = ask(**way), ask(**way, coupling=coupling)
 
-    assert situation(flush_response=10_000.0).coupling > 2.0
+    assert coupling > 2.0
     here = LEGACY.gain_over_demand(0.8) * 400.0
     moved, gently = open_load.io_capacity_max - here, closed.io_capacity_max - here
     assert 0.0 < gently / moved < 1.0 / 3.0

@@ -284,8 +284,8 @@ def situation_of(state: State, sample: Sample, found: Estimate, *, now: float) -
     set_point = state.set_point if state.set_point is not None else 0.5
     ahead = horizon(set_point=set_point, flush_limit=sample.flush_limit, redo_rate=found.redo_rate)
     span = found.redo_rate * ahead + found.modified_age - set_point * sample.flush_limit
-    stops_early = LAWS[state.facts.flush_law].stops_early
-    share = flushed_share(state.estimator.window) if stops_early else 1.0
+    law = LAWS[state.facts.flush_law]
+    share = flushed_share(state.estimator.window) if law.stops_early else 1.0
     return Situation(
         now=now,
         age=found.modified_age,
@@ -311,7 +311,7 @@ def situation_of(state: State, sample: Sample, found: Estimate, *, now: float) -
         moved_from=state.trials.moved_from,
         saving=state.writes.tokens.is_exhausted(now=now, budget=state.settings.max_changes_per_hour),
         steady=state.estimator.trends.steady,
-        sleeps=bool(LAWS[state.facts.flush_law].sleeps),
+        coupling=0.0 if law.sleeps else found.coupling,  # there a load answers what M does not move
     )
 
 
