@@ -14,7 +14,6 @@ from tests.real.installation import innobrim
 from tests.real.recording import Recording
 from tuner.journal.codec import decode, encode
 from tuner.journal.tables import FILE_NAME
-from tuner.records import TickRecord
 
 pytestmark = [pytest.mark.real, pytest.mark.timeout(1500)]
 
@@ -37,7 +36,7 @@ def test_an_altered_decision_is_found(recording: Recording, tmp_path: Path) -> N
     altered = recording.ticks[len(recording.ticks) // 2]
     with closing(sqlite3.connect(copy)) as db:
         blob = db.execute("SELECT record FROM ticks WHERE number = ?", (altered.tick.number,)).fetchone()[0]
-        recorded = decode(blob, TickRecord)
+        recorded = decode(blob)
         changed = replace(recorded, decision=replace(recorded.decision, reason="unanswered"))
         db.execute("UPDATE ticks SET record = ? WHERE number = ?", (encode(changed), altered.tick.number))
         db.commit()

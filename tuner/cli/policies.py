@@ -23,7 +23,7 @@ from lab.simulate import SimulateError
 from policies.catalogue import About
 from tuner.cli.answer import Refused, Unusable, answering, exit_code, like_ctrl_c, say, say_json
 from tuner.cli.bar import Bar
-from tuner.cli.options import PolicyChoice, Seeds, WholeNumber, refuse_given
+from tuner.cli.options import POLICY, Seeds, WholeNumber, refuse_given
 from tuner.cli.wording import counted, kept_text
 from tuner.config.checks import missing_extra, unusable_extra
 from tuner.settings import PolicyName, Settings
@@ -51,7 +51,7 @@ ENDS = {
     "--policy",
     "names",
     multiple=True,
-    type=PolicyChoice(),
+    type=POLICY,
     help="Only this one; repeat it. Default: all, bayes where its extra is installed. "
     "Ratios are to the default policy, or to the first.",
 )
