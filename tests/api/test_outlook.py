@@ -75,7 +75,9 @@ def test_pages_that_the_lru_writes_are_not_the_flush_lists() -> None:
     assert found.age_ratio == pytest.approx(0.7, abs=0.01)
 
 
-@pytest.mark.parametrize(("found_mark", "told"), [(0, "no M would move the age"), (1_000_000, "settle at")])
+@pytest.mark.parametrize(
+    ("found_mark", "told"), [(0, "neither would move the age"), (1_000_000, "settle at")]
+)
 def test_with_our_low_water_mark_the_originals_are_those_with_theirs(found_mark: int, told: str) -> None:
     """While 0.001 is in force, what is foretold of C and M is foretold with the mark that was found."""
     mark = LowWaterMark(in_force=LOWEST_ABOVE_ZERO, operator=found_mark, ours=True)

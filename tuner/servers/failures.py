@@ -79,8 +79,8 @@ DECOY = (
 )
 SLOW_REFUSAL = ": PAM takes some seconds to refuse a wrong password"
 RENEW_OURS = (
-    "ssl-cert and ssl-key in the option file must be one that has not expired, of an authority in the server's "
-    "ssl_ca"
+    "ssl-cert and ssl-key in the option file must be one that has not expired, of an authority in the "
+    "server's ssl_ca"
 )
 UNKNOWN = "the server is there, and refuses this: its error log may say why"
 
