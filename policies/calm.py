@@ -33,7 +33,6 @@ class Calm:
         The mean of n settling times wanders less than that of one, by the root of n, and so does the band.
 
         Args:
-            set_point: f, the age ratio to hold.
             settling: seconds after which a write has shown what it does.
             band: error of one settling time that is left alone, as an age ratio.
         """

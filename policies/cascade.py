@@ -200,9 +200,6 @@ class Cascade:
         """Average the error, and how R wanders by itself; see whether the load is another.
 
         Args:
-            state: before this tick.
-            equilibrium: with this tick in it.
-            situation: what is seen now.
             settling: seconds after which a write has shown what it does.
             after: makes the next state, given what changes in it beyond what is known.
         """

@@ -49,8 +49,6 @@ class Disturbance:
         """Return it with both means moved on by one tick.
 
         Args:
-            redo_rate: R, bytes/s.
-            elapsed: seconds since the last tick.
             lasted: seconds since the landing.
         """
         span = min(LANDED_SECONDS, max(MEDIUM_SECONDS, lasted))
@@ -70,7 +68,6 @@ class Disturbance:
 
         Args:
             mean_rate: R over two minutes, bytes/s.
-            elapsed: seconds since the last tick.
             lasted: seconds since the landing.
         """
         away = self.medium_rate / max(1.0, mean_rate) - 1.0

@@ -54,7 +54,6 @@ class Equilibrium:
         """Return the averages with this tick in them.
 
         Args:
-            situation: what is seen now.
             weight: share of this tick in the new averages, 0 to 1.
         """
         ratio = min(FARTHEST_AGE, max(1.0 / FARTHEST_AGE, situation.age_ratio / situation.set_point))

@@ -88,7 +88,6 @@ class Saving:
         """Return the M to rest with, in ``kept``, and whether it is worth a change.
 
         Args:
-            situation: what is seen now.
             resting: M with which the age rests at the set-point, pages/s.
             gain: d ln M per d ln(age ratio) that a mean error is answered with.
         """

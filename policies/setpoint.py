@@ -138,7 +138,6 @@ def bounds_of(
     """Return every bound by name, as age ratios.
 
     Args:
-        headroom: what load, server and alarm leave.
         budgets: further bounds by name, as age ratios.
         noise: what is left free below headroom and alarm for the age to wander, as an age ratio; None: as the
             load wants it.

@@ -150,7 +150,7 @@ class Policy(Protocol[StateT]):
 
 
 @dataclass(frozen=True, slots=True)
-class Context:
+class LoadContext:
     """What the load is like: evidence of one context says nothing about another.
 
     Attributes:
@@ -203,7 +203,7 @@ class Trial:
     """
 
     suggestion: Suggestion
-    context: Context
+    context: LoadContext
     gain: float
     error: float
     at: float

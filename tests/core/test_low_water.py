@@ -12,7 +12,7 @@ from tests.core.lever import MARK_SAVED, OFF, ON, OURS, beside, in_force, marks
 from tests.factory import DEFAULT, SAVED, command, held
 from tuner.core.leaving.lowwater import LEAVING_SECONDS, may_be_written
 from tuner.core.ownership.standing import standing_of, take_up
-from tuner.core.snapshot import decode_state, encode_state
+from tuner.core.state import decode_state, encode_state
 from tuner.core.targets import baseline_ratio, headroom_of
 from tuner.records import (
     LOW_WATER_MARK,

@@ -63,7 +63,7 @@ beginning does."""
 BEGINNINGS = frozenset({("step", "start"), ("ownership/standing", ""), ("ownership/restarts", "")})
 """Where a run, or one beside another start of mysqld, begins: there any field may be set."""
 
-AS_BYTES = "snapshot"
+AS_BYTES = "state"
 """Encodes a policy's memory by its field names, for bytes alone."""
 
 

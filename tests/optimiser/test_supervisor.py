@@ -14,7 +14,7 @@ from statistics import median
 import pytest
 from msgspec.structs import replace
 
-from policies.types import Context, Suggestion, Trial
+from policies.types import LoadContext, Suggestion, Trial
 from tests.optimiser.watched import AT_NOUGHT, ECHO, IMPATIENT, LOAD, READY, Watched, record
 from tuner.core.state import State
 from tuner.core.trials.evidence import REMEMBERED, Evidence
@@ -204,7 +204,9 @@ def test_the_real_child_answers_within_its_limits() -> None:
 
 def test_messages_are_bounded() -> None:
     """All that can be remembered fits a line; what is longer is refused before it is sent."""
-    load = Context(1234567.890123456, 333.3333333333333, 1e-17, 12.34567890123456, 8e7, 0.1234567890123456)
+    load = LoadContext(
+        1234567.890123456, 333.3333333333333, 1e-17, 12.34567890123456, 8e7, 0.1234567890123456
+    )
     trial = Trial(
         Suggestion(-0.0123456789012345, 1.23456789012345, 1.23456789012345), load, -1e-17, 1e-17, 1.8e9
     )

@@ -11,13 +11,13 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from policies.types import Context
+from policies.types import LoadContext
 from tests.factory import BAYES, FACTS, A
 from tuner.core.step import start
 from tuner.optimiser.supervisor import Patience, Supervisor
 from tuner.records import Command, OptimiserHealth, OptimiserPhase, OptimiserProgress, TickRecord
 
-LOAD = Context(1e6, 300.0, 0.0, 0.0, float(A))
+LOAD = LoadContext(1e6, 300.0, 0.0, 0.0, float(A))
 
 IMPATIENT = Patience(answer=3.0, linger=60.0, first=0.05, longest=0.2, nonsense=3)
 

@@ -17,7 +17,7 @@ from tuner.cli.options import WholeNumber, configuration, real_server, server_op
 from tuner.clock import Clock, SystemClock
 from tuner.config.schema import Config
 from tuner.core.laws import law_of
-from tuner.core.leaving.parked import PARKED_RATIO, parked
+from tuner.core.leaving.park_restore import PARKED_RATIO, parked
 from tuner.core.limits import bounds
 from tuner.core.setpoint.budgets import KEYS, Budget, durations_of, look
 from tuner.core.state import State

@@ -180,12 +180,7 @@ def given_back(state: State, sample: Sample) -> bool:
 
 
 def unparkable(state: State, sample: Sample | None) -> tuple[str, ...]:
-    """Return why no park may be written now, one reason for each hold that bars one; empty where one may.
-
-    Args:
-        state: with the holds of the last tick.
-        sample: this tick's reading; None where it was missed.
-    """
+    """Return why no park may be written now, one reason for each hold that bars one; empty where one may."""
     found = [hold.reason for hold in latched(state) if TABLE[hold.code].bars_park]
     if sample is not None:
         return (*found, *(bar.why for bar in (*not_writer(state, sample), *_no_room(state))))

@@ -2,24 +2,28 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict, is_dataclass
 from enum import StrEnum
 from typing import Any
 
+import msgspec
 from msgspec import Struct
+from msgspec.structs import replace
 
+from policies.registry import make_policy
 from tuner.core.baseline.guard import BaselineGuard
 from tuner.core.estimate.clocks import Clocks
 from tuner.core.estimate.estimator import EstimatorState
 from tuner.core.estimate.latency import RestorePace
 from tuner.core.estimate.occurrences import Occurrences
+from tuner.core.estimate.relief import Relief
 from tuner.core.estimate.sawtooth import Sawtooth
 from tuner.core.estimate.trends import MeanRates, Trends
+from tuner.core.estimate.unanswered import Unanswered
 from tuner.core.gate import GateState
-from tuner.core.relief import Relief
 from tuner.core.setpoint.announced import Announced
 from tuner.core.setpoint.caution import Caution
 from tuner.core.trials.engine import Trials
-from tuner.core.unanswered import Unanswered
 from tuner.core.writes.tokens import TokenBucket
 from tuner.records import Capacity, Estimate, Facts, Hold, Lifecycle, Overlay, Window
 from tuner.settings import Mode, Settings
@@ -315,3 +319,37 @@ class State(Struct, frozen=True):
     pending_events: tuple[tuple[str, str], ...] = ()
     unheard: str = ""
     unrecorded: str = ""
+
+
+def encode_state(state: State) -> bytes:
+    """Return the state in MessagePack; a policy's own state is stored by its field names."""
+    relief = replace(state.relief, other=_plain(state.relief.other))
+    return msgspec.msgpack.encode(replace(state, policy=_plain(state.policy), relief=relief))
+
+
+def _plain(memory: object) -> dict[str, object] | None:
+    """Return a policy's own state by its field names; None for none."""
+    return asdict(memory) if is_dataclass(memory) and not isinstance(memory, type) else None
+
+
+def decode_state(blob: bytes) -> State:
+    """Return the state that was encoded.
+
+    Raises:
+        msgspec.ValidationError: the bytes are of another version's state.
+    """
+    state = msgspec.msgpack.decode(blob, type=State)
+    if state.policy is None and state.relief.other is None:
+        return state
+    policy = make_policy(
+        state.settings.policy,
+        flush_law=state.facts.flush_law,
+        fixed_io_capacity_max=state.settings.fixed_io_capacity_max,
+    )
+    fresh = policy.start()
+
+    def memory(plain: object) -> object:
+        return None if fresh is None or plain is None else msgspec.convert(plain, type(fresh))
+
+    relief = replace(state.relief, other=memory(state.relief.other))
+    return replace(state, policy=memory(state.policy), relief=relief)

@@ -17,7 +17,7 @@ from tuner.core.estimate.load import MEMORY_SECONDS
 from tuner.core.estimate.sawtooth import Sawtooth
 from tuner.core.estimate.window import telling, warm
 from tuner.core.laws import MARGIN, law_of
-from tuner.core.leaving.parked import parked
+from tuner.core.leaving.park_restore import parked
 from tuner.core.limits import bounds, home_of
 from tuner.core.ownership.handover import role_of
 from tuner.core.setpoint import budgets
@@ -133,7 +133,6 @@ def _bound_of_request(state: State, ratios: Mapping[str, float]) -> tuple[float,
     own set-point, where it has one that is higher, allows as much. None where nothing was requested.
 
     Args:
-        state: overlay and configuration.
         ratios: the age ratios that the cap and the budgets bound it to, by name.
     """
     if state.overlay is None or state.overlay.values.get("set_point") is None:
@@ -160,7 +159,6 @@ def _preferred(
 
     Args:
         wish: what a person or the schedule asks for, and who.
-        headroom: what load, server and alarm leave.
         ratios: the age ratios that the budgets in force bound it to.
         whose: which of them are the schedule's.
         bound: what a person's set-point counts up to, and by what; None for whatever it is.

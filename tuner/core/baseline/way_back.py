@@ -34,12 +34,7 @@ def follow(
     """Take in the tick that was just decided; a way back begins with the next one.
 
     Args:
-        state: after the decision.
-        sample: the reading; None where it was missed.
-        decision: what the tick came to.
         before: whether, and why, the baseline was back as the tick began.
-        now: monotonic time, seconds.
-        wall: Unix time, seconds.
     """
     guard = state.baseline_guard
     if guard.returned is not None and state.mode is Mode.ACTIVE and state.restoring != BASELINE_GUARD:

@@ -150,9 +150,7 @@ class Cleaner(Struct, frozen=True):
         """Return the M, pages/s, with which the server flushes at a rate; never less than that rate.
 
         Args:
-            law: the server's.
             flush_rate: wanted, pages/s.
-            ratio: age ratio.
         """
         if law.alone and ratio >= 1.0:
             return max(flush_rate, law.asking(ratio, flush_rate))
@@ -169,10 +167,6 @@ def cleaner(
     """Return what the page cleaner does; as if at rest where the server does not say, or is idle.
 
     Args:
-        law: the server's.
-        window: the readings of the last seconds.
-        sample: the newest of them.
-        found: rates.
         wrote: time of the last write, seconds; None before the first.
     """
     if idled(window) or sample.degraded or sample.flush_requested <= 0:
@@ -216,13 +210,8 @@ def course(
     """Return the M that brings the modified age to its aim, and keeps it there.
 
     Args:
-        state: the loop's.
-        sample: the newest reading.
-        found: rates.
-        rates: their means.
         aim: modified age to rest at, bytes.
         arrival: time when it is to be there, seconds.
-        now: seconds.
     """
     law = LAWS[state.facts.flush_law]
     flusher = cleaner(law, state.estimator.window, sample, found, wrote=state.writes.last)

@@ -10,7 +10,6 @@ from tuner.core.estimate.window import list_rate_since
 from tuner.core.laws import asleep, catches_up, slept
 from tuner.core.state import State
 from tuner.core.writes.guards import DEAD_BAND, EMERGENCY_SPACING
-from tuner.core.writes.plan import gain
 from tuner.records import Estimate, Sample
 
 RELIEF_SECONDS = 10.0
@@ -74,7 +73,7 @@ def called_for(state: State, sample: Sample, found: Estimate) -> Raise | None:
     seconds, name = min(near)
     demand = found.demand * _hurry(law, found)
     wanted = max(LEAST_FACTOR * demand, _beyond(state, law, sample, found, flushed=flushed))
-    if wanted <= gain(sample.capacity) * (1.0 + DEAD_BAND):
+    if wanted <= sample.capacity.gain * (1.0 + DEAD_BAND):
         return None
     detail = f"{name} in {seconds:.0f} s at age ratio {found.age_ratio:.3f}"
     return Raise(io_capacity_max=wanted, detail=detail, seconds_left=seconds)

@@ -71,8 +71,6 @@ def update(
     """Take one reading in.
 
     Args:
-        state: after the reading before.
-        sample: the new one.
         interrupted: how long it is since the one before is not known: it is taken for the first.
         learns: False where something else goes on than the load: rates, ages and ledger go on, and
             what is known of load and device stays as it is.

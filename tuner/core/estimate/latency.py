@@ -104,7 +104,6 @@ def judge(pace: RestorePace, *, now: float, hidden: bool = False) -> Verdict:
 
     Args:
         pace: with the newest reading in it.
-        now: monotonic time, seconds.
         hidden: the account is known not to see the counters.
     """
     if pace.stepped is None:

@@ -219,8 +219,6 @@ class Load(Struct, frozen=True):
         Args:
             ratio: age over flush limit.
             density: pages newly dirtied per redo byte.
-            redo_rate: R, bytes/s.
-            flush_rate: F, pages/s.
             elapsed: seconds that these stand for.
         """
         answer = self.answer.see(flush_rate, redo_rate, elapsed)

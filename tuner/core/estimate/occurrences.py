@@ -123,9 +123,7 @@ def update(
     """Take one reading in.
 
     Args:
-        state: after the reading before.
         last: that reading; None for the first of a server.
-        sample: the new one.
         restarted: mysqld was restarted between the two, so that its counters began anew.
 
     Returns:

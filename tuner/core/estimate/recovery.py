@@ -83,10 +83,7 @@ class Recovery(Struct, frozen=True):
         """Return it with one reading more.
 
         Args:
-            sample: the reading.
-            flush_rate: F, pages/s.
             limited: D when the device was the limit last, pages/s; 0 before the first time.
-            elapsed: seconds since the last reading.
         """
         age = max(sample.modified_age, FLUSH_ORDER_LAG)
         density = sample.pages_dirty / age
@@ -110,12 +107,7 @@ class Recovery(Struct, frozen=True):
         return self.factor * (START_SECONDS + self._work_seconds(checkpoint_age, modified_age, pages_dirty))
 
     def pages_at(self, age: float, combining_exponent: float) -> float:
-        """Return the dirty pages at another age: ``age ** (1 - b)``, as changes fall on pages dirty already.
-
-        Args:
-            age: bytes.
-            combining_exponent: b, 0 to 1.
-        """
+        """Return the dirty pages at another age: ``age ** (1 - b)``, as changes fall on dirty pages."""
         if age <= 0.0 or self.seen_at <= 0.0:
             return max(0.0, age) * self.pages_per_byte
         growth = max(LEAST_GROWTH, 1.0 - combining_exponent)
@@ -149,7 +141,6 @@ class Recovery(Struct, frozen=True):
         """Remember what the recovery from the last reading before a crash should take.
 
         Args:
-            sample: that reading.
             unseen: time from it to the new start of mysqld, seconds; after too long nothing is predicted.
         """
         if unseen > LONGEST_UNSEEN:
@@ -160,12 +151,7 @@ class Recovery(Struct, frozen=True):
         )
 
     def measured(self, seconds: float, *, version: str) -> Recovery:
-        """Return it with one measured recovery more; one that was nearly all start says little.
-
-        Args:
-            seconds: how long it took.
-            version: server version that it was measured on.
-        """
+        """Return it with one measured recovery more; one that was nearly all start says little."""
         if self.awaited is None:
             return self
         ratio = min(MOST_FACTOR, max(LEAST_FACTOR, seconds / self.awaited))

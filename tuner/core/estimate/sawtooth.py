@@ -82,10 +82,8 @@ class Sawtooth(Struct, frozen=True):
         """Return it with one reading more.
 
         Args:
-            now: time of the reading, seconds.
             lag: checkpoint age beyond the modified age, less what it is right after a checkpoint, bytes.
             redo_rate: R, mean of the last minutes, bytes/s.
-            checkpoint_age: bytes.
             allowed: the highest that it may get to, bytes.
         """
         surged = now if checkpoint_age > SURGE * allowed else self.surged

@@ -127,8 +127,6 @@ class Tail(Struct, frozen=True):
         """Return it with the pages that were dirtied since the last reading.
 
         Args:
-            sample: the new reading.
-            last: the one before.
             dirtied: growth of the flush list, and what was flushed, pages.
             lists_written: this server counts pages as dirty for a time after they were written as neighbours.
         """
@@ -152,8 +150,6 @@ class Tail(Struct, frozen=True):
         """Return it with its density: from the ledger, else from what flushing it took.
 
         Args:
-            sample: the new reading.
-            pages: flushed of late.
             passed: bytes that the tail moved on by meanwhile.
         """
         return replace(self, density=self._density(sample, pages, passed))

@@ -201,9 +201,6 @@ class Bursts(Struct, frozen=True):
         Args:
             beyond: redo written beyond what the device flushes now, bytes/s; None where the device is not
                 the limit.
-            age: modified age, bytes.
-            wall: Unix time of the reading, seconds.
-            elapsed: seconds since the last reading.
             steady: the load has been steady for long.
         """
         if self.resumed:

@@ -5,8 +5,7 @@ from __future__ import annotations
 from msgspec import Struct
 from msgspec.structs import replace
 
-from tuner.core.baseline.comparison import Shown
-from tuner.core.baseline.guard import BaselineGuard, Returned
+from tuner.core.baseline.guard import BaselineGuard, Returned, Shown
 from tuner.core.state import SAME_START_SECONDS, LowWater, State
 from tuner.records import Hold, HoldCode, Remedy
 from tuner.settings import Mode
@@ -102,7 +101,6 @@ def moved(state: State, before: Standing, *, now: float) -> State:
     Args:
         state: as a daemon begins, with what stands for the server that answers now.
         before: what the last daemon left of the other one.
-        now: monotonic time, seconds.
     """
     here = replace(standing_of(state), advisory=True, why=another_server(state.facts.identity))
     state = take_up(state, replace(here, paused=here.paused or before.paused), now=now)
@@ -115,9 +113,7 @@ def take_up(state: State, standing: Standing | None, *, now: float) -> State:
     A change by somebody else is over with the start of mysqld that it was made on.
 
     Args:
-        state: as a daemon begins.
         standing: what the last one left; None without one, or of another server.
-        now: monotonic time, seconds.
     """
     if standing is None or standing.identity != state.facts.identity:
         return state

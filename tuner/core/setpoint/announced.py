@@ -57,14 +57,9 @@ def update(
     """Return what is said by now, and the events that say it.
 
     Args:
-        state: what was said before.
-        budgets: how each budget stands.
         age_ratio: x; far below the set-point it says little about the budgets there.
-        set_point: f in force.
         source: which bound, person or window decided it.
         wished: the set-point that a person or the schedule asks for, and who; None where nobody does.
-        now: monotonic time, seconds.
-        wall: Unix time, seconds.
     """
     deciding, events = _follow_deciding(state, set_point=set_point, source=source, now=now, wall=wall)
     wanted = None if wished is None else wished[0]
@@ -86,13 +81,7 @@ def update(
 
 
 def drop(state: Announced, budgets: Mapping[str, Budget], *, now: float) -> Announced:
-    """Return which budgets bound nothing: those that no set-point keeps, for minutes or by far.
-
-    Args:
-        state: what was so before.
-        budgets: how each budget stands.
-        now: monotonic time, seconds.
-    """
+    """Return which budgets bound nothing: those that no set-point keeps, for minutes or by far."""
     if not budgets and not state.dropped:
         return state
     before = dict(state.dropped)

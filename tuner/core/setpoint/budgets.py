@@ -158,10 +158,6 @@ def look(
     """Return how each budget that is set stands, by name; the shutdown's only where dirty pages were seen.
 
     Args:
-        recovery: what is known about the server.
-        headroom: flush limit, lag of the checkpoint, write combining.
-        settings: the budgets.
-        sample: the newest reading.
         baseline: age ratio at which the settings that the server was found with come to rest; 0 for unknown.
         authority: M moves the age.
         whose: the windows of the schedule that some of them come from, by name.
@@ -223,8 +219,6 @@ def ratios(recovery: Recovery, headroom: Headroom, settings: Settings) -> dict[s
     """Return the age ratios at which recovery and shutdown take as long as they may, by name.
 
     Args:
-        recovery: what is known about the server.
-        headroom: flush limit, lag of the checkpoint, write combining.
         settings: the budgets; those that are not set are left out.
     """
     exponent = headroom.combining_exponent
@@ -308,10 +302,6 @@ def foreseen(
     """Return the estimate with both as they will be at the set-point, and as they would be without a daemon.
 
     Args:
-        found: the estimate.
-        recovery: what is known about the server.
-        headroom: flush limit, sync point, lag of the checkpoint, write combining.
-        set_point: f in force.
         baseline: age ratio at which the settings that the server was found with come to rest; 0 for unknown.
             Past the sync point the server flushes whatever M.
     """
@@ -348,13 +338,7 @@ def set_point_at_first_sight(sample: Sample, settings: Settings) -> float:
 
 
 def recovery_and_shutdown(recovery: Recovery, headroom: Headroom, ratio: float) -> tuple[float, float]:
-    """Return how long both take at most where an age ratio is held: the age wanders, and its checkpoint lags.
-
-    Args:
-        recovery: what is known about the server.
-        headroom: flush limit, lag of the checkpoint, write combining.
-        ratio: the age ratio that is held.
-    """
+    """Return how long both take at most where a ratio is held: the age wanders, and its checkpoint lags."""
     age = (ratio + NOISE) * headroom.flush_limit
     exponent = headroom.combining_exponent
     return (

@@ -100,16 +100,7 @@ def update(
     now: float,
     wall: float,
 ) -> tuple[Caution, list[Event]]:
-    """Take one reading in; say what begins and what ends.
-
-    Args:
-        state: what is remembered.
-        sample: the reading.
-        found: its estimate.
-        set_point: f in force; None before the first.
-        now: monotonic time, seconds.
-        wall: Unix time, seconds.
-    """
+    """Take one reading in; say what begins and what ends."""
     elapsed = 0.0 if state.at is None else min(LONGEST_GAP, max(0.0, now - state.at))
     before = state
     state = replace(

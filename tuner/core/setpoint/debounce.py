@@ -22,8 +22,6 @@ class Debounced(Struct, frozen=True):
         Args:
             begins: what has to be seen for ``seconds`` before it is on.
             ends: what has to be seen for ``seconds`` before it is over.
-            now: monotonic time, seconds.
-            seconds: how long.
         """
         if not (ends if self.on else begins):
             return self if self.turning is None else Debounced(on=self.on)

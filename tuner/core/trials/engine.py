@@ -12,7 +12,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from policies.suggestions import LIMITS, allowed, distance
-from policies.types import Context, Suggestion, Trial
+from policies.types import LoadContext, Suggestion, Trial
 from tuner.core.estimate.averages import CONTEXT_SECONDS, Averages, averaged, context_of, interrupted
 from tuner.core.estimate.window import all_flushed
 from tuner.core.trials import switchback
@@ -88,7 +88,7 @@ class Trials(Struct, frozen=True):
     asking: int = 0
     number: int = 0
     averages: Averages = Averages()
-    context: Context | None = None
+    context: LoadContext | None = None
     at: float | None = None
     quiet_since: float | None = None
     rest_until: float = 0.0
@@ -168,7 +168,7 @@ def event(wall: float, code: str, message: str, *, subject: str = "") -> Event:
     return Event(wall=wall, code=code, message=message, who="optimiser", subject=subject)
 
 
-def left(load: Context, now: Context | None) -> bool:
+def left(load: LoadContext, now: LoadContext | None) -> bool:
     """Tell whether the load is another one than it was; one that is not known is not."""
     return now is not None and distance(load, now) > LEFT
 
@@ -303,8 +303,6 @@ def begin(state: Trials, suggestion: Suggestion, *, block: tuple[float, float]) 
     """Begin the trial that was asked for, with an analytic block.
 
     Args:
-        state: asking, with a context.
-        suggestion: what to try.
         block: seconds that a block lasts, and that it settles.
     """
     if state.context is None or state.at is None:

@@ -14,7 +14,7 @@ from statistics import fmean, stdev
 from msgspec import Struct
 from msgspec.structs import replace
 
-from policies.types import Context, Suggestion
+from policies.types import LoadContext, Suggestion
 
 LOOKS: Mapping[int, float] = {4: 4.857, 8: 3.128, 16: 2.694}
 """Suggested blocks after which the difference is looked at, and the quantile: 0.025 / 3, one-sided, n - 1."""
@@ -83,7 +83,7 @@ class Running(Struct, frozen=True):
 
     number: int
     suggestion: Suggestion
-    context: Context
+    context: LoadContext
     retest: bool
     begun: float
     block_begun: float

@@ -22,7 +22,6 @@ from msgspec.structs import replace
 from policies.types import Policy
 from tuner.core.estimate.trends import AUTHORITY_LOST
 from tuner.core.estimate.window import Window, authority_since, list_rate_since, redo_rate_since
-from tuner.core.writes.plan import gain
 from tuner.records import Capacity, Estimate, Sample
 
 T = TypeVar("T")
@@ -151,13 +150,8 @@ def called_for(
     """Return the change of M that begins or ends a relief; None where neither is called for.
 
     Args:
-        relief: what is remembered.
-        window: the readings of the last seconds.
-        sample: the newest.
-        found: its estimate.
         set_point: f; above it the age has to come down, and the load waits for that.
         last_write: monotonic time of the last write, seconds; None before the first.
-        now: likewise.
     """
     if last_write is not None and now - last_write < SPACING_SECONDS:
         return None
@@ -174,8 +168,8 @@ def called_for(
     ):
         return None
     flushed = list_rate_since(window, FAST_SECONDS)
-    wanted = min(SHARE * flushed, gain(sample.capacity)) if relief.slow == 0 else float(relief.slow)
-    if not 0.0 < wanted < gain(sample.capacity):
+    wanted = min(SHARE * flushed, sample.capacity.gain) if relief.slow == 0 else float(relief.slow)
+    if not 0.0 < wanted < sample.capacity.gain:
         return None
     return Change(
         io_capacity_max=wanted,
@@ -185,14 +179,7 @@ def called_for(
 
 
 def by_emergency(relief: Relief, window: Window, sample: Sample, *, now: float) -> Change | None:
-    """Return the end of a relief in place of an emergency that the device's return brings about.
-
-    Args:
-        relief: what is remembered.
-        window: the readings of the last seconds.
-        sample: the newest.
-        now: monotonic time, seconds.
-    """
+    """Return the end of a relief in place of an emergency that the device's return brings about."""
     change = _end(relief, sample, redo_rate_since(window, 1.0), now=now)
     if change is None or change.io_capacity_max <= 0.0:
         return None
@@ -202,7 +189,7 @@ def by_emergency(relief: Relief, window: Window, sample: Sample, *, now: float) 
 def _end(relief: Relief, sample: Sample, redo_rate: float, *, now: float) -> Change | None:
     if relief.since is None or redo_rate < RETURNED * relief.rate_before:
         return None
-    wanted = 0.0 if relief.flaps(now=now) or relief.before <= gain(sample.capacity) else float(relief.before)
+    wanted = 0.0 if relief.flaps(now=now) or relief.before <= sample.capacity.gain else float(relief.before)
     return Change(io_capacity_max=wanted, detail="the device gives what it gave before", begins=False)
 
 
@@ -225,14 +212,7 @@ def switched(
     """Return what is remembered from a change on, and what the policy knows of the device that is there now.
 
     Args:
-        relief: what was remembered.
-        change: begins or ends a relief.
-        policy: the law.
-        memory: what it knows.
-        current: the pair in force.
-        found: the estimate.
         settled: M before an emergency that made the one in force, pages/s; 0 where none did.
-        now: monotonic time, seconds.
     """
     other = policy.start() if relief.other is None else policy.resumed(relief.other, now)
     if change.begins:

@@ -15,7 +15,6 @@ from typing import NamedTuple
 from msgspec import Struct
 from msgspec.structs import replace
 
-from tuner.core.writes.plan import gain
 from tuner.records import Estimate, Sample
 
 TELLING = 0.1
@@ -140,18 +139,14 @@ def follow(
     """Return what is remembered with one reading more.
 
     Args:
-        state: what was remembered.
-        sample: the reading.
-        found: its estimate.
         beside: what the loop knows besides.
-        now: monotonic time, seconds.
     """
     elapsed = 0.0 if state.at is None else min(LONGEST_GAP, max(0.0, now - state.at))
     waits = max(0, sample.free_page_waits - state.waits) / elapsed if elapsed > 0.0 else 0.0
     state = replace(state, at=now, waits=sample.free_page_waits)
     if not beside.counts:
         return replace(state, began=found.modified_age, foretold=0.0)
-    m = gain(sample.capacity)
+    m = sample.capacity.gain
     if state.anchor == 0 or abs(math.log(m / state.anchor)) > WIDTH:
         state = replace(state, anchor=m, anchored_at=now)
     if now - state.anchored_at >= SHOWN_SECONDS:
