@@ -11,15 +11,10 @@ TRIM_SETTLINGS = 5.0
 
 @dataclass(frozen=True, slots=True)
 class Calm:
-    """The time since the last write, or a landing, has shown what it does.
+    """The time since the last write, or a landing, has shown what it does."""
 
-    Attributes:
-        ratio: mean age ratio.
-        seconds: time that this stands for.
-    """
-
-    ratio: float = 0.0
-    seconds: float = 0.0
+    ratio: float = 0.0  # mean age ratio
+    seconds: float = 0.0  # time that this stands for
 
     def follow(self, age_ratio: float, elapsed: float) -> Calm:
         """Return it with one tick more, of so many seconds."""

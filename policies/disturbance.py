@@ -23,17 +23,11 @@ SHIFT_DISTURBANCE = 3.0
 
 @dataclass(frozen=True, slots=True)
 class Disturbance:
-    """What is known of R since the landing.
+    """What is known of R since the landing."""
 
-    Attributes:
-        medium_rate: R over half a minute, bytes/s.
-        landed_rate: mean of R since the landing, bytes/s.
-        variance: of the former around the mean of two minutes, relative.
-    """
-
-    medium_rate: float = 0.0
-    landed_rate: float = 0.0
-    variance: float = 0.0
+    medium_rate: float = 0.0  # R over half a minute, bytes/s
+    landed_rate: float = 0.0  # mean of R since the landing, bytes/s
+    variance: float = 0.0  # of the former around the mean of two minutes, relative
 
     @classmethod
     def begun(cls, redo_rate: float) -> Disturbance:

@@ -38,17 +38,11 @@ def rate_at_rest(*, redo_rate: float, flush_rate: float, density: float, respons
 
 @dataclass(frozen=True, slots=True)
 class Equilibrium:
-    """Averages of what the load shows.
+    """Averages of what the load shows."""
 
-    Attributes:
-        redo_rate: R, bytes/s; 0 before the first reading.
-        flush_rate: F, pages/s.
-        density: rho at the set-point, pages/byte.
-    """
-
-    redo_rate: float = 0.0
-    flush_rate: float = 0.0
-    density: float = 0.0
+    redo_rate: float = 0.0  # R, bytes/s; 0 before the first reading
+    flush_rate: float = 0.0  # F, pages/s
+    density: float = 0.0  # rho at the set-point, pages/byte
 
     def follow(self, situation: Situation, weight: float) -> Equilibrium:
         """Return the averages with this tick in them.

@@ -39,6 +39,7 @@ OWNERS: dict[str, set[str]] = {
     "unanswered": {"decide/precedence", "observe", "laws"},
     "set_point": {"targets", "laws", "commands/overlay"},
     "set_point_source": {"targets"},
+    "set_point_window": {"targets"},
     "park_target": {"targets", "observe", "commands/overlay"},
     "caution": {"observe"},
     "announced": {"targets"},

@@ -54,23 +54,15 @@ class Mean(Struct, frozen=True):
 
 
 class Shown(Struct, frozen=True):
-    """What one side showed under one kind of load.
+    """What one side showed under one kind of load."""
 
-    Attributes:
-        rows: row changes/s.
-        pages: pages dirtied, which at rest is those written, for each row change.
-        starved: share of the time in which hardly any rows came through.
-        waits: waits for a free page, 1/s.
-        beyond: share of the time in which the age was where none may be: sync flushing, or above the limit.
-        concurrency: writing statements under way; 0 where the server does not show it.
-    """
-
-    rows: Mean = Mean()
-    pages: Mean = Mean()
-    starved: Mean = Mean()
-    waits: Mean = Mean()
+    rows: Mean = Mean()  # row changes/s
+    pages: Mean = Mean()  # pages dirtied, which at rest is those written, for each row change
+    starved: Mean = Mean()  # share of the time in which hardly any rows came through
+    waits: Mean = Mean()  # waits for a free page, 1/s
+    # share of the time in which the age was where none may be: sync flushing, or above the limit
     beyond: Mean = Mean()
-    concurrency: Mean = Mean()
+    concurrency: Mean = Mean()  # writing statements under way; 0 where the server does not show it
 
 
 def alike(one: LoadContext, other: LoadContext) -> bool:
@@ -181,49 +173,29 @@ class Block(Struct, frozen=True):
 
 
 class Returned(Struct, frozen=True):
-    """The baseline is back because the server did worse under our values.
+    """The baseline is back because the server did worse under our values."""
 
-    Attributes:
-        why: what was worse, in words.
-        context: under which load.
-        ours: what our values showed.
-        again: what the baseline has shown since.
-        apart: how long the load has been another one, seconds.
-    """
-
-    why: str
-    context: LoadContext
-    ours: Shown
-    again: Shown = Shown()
-    apart: float = 0.0
+    why: str  # what was worse, in words
+    context: LoadContext  # under which load
+    ours: Shown  # what our values showed
+    again: Shown = Shown()  # what the baseline has shown since
+    apart: float = 0.0  # how long the load has been another one, seconds
 
 
 class BaselineGuard(Struct, frozen=True):
-    """What is remembered.
+    """What is remembered."""
 
-    Attributes:
-        at: time of the last reading, monotonic seconds; None before the first.
-        side: whose values were in force at it.
-        since: since when, monotonic seconds.
-        pace: row changes/s, mean of two minutes.
-        dip: how long they have been less than half of that, seconds.
-        timed: when the time that writing statements took was seen to change last, and what it was, seconds.
-        block: under way; None without one.
-        pair: the baseline that the kinds know.
-        kinds: of load, the one seen last at the end.
-        returned: set while the baseline is back for the guard.
-    """
-
-    at: float | None = None
-    side: Side = Side.NEITHER
-    since: float = 0.0
-    pace: float = 0.0
-    dip: float = 0.0
+    at: float | None = None  # time of the last reading, monotonic seconds; None before the first
+    side: Side = Side.NEITHER  # whose values were in force at it
+    since: float = 0.0  # since when, monotonic seconds
+    pace: float = 0.0  # row changes/s, mean of two minutes
+    dip: float = 0.0  # how long they have been less than half of that, seconds
+    # when the time that writing statements took was seen to change last, and what it was, seconds
     timed: tuple[float, float] | None = None
-    block: Block | None = None
-    pair: Capacity | None = None
-    kinds: tuple[Kind, ...] = ()
-    returned: Returned | None = None
+    block: Block | None = None  # under way; None without one
+    pair: Capacity | None = None  # the baseline that the kinds know
+    kinds: tuple[Kind, ...] = ()  # of load, the one seen last at the end
+    returned: Returned | None = None  # set while the baseline is back for the guard
 
     def restarted(self) -> BaselineGuard:
         """Return what outlives a start of mysqld, whose settings and buffer pool are others now."""
@@ -256,25 +228,15 @@ class BaselineGuard(Struct, frozen=True):
 
 
 class BaselineTick(NamedTuple):
-    """What one tick has to say.
+    """What one tick has to say."""
 
-    Attributes:
-        now: monotonic time, seconds.
-        sample: the reading.
-        side: whose values are in force.
-        disturbed: something goes on that this block must not be counted with.
-        rows_now: row changes/s of the last three seconds.
-        beyond: the server sync-flushes, or the age is above what is allowed.
-        settling: one residence time, seconds.
-    """
-
-    now: float
-    sample: Sample
-    side: Side
-    disturbed: bool
-    rows_now: float
-    beyond: bool
-    settling: float
+    now: float  # monotonic time, seconds
+    sample: Sample  # the reading
+    side: Side  # whose values are in force
+    disturbed: bool  # something goes on that this block must not be counted with
+    rows_now: float  # row changes/s of the last three seconds
+    beyond: bool  # the server sync-flushes, or the age is above what is allowed
+    settling: float  # one residence time, seconds
 
 
 class Ended(NamedTuple):

@@ -134,17 +134,11 @@ def _least(lowest: float, sample: Sample, fits: Callable[[float], bool]) -> floa
 
 
 class Cleaner(Struct, frozen=True):
-    """What the last rounds show of the page cleaner.
+    """What the last rounds show of the page cleaner."""
 
-    Attributes:
-        asked: n, pages/s.
-        mean_rate: F', pages/s; at the cap, where n shows only the least it can be, that or the rate now.
-        by_age: p, pages/s.
-    """
-
-    asked: float
-    mean_rate: float
-    by_age: float
+    asked: float  # n, pages/s
+    mean_rate: float  # F', pages/s; at the cap, where n shows only the least it can be, that or the rate now
+    by_age: float  # p, pages/s
 
     def capacity_for(self, law: FlushLaw, *, flush_rate: float, ratio: float) -> float:
         """Return the M, pages/s, with which the server flushes at a rate; never less than that rate.
@@ -184,17 +178,11 @@ def cleaner(
 
 
 class Course(Struct, frozen=True):
-    """The M that is wanted now.
+    """The M that is wanted now."""
 
-    Attributes:
-        io_capacity_max: pages/s.
-        act: it differs enough from the one in force.
-        terms: the named parts of the answer.
-    """
-
-    io_capacity_max: float
-    act: bool
-    terms: dict[str, float]
+    io_capacity_max: float  # pages/s
+    act: bool  # it differs enough from the one in force
+    terms: dict[str, float]  # the named parts of the answer
 
 
 def course(

@@ -32,17 +32,11 @@ AGAIN = 2.0
 
 
 class Raise(Struct, frozen=True):
-    """One that is called for.
+    """One that is called for."""
 
-    Attributes:
-        io_capacity_max: wanted M, pages/s.
-        detail: why, in words.
-        seconds_left: until what it is to prevent.
-    """
-
-    io_capacity_max: float
-    detail: str
-    seconds_left: float
+    io_capacity_max: float  # wanted M, pages/s
+    detail: str  # why, in words
+    seconds_left: float  # until what it is to prevent
 
 
 def called_for(state: State, sample: Sample, found: Estimate) -> Raise | None:

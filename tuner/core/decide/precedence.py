@@ -47,24 +47,15 @@ IDLE_HOURS = 2.0
 
 
 class Wanted(Struct, frozen=True):
-    """The winning wish.
+    """The winning wish."""
 
-    Attributes:
-        kind: what asks.
-        io_capacity_max: wanted M, pages/s.
-        reason: why.
-        detail: the same in words.
-        source: emergency, person, schedule or policy.
-        terms: the law's named parts.
-        relief: the relief of the device that this begins or ends; None where it does neither.
-    """
-
-    kind: DecisionKind
-    io_capacity_max: float
-    reason: Reason
-    detail: str
-    source: str
-    terms: dict[str, float] = {}
+    kind: DecisionKind  # what asks
+    io_capacity_max: float  # wanted M, pages/s
+    reason: Reason  # why
+    detail: str  # the same in words
+    source: str  # emergency, person, schedule or policy
+    terms: dict[str, float] = {}  # the law's named parts
+    # the relief of the device that this begins or ends; None where it does neither
     relief: relief.Change | None = None
 
 

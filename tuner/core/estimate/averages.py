@@ -11,21 +11,13 @@ from tuner.records import Estimate, Sample
 
 
 class Counted(Struct, frozen=True):
-    """How many statements one start of a server had begun at a reading.
+    """How many statements one start of a server had begun at a reading."""
 
-    Attributes:
-        identity: which server.
-        uptime: of it, seconds.
-        at: monotonic time of the reading, seconds.
-        selects: that read rows.
-        changes: that change rows.
-    """
-
-    identity: str
-    uptime: float
-    at: float
-    selects: int
-    changes: int
+    identity: str  # which server
+    uptime: float  # of it, seconds
+    at: float  # monotonic time of the reading, seconds
+    selects: int  # that read rows
+    changes: int  # that change rows
 
     def follows(self, last: Counted) -> bool:
         """Tell whether this is a later reading of the same start of the same server."""

@@ -56,28 +56,19 @@ WEIGHT = 0.5
 
 
 class Recovery(Struct, frozen=True):
-    """What is known about recovery and shutdown of one server.
+    """What is known about recovery and shutdown of one server."""
 
-    Attributes:
-        factor: crash recoveries measured over what the priors predicted, averaged.
-        measured_on: server version of these recoveries; empty before the first.
-        pages_per_byte: dirty pages per byte of modified age, mean of the last minute.
-        seen_at: modified age that this was seen at, mean of the last minute, bytes.
-        fastest: highest flush rate since the device was the limit, fading, pages/s.
-        limited: the flush rate when the device was the limit last, pages/s; 0 before the first time.
-        awaited: what a recovery of which the duration is not known yet was predicted to take
-            with a factor of 1, seconds; None without one.
-        share: part of that which redo and pages made, and not the start alone.
-    """
-
-    factor: float = 1.0
-    measured_on: str = ""
-    pages_per_byte: float = 0.0
-    seen_at: float = 0.0
-    fastest: float = 0.0
+    factor: float = 1.0  # crash recoveries measured over what the priors predicted, averaged
+    measured_on: str = ""  # server version of these recoveries; empty before the first
+    pages_per_byte: float = 0.0  # dirty pages per byte of modified age, mean of the last minute
+    seen_at: float = 0.0  # modified age that this was seen at, mean of the last minute, bytes
+    fastest: float = 0.0  # highest flush rate since the device was the limit, fading, pages/s
+    # the flush rate when the device was the limit last, pages/s; 0 before the first time
     limited: float = 0.0
+    # what a recovery of which the duration is not known yet was predicted to take with a factor of 1,
+    # seconds; None without one
     awaited: float | None = None
-    share: float = 0.0
+    share: float = 0.0  # part of that which redo and pages made, and not the start alone
 
     def see(self, sample: Sample, *, flush_rate: float, limited: float, elapsed: float) -> Recovery:
         """Return it with one reading more.

@@ -78,27 +78,17 @@ KEPT_SECONDS = 3600.0
 
 
 class Relief(Struct, frozen=True):
-    """What is remembered of a device that gives less now and then.
+    """What is remembered of a device that gives less now and then."""
 
-    Attributes:
-        since: when it was relieved, monotonic seconds; None while it is not.
-        before: M that was in force before, pages/s.
-        rate_before: R then, bytes/s.
-        slow: M that was in force when the device came back last; 0 before the first time.
-        other: what the policy knew of the other device; None before the first time.
-        moments: times of the reliefs of the last hour.
-        wait: how long the next one waits after one that was none of the device, seconds; 0 for not at all.
-        ratio: age ratio when it was relieved.
-    """
-
-    since: float | None = None
-    before: int = 0
-    rate_before: float = 0.0
-    slow: int = 0
-    other: Any = None
-    moments: tuple[float, ...] = ()
+    since: float | None = None  # when it was relieved, monotonic seconds; None while it is not
+    before: int = 0  # M that was in force before, pages/s
+    rate_before: float = 0.0  # R then, bytes/s
+    slow: int = 0  # M that was in force when the device came back last; 0 before the first time
+    other: Any = None  # what the policy knew of the other device; None before the first time
+    moments: tuple[float, ...] = ()  # times of the reliefs of the last hour
+    # how long the next one waits after one that was none of the device, seconds; 0 for not at all
     wait: float = 0.0
-    ratio: float = 0.0
+    ratio: float = 0.0  # age ratio when it was relieved
 
     def reserved(self, *, now: float) -> int:
         """Return the changes that an hour keeps for reliefs and their ends, once there have been some."""
@@ -124,17 +114,11 @@ class Relief(Struct, frozen=True):
 
 
 class Change(Struct, frozen=True):
-    """An M that begins or ends a relief.
+    """An M that begins or ends a relief."""
 
-    Attributes:
-        io_capacity_max: pages/s; 0 where the relief ends without a write.
-        detail: why, in words.
-        begins: it begins one.
-    """
-
-    io_capacity_max: float
-    detail: str
-    begins: bool
+    io_capacity_max: float  # pages/s; 0 where the relief ends without a write
+    detail: str  # why, in words
+    begins: bool  # it begins one
 
 
 def called_for(

@@ -12,28 +12,19 @@ from tuner.settings import Mode
 
 
 class Standing(Struct, frozen=True):
-    """Reasons to keep hands off one server that wait for a person.
+    """Reasons to keep hands off one server that wait for a person."""
 
-    Attributes:
-        identity: which server.
-        started: when it had started, Unix time.
-        paused: why and by whom, empty where nobody paused.
-        foreign: the change by somebody else that the loop yielded to, empty without one.
-        advisory: a person, a restore, or another server at the address made an active loop advisory.
-        why: which of these, for people.
-        low_water: the operator's low-water mark, where ours may be in force, in millionths of a percent.
-        returned: why the baseline guard made it advisory; None where it did not.
-        unheard: why it was not known what stood before, and nobody has spoken since; empty where it was.
-    """
-
-    identity: str
-    started: float
-    paused: str = ""
-    foreign: str = ""
+    identity: str  # which server
+    started: float  # when it had started, Unix time
+    paused: str = ""  # why and by whom, empty where nobody paused
+    foreign: str = ""  # the change by somebody else that the loop yielded to, empty without one
+    # a person, a restore, or another server at the address made an active loop advisory
     advisory: bool = False
-    why: str = ""
+    why: str = ""  # which of these, for people
+    # the operator's low-water mark, where ours may be in force, in millionths of a percent
     low_water: int | None = None
-    returned: Returned | None = None
+    returned: Returned | None = None  # why the baseline guard made it advisory; None where it did not
+    # why it was not known what stood before, and nobody has spoken since; empty where it was
     unheard: str = ""
 
 

@@ -27,7 +27,7 @@ def kept(state: State, current: Capacity | None, reason: Reason, detail: str) ->
         target=current,
         policy=state.settings.policy,
         set_point=state.set_point,
-        set_point_source=state.set_point_source,
+        set_point_source=state.set_point_by,
         source="policy",
     )
 

@@ -49,29 +49,18 @@ LEAST_SHARE = 0.01
 
 
 class Budget(Struct, frozen=True):
-    """How one budget stands; seconds.
+    """How one budget stands; seconds."""
 
-    Attributes:
-        ratio: age ratio at which it is used up.
-        predicted: what recovery or shutdown would take now.
-        allowed: what it may take.
-        least: the smallest budget that the lowest set-point keeps.
-        baseline: age ratio at which the settings that the server was found with come to rest; 0 for unknown.
-        there: what it takes at that age.
-        exponent: b, by which a lower age costs page writes.
-        authority: M moves the age.
-        whose: the window of the schedule that allows so much; empty where the settings do.
-    """
-
-    ratio: float
-    predicted: float
-    allowed: float
-    least: float
+    ratio: float  # age ratio at which it is used up
+    predicted: float  # what recovery or shutdown would take now
+    allowed: float  # what it may take
+    least: float  # the smallest budget that the lowest set-point keeps
+    # age ratio at which the settings that the server was found with come to rest; 0 for unknown
     baseline: float = 0.0
-    there: float = 0.0
-    exponent: float = 0.5
-    authority: bool = True
-    whose: str = ""
+    there: float = 0.0  # what it takes at that age
+    exponent: float = 0.5  # b, by which a lower age costs page writes
+    authority: bool = True  # M moves the age
+    whose: str = ""  # the window of the schedule that allows so much; empty where the settings do
 
     @property
     def exceeded(self) -> bool:
@@ -249,16 +238,11 @@ def _highest(seconds_at: Callable[[float], float], allowed: float, *, most: floa
 
 
 class Durations(Struct, frozen=True):
-    """One of the two from three ages, seconds; None where the age is not known.
+    """One of the two from three ages, seconds; None where the age is not known."""
 
-    Attributes:
-        now: from where the age is.
-        set_point: from the set-point, at its longest.
-        baseline: from where the settings that the server was found with hold the age, at its longest.
-    """
-
-    now: float
-    set_point: float | None = None
+    now: float  # from where the age is
+    set_point: float | None = None  # from the set-point, at its longest
+    # from where the settings that the server was found with hold the age, at its longest
     baseline: float | None = None
 
     @property
@@ -296,21 +280,16 @@ def durations_of(found: Estimate) -> dict[Name, Durations]:
     }
 
 
-def foreseen(
-    found: Estimate, recovery: Recovery, headroom: Headroom, *, set_point: float, baseline: float
-) -> Estimate:
+def foreseen(found: Estimate, recovery: Recovery, headroom: Headroom, *, set_point: float) -> Estimate:
     """Return the estimate with both as they will be at the set-point, and as they would be without a daemon.
 
-    Args:
-        baseline: age ratio at which the settings that the server was found with come to rest; 0 for unknown.
-            Past the sync point the server flushes whatever M.
+    Past the sync point the server flushes whatever M.
     """
     held = recovery_and_shutdown(recovery, headroom, set_point)
     rests: tuple[float | None, float | None] = (None, None)
-    if baseline > 0.0:
-        rests = recovery_and_shutdown(
-            recovery, headroom, min(baseline, headroom.sync_point / headroom.flush_limit)
-        )
+    if found.baseline_ratio:
+        highest = headroom.sync_point / headroom.flush_limit
+        rests = recovery_and_shutdown(recovery, headroom, min(found.baseline_ratio, highest))
     return replace(
         found,
         recovery_at_set_point=held[0],

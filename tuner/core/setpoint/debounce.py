@@ -6,14 +6,10 @@ from msgspec import Struct
 
 
 class Debounced(Struct, frozen=True):
-    """Whether something lasts.
+    """Whether something lasts."""
 
-    Attributes:
-        on: it does.
-        turning: since when the opposite has been seen without a break, seconds; None while it is not.
-    """
-
-    on: bool = False
+    on: bool = False  # it does
+    # since when the opposite has been seen without a break, seconds; None while it is not
     turning: float | None = None
 
     def see(self, *, begins: bool, ends: bool, now: float, seconds: float) -> Debounced:

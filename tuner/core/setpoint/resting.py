@@ -50,7 +50,6 @@ def resting_ratio(
     redo_rate: float,
     flush_rate: float,
     response: float,
-    device: float = math.inf,
     heeded: float = 0.0,
 ) -> float:
     """Return the age ratio at which the age rests with a fixed C and M, by the law and by write combining.
@@ -64,11 +63,10 @@ def resting_ratio(
         redo_rate: R, mean of minutes, bytes/s.
         flush_rate: F, likewise, pages/s.
         response: redo that the load gives up for each page flushed, bytes.
-        device: pages/s that the device gives at most.
         heeded: age ratio from which on the age counts.
 
     Returns:
-        At least ``LEAST_RATIO``, and ``MOST_RATIO`` where M or the device is too small to hold any age.
+        At least ``LEAST_RATIO``, and ``MOST_RATIO`` where M is too small to hold any age.
     """
 
     def pages(ratio: float) -> float:
@@ -78,11 +76,11 @@ def resting_ratio(
         )
 
     whole, third = pair.gain, pair.io_capacity_max / 3.0
-    by_law = _lowest(lambda ratio: min(device, whole / law.resting_gain(ratio)) >= pages(ratio))
+    by_law = _lowest(lambda ratio: whole / law.resting_gain(ratio) >= pages(ratio))
     if heeded <= LEAST_RATIO:
         return by_law
     blind = pair.io_capacity if pair.io_capacity <= third else 0.5 * (pair.io_capacity + third)
-    by_blind = _lowest(lambda ratio: min(device, blind) >= pages(ratio))
+    by_blind = _lowest(lambda ratio: blind >= pages(ratio))
     return by_blind if by_blind < heeded else max(heeded, by_law)
 
 

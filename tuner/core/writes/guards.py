@@ -48,43 +48,24 @@ def leads_back(raised_from: int, current: Capacity, io_capacity_max: float) -> b
 
 
 class GuardContext(Struct, frozen=True):
-    """What guards may look at.
+    """What guards may look at."""
 
-    Attributes:
-        now: the tick's monotonic time, seconds.
-        settings: limits and paces.
-        current: the pair in force.
-        lowest: smallest M allowed by settings and server, pages/s.
-        highest: largest M allowed by settings and server, pages/s.
-        last_write: time of the last write, None before the first.
-        changes: writes within the last hour that count for the budget.
-        authority: pages flushed per page asked for.
-        sustained_capacity: D, pages/s; None when the device was never the limit.
-        demand: P, pages/s.
-        home: C that the server was set to, which C stays near, pages/s.
-        sync_stalls: writers wait from the sync point on: no emergency asks for too little there.
-        reserved: changes of an hour that are kept for reliefs of the device.
-        raised_from: M before the emergency that made the one in force, pages/s; 0 where none did.
-        coupling: pages that the load dirties less for each page flushed more.
-        floor: lowest M that this load lets the policy choose, part of ``lowest``, pages/s; 0 for any.
-    """
-
-    now: float
-    settings: Settings
-    current: Capacity
-    lowest: int
-    highest: int
-    last_write: float | None
-    changes: int
-    authority: float = 1.0
-    sustained_capacity: float | None = None
-    demand: float = 0.0
-    coupling: float = 0.0
-    home: int = 0
-    floor: int = 0
-    raised_from: int = 0
-    reserved: int = 0
-    sync_stalls: bool = False
+    now: float  # the tick's monotonic time, seconds
+    settings: Settings  # limits and paces
+    current: Capacity  # the pair in force
+    lowest: int  # smallest M allowed by settings and server, pages/s
+    highest: int  # largest M allowed by settings and server, pages/s
+    last_write: float | None  # time of the last write, None before the first
+    changes: int  # writes within the last hour that count for the budget
+    authority: float = 1.0  # pages flushed per page asked for
+    sustained_capacity: float | None = None  # D, pages/s; None when the device was never the limit
+    demand: float = 0.0  # P, pages/s
+    coupling: float = 0.0  # pages that the load dirties less for each page flushed more
+    home: int = 0  # C that the server was set to, which C stays near, pages/s
+    floor: int = 0  # lowest M that this load lets the policy choose, part of ``lowest``, pages/s; 0 for any
+    raised_from: int = 0  # M before the emergency that made the one in force, pages/s; 0 where none did
+    reserved: int = 0  # changes of an hour that are kept for reliefs of the device
+    sync_stalls: bool = False  # writers wait from the sync point on: no emergency asks for too little there
 
     def is_way_back(self, io_capacity_max: float) -> bool:
         """Tell whether an M is on the way back from an emergency, to no less than it was before."""
@@ -92,23 +73,14 @@ class GuardContext(Struct, frozen=True):
 
 
 class Wish(Struct, frozen=True):
-    """A wanted M on its way through the guards.
+    """A wanted M on its way through the guards."""
 
-    Attributes:
-        kind: what asks.
-        io_capacity_max: wanted M, pages/s.
-        refused: why a guard stopped it; None where none did.
-        detail: why, in words.
-        touched: codes of the guards that changed or stopped it.
-        pair: what it comes to as C and M; None before that is known.
-    """
-
-    kind: DecisionKind
-    io_capacity_max: float
-    refused: Reason | None = None
-    detail: str = ""
-    touched: tuple[str, ...] = ()
-    pair: Capacity | None = None
+    kind: DecisionKind  # what asks
+    io_capacity_max: float  # wanted M, pages/s
+    refused: Reason | None = None  # why a guard stopped it; None where none did
+    detail: str = ""  # why, in words
+    touched: tuple[str, ...] = ()  # codes of the guards that changed or stopped it
+    pair: Capacity | None = None  # what it comes to as C and M; None before that is known
 
     def changed(self, code: str, io_capacity_max: float) -> Wish:
         """Return the wish with another value."""
