@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from policies.setpoint import LOWEST, NOISE, Headroom
 from tests.factory import LIMITS, MEBIBYTE, REDO, A, estimate, sample
