@@ -17,15 +17,9 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-<<<<<<< HEAD
 from policies.types import LoadContext, Suggestion, Trial
-from tests.optimiser.watched import AT_NOUGHT, ECHO, IMPATIENT, LOAD, READY, Watched, record
-from tuner.core.state import State
-=======
-from policies.types import Context, Suggestion, Trial
 from tests.factory import BAYES, FACTS, A
 from tuner.core.step import start
->>>>>>> main
 from tuner.core.trials.evidence import REMEMBERED, Evidence
 from tuner.optimiser import child, supervisor
 from tuner.optimiser.child import LONGEST, Answer, NonsenseError, Question, line, parse
@@ -33,7 +27,7 @@ from tuner.optimiser.supervisor import KEPT, THREADS, Patience, Supervisor
 from tuner.records import Command, OptimiserHealth, OptimiserPhase, OptimiserProgress, TickRecord
 
 GOOD = Suggestion(-0.01, 1.0, 1.0)
-LOAD = Context(1e6, 300.0, 0.0, 0.0, float(A))
+LOAD = LoadContext(1e6, 300.0, 0.0, 0.0, float(A))
 IMPATIENT = Patience(answer=10.0, first=0.05, longest=0.2)
 READ = "import sys,os,json,time\nq = json.loads(sys.stdin.readline())\n"
 ECHO = (
