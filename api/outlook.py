@@ -69,21 +69,26 @@ def without_of(record: TickRecord, facts: Facts | None) -> Without | None:
 def _foretold(
     found: Estimate, originals: Capacity, reading: Sample, mark: LowWaterMark | None
 ) -> Without | None:
+    pair = (
+        f"innodb_io_capacity {originals.io_capacity} and innodb_io_capacity_max {originals.io_capacity_max}"
+    )
     if reading.capacity == originals and (mark is None or not mark.ours):
-        text = f"{originals} is in force now: nothing would be otherwise"
+        text = f"{pair}, as found, are in force now: nothing would be otherwise"
         return Without(originals, round(found.age_ratio, 3), 1.0, text)
     if mark is not None and mark.ours and mark.operator == 0:
-        text = f"with {originals} and {LOW_WATER_MARK} = 0, as found, no M would move the age: {TO_LIMIT}"
+        text = f"with {pair}, and {LOW_WATER_MARK} = 0 as found, neither would move the age: {TO_LIMIT}"
         return Without(originals, None, None, text)
     if found.baseline_ratio is None:
         return None
     rests = max(found.baseline_ratio, _kept_up(found))
     if rests > 1.0:
-        text = f"with {originals} it would come to sync flushing at this load (predicted)"
+        text = f"with {pair} it would come to sync flushing at this load (predicted)"
         return Without(originals, None, None, text)
     settles = max(0.01, min(1.0, reading.low_water_age / reading.flush_limit), rests)
     writes = _denser(found, settles)
-    text = _said(originals, settles, writes, farther=found.age_ratio / settles > FARTHEST_AGE)
+    share = (settles * reading.flush_limit + found.checkpoint_lag) / reading.stall_point
+    many = _many(writes, farther=found.age_ratio / settles > FARTHEST_AGE)
+    text = f"with {pair} the age would settle at {min(share, 1.0):.0%} of Max Checkpoint Age, with {many}"
     return Without(originals, round(settles, 3), round(writes, 2), text)
 
 
@@ -119,11 +124,9 @@ def _denser(found: Estimate, ratio: float) -> float:
     return math.pow(farther, found.combining_exponent)
 
 
-def _said(pair: Capacity, settles: float, writes: float, *, farther: bool) -> str:
+def _many(writes: float, *, farther: bool) -> str:
     if abs(writes - 1.0) < AS_MANY:
-        many = "as many page writes as now"
-    elif writes > 1.0:
-        many = f"{'more than ' if farther else ''}{writes:.1f} times the page writes of now"
-    else:
-        many = f"{1.0 - writes:.0%} fewer page writes than now"
-    return f"with {pair} the age ratio would settle at {settles:.2f}, with {many} (predicted)"
+        return "as many page writes as now (predicted)"
+    if writes > 1.0:
+        return f"{'more than ' if farther else ''}{writes:.1f} times the page writes of now (predicted)"
+    return f"{1.0 - writes:.0%} fewer page writes than now (predicted)"

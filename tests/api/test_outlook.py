@@ -62,7 +62,9 @@ def test_while_the_originals_are_in_force_nothing_is_foretold_of_them() -> None:
     assert found.page_writes == 1.0
 
 
-@pytest.mark.parametrize(("found_mark", "told"), [(0, "no M would move the age"), (1_000_000, "settle at")])
+@pytest.mark.parametrize(
+    ("found_mark", "told"), [(0, "neither would move the age"), (1_000_000, "settle at")]
+)
 def test_with_our_low_water_mark_the_originals_are_those_with_theirs(found_mark: int, told: str) -> None:
     """While 0.001 is in force, what is foretold of C and M is foretold with the mark that was found."""
     mark = LowWaterMark(in_force=LOWEST_ABOVE_ZERO, operator=found_mark, ours=True)

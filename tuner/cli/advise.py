@@ -60,7 +60,7 @@ class Watched:
             say(
                 f"{record.tick.number:4d} s  age ratio {found.age_ratio:.3f}  "
                 f"redo {found.redo_rate / 1e6:.2f} MB/s  "
-                f"demand {found.demand:.0f} pages/s  {record.decision.detail}",
+                f"demand {found.demand:.0f} pages/s",
                 err=True,
             )
 
