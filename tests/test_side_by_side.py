@@ -109,8 +109,6 @@ def test_a_unit_stays_on_one_worker() -> None:
     assert sum(map(len, units)) == len(set().union(*units))
 
 
-
-
 def test_each_file_that_is_named_is_there() -> None:
     """A file that was renamed would run beside everything."""
     assert [name for name in (*ALONE, *OWN) if not (ROOT / name).exists()] == []
@@ -125,7 +123,3 @@ def test_what_is_made_once_is_made_by_one_worker(fixture: str) -> None:
 
     assert len(files) > 1
     assert {unit_of(f"{path.relative_to(ROOT)}::test") for path in files} == {SHARED_ONCE[fixture]}
-
-
-
-

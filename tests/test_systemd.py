@@ -154,10 +154,6 @@ def test_the_unit_keeps_the_timing_inequality(unit: configparser.ConfigParser) -
     assert f"{worst_tick_seconds(Config()):g} s\nagainst `WatchdogSec={seconds}`" in guide
 
 
-
-
-
-
 def test_the_unit_says_what_the_daemon_relies_on(unit: configparser.ConfigParser) -> None:
     """A static account, a state directory, reload by SIGHUP, and a child's death that is not ours."""
     service = unit["Service"]
@@ -205,8 +201,6 @@ def test_the_template_differs_by_its_name_alone() -> None:
         assert there in several
         several = several.replace(there, here)
     assert "\n".join(line for line in several.splitlines() if "NAME" not in line) == single.rstrip("\n")
-
-
 
 
 def test_newer_systemd_backs_off(unit: configparser.ConfigParser) -> None:

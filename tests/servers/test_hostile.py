@@ -140,5 +140,3 @@ def test_an_answer_of_short_values_costs_little_memory(turn: Turn, session: Sess
         patient.drop()
 
     assert most < 24 * 1024 * 1024
-
-

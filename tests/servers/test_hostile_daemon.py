@@ -58,8 +58,6 @@ def resident(daemon: subprocess.Popen[bytes], seconds: float) -> int:
     return most
 
 
-
-
 def test_a_daemon_lives_beside_a_hostile_server(tmp_path: Path) -> None:
     """Among odd replies: no traceback, no wrong write, no file sent, bounded memory, and an orderly end."""
     odd = ("--seed", "3", "--calm", "2", "--share", "0.3")

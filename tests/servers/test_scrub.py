@@ -126,8 +126,6 @@ def test_what_recognition_needs_stays() -> None:
     assert found.privileges == ("PROCESS", "SELECT", "SYSTEM_VARIABLES_ADMIN")
 
 
-
-
 @pytest.mark.parametrize("name", FILES)
 def test_a_fixture_recorded_from_a_fixture_is_the_same(name: str) -> None:
     """Nothing is lost on the way, whatever the family, also where detection refuses the server."""
@@ -170,9 +168,3 @@ def test_a_part_that_gives_no_answer_in_time_spoils_nothing_else() -> None:
     looks = found.looks["MySQL from 8.0.30 on"]
     assert (looks["latency"].error, looks["replica"].error) == (2013, 0)
     assert len(found.readings) == 2
-
-
-
-
-
-
