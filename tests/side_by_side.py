@@ -36,7 +36,6 @@ ALONE = {
 
 OWN = {
     "tests/real/test_bench.py": "bench",
-    "tests/real/test_borrowed.py": "borrowed",
     "tests/real/test_compose.py": "compose",
     "tests/real/test_disk.py": "disk",
     "tests/faults/test_families.py": "faults",

@@ -245,7 +245,6 @@ def test_a_daemon_that_is_killed_loses_little_of_what_it_learned(active: Life, t
 
     def script() -> None:
         active.wait_for_write()
-        active.daemon._housekeeping.clock_was_set()
         active.wait(lambda: bool(learned(tmp_path)))
         found.extend(learned(tmp_path).values())
 
@@ -254,21 +253,6 @@ def test_a_daemon_that_is_killed_loses_little_of_what_it_learned(active: Life, t
         active.live(script)
 
     assert found
-
-
-def test_a_clock_that_is_set_is_told_to_the_housekeeping(active: Life) -> None:
-    """A wall clock that jumps by an hour does not put off what is due: its times begin anew."""
-    told: list[bool] = []
-
-    def script() -> None:
-        active.wait_for_ticks(3)
-        active.daemon._housekeeping.clock_was_set = lambda: told.append(True)  # type: ignore[method-assign]
-        active.clock.offset = -3_600.0
-        active.wait(lambda: bool(told))
-
-    active.live(script)
-
-    assert told == [True]
 
 
 def test_a_daemon_that_starts_in_a_window_is_in_it_from_the_first_wait_on(tmp_path: Path) -> None:
@@ -282,7 +266,7 @@ def test_a_daemon_that_starts_in_a_window_is_in_it_from_the_first_wait_on(tmp_pa
 
 
 def test_a_daemon_carries_nothing_that_it_does_not_need() -> None:
-    """Importing the daemon with its schedule and housekeeping brings in neither numpy nor a web framework."""
+    """Importing the daemon with its schedule brings in neither numpy nor a web framework."""
     code = "import sys, tuner.daemon; print(*sorted({name.partition('.')[0] for name in sys.modules}))"
     found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)  # noqa: S603 - our own code
 

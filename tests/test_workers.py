@@ -28,15 +28,14 @@ def kill(name: str, life: Life, patch: pytest.MonkeyPatch) -> None:
     daemon = life.daemon
     if name == "journal":
         patch.setattr(daemon._memory._journal._keeper, "write", broken)
+        daemon._memory._journal._wake.set()
     elif name == "chores":
-        patch.setattr(daemon._housekeeping, "clock_was_set", broken)
-        daemon._chores.put("clock")
-    elif name == "optimiser":
-        patch.setattr(daemon._supervisor, "_see_to", broken)
-        daemon._supervisor._rouse()
+        patch.setattr(daemon._notifier, "reloading", broken)
+        daemon._chores.put("reload")
     else:
-        patch.setattr(daemon._housekeeping._scheduler, "_process_jobs", broken)
-        daemon._housekeeping._scheduler.wakeup()
+        patch.setattr(daemon._supervisor, "_say", broken)
+        with daemon._supervisor._news:
+            daemon._supervisor._news.notify()
 
 
 def vitals(life: Life) -> Vitals:
@@ -45,7 +44,7 @@ def vitals(life: Life) -> Vitals:
 
 
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnhandledThreadExceptionWarning")  # it is what is tested
-@pytest.mark.parametrize("name", ["journal", "chores", "optimiser", "housekeeping"])
+@pytest.mark.parametrize("name", ["journal", "chores", "optimiser"])
 def test_a_dead_thread_is_told_within_seconds(
     name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -6,6 +6,7 @@ import contextlib
 import queue
 import signal
 import threading
+import time
 from collections.abc import Callable
 from pathlib import Path
 from types import FrameType
@@ -20,7 +21,6 @@ from tuner.config.schema import Config, ConfigError
 from tuner.core.leaving.lowwater import NOT_BACK, may_be_written
 from tuner.core.ownership.standing import why_not_active
 from tuner.core.state import State
-from tuner.housekeeping import Housekeeping
 from tuner.inbox import TimedInbox
 from tuner.logs import get_logger, logs_alive
 from tuner.loop import drive
@@ -55,9 +55,6 @@ LEARNED_SECONDS = 60.0
 
 SNAPSHOT_SECONDS = 600.0
 """The state is kept so often, for a replay to begin there."""
-
-CLOCK_STEP = 60.0
-"""A wall clock that moves so far beside the monotonic one was set, seconds."""
 
 RETRY_SECONDS = 2.0
 CLOSE_SECONDS = 0.7
@@ -136,8 +133,6 @@ class Daemon:
         self._memory = Memory(Path(config.daemon.state_directory), keep_ticks=config.daemon.keep_ticks)
         board.known = self._memory.known
         self._schedule = Schedule(config.schedule)
-        self._housekeeping = Housekeeping()
-        self._wall_beside: float | None = None
         self._farewell = Farewell()
         self._ticklog = TickLog()
         self._readiness = Readiness(notifier)
@@ -152,12 +147,13 @@ class Daemon:
             ServerError: the server cannot be sampled, or the account may not do what is asked of it.
         """
         self._catch_signals()
+        if self._api is not None:
+            self._api.start()  # first of all: beside a second daemon nothing else is begun
         self._memory.open()
         chores = threading.Thread(target=self._do_chores, name="chores", daemon=True)
         chores.start()
         self._supervisor.start()
         if self._api is not None:
-            self._api.start()
             self._workers.watch(api=lambda: bool(getattr(self._api, "alive", True)))
         self._workers.watch(
             chores=chores.is_alive,
@@ -172,7 +168,6 @@ class Daemon:
         finally:
             self._notifier.stopping("stopping")
             self._chores.put("end")
-            self._housekeeping.stop(CLOSE_SECONDS)
             self._supervisor.stop(CLOSE_SECONDS)
             if self._api is not None:
                 self._api.stop(CLOSE_SECONDS)
@@ -198,10 +193,6 @@ class Daemon:
             why=remark(*why_not_active(state)),
             policy=self.config.loop.policy,
         )
-        self._housekeeping.every(LEARNED_SECONDS, memory.keep_newest, name="keep what was learned")
-        self._housekeeping.every(SNAPSHOT_SECONDS, memory.snapshot, name="keep the state")
-        self._housekeeping.start()
-        self._workers.watch(housekeeping=lambda: self._housekeeping.alive)
         recall = Recall(
             self._board, Path(self.config.daemon.state_directory), identity=facts.identity, until=begun
         )
@@ -221,7 +212,6 @@ class Daemon:
             last=self._tell_last,
         )
         recall.stop()
-        self._housekeeping.stop(CLOSE_SECONDS)
         memory.keep_learned(state)
         if state.lifecycle is Lifecycle.STOPPING and state.park_owed is None and not self._undone:
             memory.end(self._clock.wall())
@@ -272,7 +262,6 @@ class Daemon:
         self._supervisor.take(state, record)
         self._ticklog.say(record)
         self._farewell.take(record, owed=state.park_owed is not None)
-        self._see_clock(record)
         self._readiness.tell(record)
         if record.lifecycle is Lifecycle.STOPPING and isinstance(record.tick.reading, Missed):
             self._undone = record.mode is Mode.ACTIVE and self.config.daemon.on_stop == "park"
@@ -287,13 +276,6 @@ class Daemon:
     def _after_a_death(self, name: str) -> None:
         if name == "api":
             self._chores.put("api died")
-
-    def _see_clock(self, record: TickRecord) -> None:
-        """Have the housekeeping told where the wall clock was set: its thread may have to be waited for."""
-        beside = record.tick.wall - record.tick.now
-        if self._wall_beside is not None and abs(beside - self._wall_beside) > CLOCK_STEP:
-            self._chores.put("clock")
-        self._wall_beside = beside
 
     def _originals_saved(self, name: str) -> None:
         self._board.submit(Command(name="originals_saved", who="journal", value=name))
@@ -316,11 +298,20 @@ class Daemon:
         signal.signal(signal.SIGHUP, reload)
 
     def _do_chores(self) -> None:
-        """Read the configuration again when asked; files are never read on the loop's thread."""
-        while (chore := self._chores.get()) != "end":
-            if chore == "clock":
-                self._housekeeping.clock_was_set()
+        """Do what waits for a disk, when asked and from time to time: the loop's thread touches no file."""
+        keeps = ((LEARNED_SECONDS, self._memory.keep_newest), (SNAPSHOT_SECONDS, self._memory.snapshot))
+        due = [time.monotonic() + seconds for seconds, _ in keeps]
+        while True:
+            try:
+                chore = self._chores.get(timeout=max(0.0, min(due) - time.monotonic()))
+            except queue.Empty:
+                for place, (seconds, keep) in enumerate(keeps):
+                    if due[place] <= time.monotonic():
+                        keep()
+                        due[place] = time.monotonic() + seconds
                 continue
+            if chore == "end":
+                return
             if chore == "api died":
                 if self._api is not None:
                     self._api.stop(CLOSE_SECONDS)  # whoever asks is refused, and does not wait for nobody

@@ -16,9 +16,6 @@ SEARCH_ROWS = 7
 START_SECONDS = 25.0
 """Starting a server, and letting it forget how it was filled."""
 
-BORROWED_SECONDS = 160.0
-"""The same of a server of the user's own, whose mean rates are left to themselves."""
-
 FILL_ROWS = 50_000.0
 """Rows that are filled in a second, about."""
 
@@ -29,28 +26,24 @@ BETWEEN_SECONDS = 10.0
 CRASH_SECONDS = 60.0
 
 
-def outline(
-    suite: Suite, plans: Sequence[Plan], rows: Sequence[dict[str, Any]] = (), *, own: bool = False
-) -> list[str]:
+def outline(suite: Suite, plans: Sequence[Plan], rows: Sequence[dict[str, Any]] = ()) -> list[str]:
     """Return what a suite would run of these plans, and for how long, in lines for people.
 
     Args:
         suite: its name and sentence are the first line.
         plans: what would be run.
         rows: what is finished of it.
-        own: on a server of the user's own, which is taken as it is.
     """
     lines = [f"{suite.name}: {suite.about}".rstrip(": ")]
     for one in plans:
-        server = "server and disk as they are" if own else f"{_disk(one)}; {_server(one)}"
         crash = "; each row ended by a crash or a shutdown" if one.crash else ""
         crash += "; each row ended by a surge" if one.surge else ""
         blocks = f"{one.blocks} block{'s' if one.blocks > 1 else ''}"
         lines.append(
-            f"  {one.variant or 'plan'}: {', '.join(one.contenders)}; {blocks}; {server}; {_load(one)};"
-            f" {one.counted_seconds():g} s counted{crash}"
+            f"  {one.variant or 'plan'}: {', '.join(one.contenders)}; {blocks}; {_disk(one)}; {_server(one)};"
+            f" {_load(one)}; {one.counted_seconds():g} s counted{crash}"
         )
-    return [*lines, f"takes {Progress(plans, rows, own=own).left()}"]
+    return [*lines, f"takes {Progress(plans, rows).left()}"]
 
 
 def _disk(plan: Plan) -> str:
@@ -83,16 +76,14 @@ def _load(plan: Plan) -> str:
 class Progress:
     """Counts rows; knows nothing that the rows do not know."""
 
-    def __init__(self, plans: Sequence[Plan], rows: Sequence[dict[str, Any]], *, own: bool = False) -> None:
-        """Take what is to be done, and the finished rows, a list that grows; ``own``: the user's server."""
+    def __init__(self, plans: Sequence[Plan], rows: Sequence[dict[str, Any]]) -> None:
+        """Take what is to be done, and the finished rows, a list that grows."""
         self._plans = plans
         self._finished = rows
-        self._own = own
 
     def begin_seconds(self, plan: Plan) -> float:
         """Return about how long it takes until a plan's first row can begin, seconds."""
-        start = BORROWED_SECONDS if self._own else START_SECONDS
-        return start + plan.load.tables * plan.load.rows / FILL_ROWS
+        return START_SECONDS + plan.load.tables * plan.load.rows / FILL_ROWS
 
     def seconds(self) -> float:
         """Return about how long everything that is not finished takes."""

@@ -15,7 +15,6 @@ from lab.bench.figures import Reading, figures, reading
 from lab.bench.plan import version_default
 from lab.servers.base import LabServerError
 from lab.servers.disk import DiskLimit
-from lab.servers.existing import DsnServer
 from lab.servers.flavour import product, version_said
 from lab.servers.reader import FORGET_SECONDS, Reader, forgetting
 from lab.workloads.load import Load
@@ -137,9 +136,6 @@ FILL = Capacity(10_000, 20_000)
 FILL_LEAST, FILL_RATE = 300.0, 2000.0
 """The longest that filling may take: so many seconds, and more with every so many rows."""
 
-BORROWED_SECONDS = 150.0
-"""Time in which a borrowed server's mean rates forget all but a thirtieth of the filling."""
-
 FIRST_SECONDS = 3
 START_LIMIT = 30.0
 LOOK_SECONDS = 2.0
@@ -188,7 +184,7 @@ class Rig:
             version, comment = self.server.query("SELECT VERSION(), @@version_comment")[0]
             self.version = version_said(version)
             self.product = product(self.version, str(comment))
-            self.default = self._default()
+            self.default = version_default(self.version)
             load = self._load()
             self._say(f"{self.product} {self.version}; filling the tables of {load.kind}")
             self.server.set_capacity(FILL.io_capacity, FILL.io_capacity_max)
@@ -208,14 +204,8 @@ class Rig:
         self._stack.close()
 
     def forget_filling(self) -> None:
-        """Run the load until the server's own mean rates are the load's.
-
-        A server of the lab's own renews them every second meanwhile; a borrowed one is given its time.
-        """
+        """Run the load until the server's own mean rates, renewed every second meanwhile, are the load's."""
         self.start_load()
-        if self.server.borrowed:
-            self.watch(BORROWED_SECONDS)
-            return
         with forgetting(self.server):
             self.watch(FORGET_SECONDS)
 
@@ -379,13 +369,6 @@ class Rig:
     def happened(self, since: float) -> Sequence[tuple[float, str]]:
         """Return what was changed after a monotonic time."""
         return [one for one in self.events if one[0] >= since]
-
-    def _default(self) -> Capacity:
-        """Return what the version has by itself, or what was found on a server of the user's own."""
-        spec = self.server.spec
-        if isinstance(self.server, DsnServer):
-            return Capacity(spec.io_capacity, spec.io_capacity_max)
-        return version_default(self.version)
 
     def _load(self) -> Load:
         return self.plan.load.load(self._rate)

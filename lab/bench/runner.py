@@ -93,7 +93,6 @@ class Bench:
         seed: int,
         seconds: float = float("inf"),
         variants: Sequence[str] = (),
-        own: bool = False,
     ) -> None:
         """Prepare, without starting anything.
 
@@ -105,7 +104,6 @@ class Bench:
             seed: of the order.
             seconds: no row begins later than so long from now.
             variants: only these are run, all where none is named; rows are of the whole suite either way.
-            own: the server is the user's own.
 
         Raises:
             PlanError: the suite has no variant of a name.
@@ -118,7 +116,7 @@ class Bench:
         self._plans = chosen(suite, variants)
         self._revision = revision()
         self._end = time.monotonic() + seconds
-        self.progress = Progress(self._plans, ledger.rows, own=own)
+        self.progress = Progress(self._plans, ledger.rows)
 
     def run(self) -> bool:
         """Carry out what is not finished; returns whether everything that is to be run is.

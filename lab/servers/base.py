@@ -236,11 +236,9 @@ class LabServer(SqlClient, ABC):
         spec: how it is started.
         flavour: what it is, as far as starting, filling and ending it goes.
         begins: what ``start`` does, for people.
-        borrowed: it is somebody's own, and only what a bench is about is changed in it.
     """
 
     begins = "starting the server"
-    borrowed = False
 
     def __init__(self, spec: ServerSpec | None = None, flavour: Flavour = Flavour.MYSQL) -> None:
         super().__init__()

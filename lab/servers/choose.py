@@ -6,17 +6,14 @@ import contextlib
 import os
 import re
 import shutil
-import stat
 import subprocess
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
-from enum import Enum
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from lab.servers.base import LabServer, LabServerError, ServerSpec
 from lab.servers.disk import hierarchy
-from lab.servers.existing import SHAPE, Ask, DsnServer, parse_dsn
 from lab.servers.flavour import IMAGES, Flavour, Version, asked_version, image_product, image_version
 from lab.servers.local import Installation, LocalServer
 from lab.servers.owner import bases, remove_directories, remove_groups
@@ -27,8 +24,8 @@ if TYPE_CHECKING:
 
 
 WAYS = (
-    "name an image with its version (mysql:9.7, mysql:8.4, mariadb:11.8, percona/percona-server:8.0), the"
-    f" path of a mysqld or mariadbd, or a server of your own ({SHAPE.removeprefix('write ')})"
+    "name an image with its version (mysql:9.7, mysql:8.4, mariadb:11.8, percona/percona-server:8.0), or the"
+    " path of a mysqld or mariadbd"
 )
 VERSION_SECONDS = 60.0
 _IMAGE = re.compile(r"[a-z0-9][a-z0-9._/-]*(:[0-9]+/[a-z0-9._/-]+)?(:[\w.-]+|@sha256:[0-9a-f]{64})")
@@ -43,8 +40,7 @@ def remove_leftovers() -> tuple[str, ...]:
     """Remove containers, volumes, directories and control groups whose run is gone; return what went.
 
     Each kind of server removes its own kind's before it starts; a bench calls this before all of them, as it
-    may start no server, or one of another kind. What a bench left on a server of the user's own is put right
-    by the next bench there.
+    may start no server, or one of another kind.
     """
     counts = {
         "directory": sum(remove_directories(base) for base in set(bases())),
@@ -69,68 +65,43 @@ def _containers() -> int:
     return 0
 
 
-class Kind(Enum):
-    """What a word names."""
-
-    IMAGE = "image"
-    PROGRAM = "mysqld"
-    OWN = "a server of the user's own"
-
-
 def server_named(
     words: str,
     spec: ServerSpec | None = None,
     *,
-    confirmed: bool = False,
     pull: bool = True,
-    environ: Mapping[str, str] = os.environ,
-    defaults_file: str | None = None,
-    ask: Ask | None = None,
     say: Callable[[str], None] = print,
 ) -> LabServer:
     """Return the server that a person's words name, not started yet.
 
     Args:
-        words: ``mysql:8.4`` or another image, the path or name of a mysqld, a DSN, or the path of a socket.
-        spec: how a throw-away server is started; a server of the user's own has its spec read from it.
-        confirmed: the user has confirmed that a server of his own is written to.
+        words: ``mysql:8.4`` or another image, or the path or name of a mysqld.
+        spec: how it is started.
         pull: fetch an image that is not here.
-        environ: the environment, for passwords.
-        defaults_file: MySQL option file, for a server of the user's own.
-        ask: asks for a password that is nowhere else.
-        say: told what takes long, and what is put back.
+        say: told what takes long.
 
     Raises:
         LabServerError: the words name nothing that can be had; it says what would be right.
     """
-    what = kind_of(words)
-    if what is Kind.OWN:
-        endpoint = parse_dsn(
-            words, environ=environ, defaults_file=defaults_file, ask=ask if confirmed else None
-        )
-        return DsnServer(endpoint, confirmed=confirmed, say=say)
-    if what is Kind.PROGRAM:
-        path, version = _program(words)
-        return LocalServer(path, spec, version.flavour)
-    return _container(words, spec, pull=pull, say=say)
+    if is_image(words):
+        return _container(words, spec, pull=pull, say=say)
+    path, version = _program(words)
+    return LocalServer(path, spec, version.flavour)
 
 
-def kind_of(words: str) -> Kind:
-    """Return what words name; a file is looked at, nothing else.
+def is_image(words: str) -> bool:
+    """Tell whether words name an image, and not a program; a file is looked at, nothing else.
 
     Raises:
         LabServerError: nothing that could be a server.
     """
-    if "://" in words:
-        if words.startswith("mysql://"):
-            return Kind.OWN
-        raise LabServerError(f"{words.split('://', 1)[0]}:// is no server of ours; {WAYS}")
     if words in _NAMES:
-        return Kind.PROGRAM
+        return False
     if words.startswith(("/", ".", "~")):  # no image does
-        return _kind_of_path(words)
+        _require_program(words)
+        return False
     if _IMAGE.fullmatch(words):
-        return Kind.IMAGE
+        return True
     hint = ""
     if re.fullmatch(r"\d+\.\d+(\.\d+)?", words):
         hint = f"; did you mean mysql:{words}?"
@@ -139,19 +110,14 @@ def kind_of(words: str) -> Kind:
     raise LabServerError(f"{words!r} names no server{hint}; {WAYS}")
 
 
-def _kind_of_path(words: str) -> Kind:
+def _require_program(words: str) -> None:
     path = Path(words).expanduser()
-    try:
-        mode = path.stat().st_mode
-    except OSError as error:
-        raise LabServerError(f"{words}: {(error.strerror or str(error)).lower()}; {WAYS}") from error
-    if stat.S_ISSOCK(mode):
-        return Kind.OWN
-    if stat.S_ISDIR(mode):
+    if not path.exists():
+        raise LabServerError(f"{words}: no such file; {WAYS}")
+    if path.is_dir():
         raise LabServerError(f"{words}: a directory; name the mysqld in it")
     if not os.access(path, os.X_OK):
-        raise LabServerError(f"{words}: neither a program that can be run nor a socket; {WAYS}")
-    return Kind.PROGRAM
+        raise LabServerError(f"{words}: no program that can be run; {WAYS}")
 
 
 def _program(words: str) -> tuple[str, Version]:

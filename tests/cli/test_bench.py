@@ -1,4 +1,4 @@
-"""``innobrim bench`` ends in words and with an exit code, whatever happens and whosever server it has."""
+"""``innobrim bench`` ends in words and with an exit code, whatever happens."""
 
 from __future__ import annotations
 
@@ -19,18 +19,13 @@ from lab.bench import runner
 from lab.bench.plan import Plan, ServerPlan, load_suite
 from lab.bench.store import PlanError, held
 from lab.report.rows import ReportError
-from lab.servers.base import LabServerError
-from lab.servers.choose import server_named
-from lab.servers.existing import DsnServer
 from lab.workloads.sysbench import sysbench
-from tests.cli.support import free_port
 from tests.lab.report.factory import row
 from tuner.cli import bench as command
-from tuner.cli.bench_plan import changed, specification
+from tuner.cli.bench import changed, specification
 from tuner.cli.main import cli
 
 Bench = Callable[..., Result]
-OWN = "mysql://dba@127.0.0.1:1"
 ONE_DISK = ("--suite", "disks", "--variant", "no limit")
 
 
@@ -48,9 +43,8 @@ class Absent:
 
 
 def bench(*words: str) -> Result:
-    """Run the command without a password."""
-    env = {"INNOBRIM_PASSWORD": "", "MYSQL_PWD": ""}
-    return CliRunner(env=env).invoke(cli, ["bench", *words], prog_name="innobrim")
+    """Run the command."""
+    return CliRunner().invoke(cli, ["bench", *words], prog_name="innobrim")
 
 
 @pytest.fixture
@@ -83,7 +77,7 @@ def ends(monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
 def test_a_lost_terminal_ends_a_bench_like_ctrl_c(
     run: Bench, ends: Callable[..., None], number: signal.Signals
 ) -> None:
-    """The server is given back or removed, rows are kept, and it says how to go on."""
+    """The server is removed, rows are kept, and it says how to go on."""
 
     def meanwhile(_bench: object) -> bool:
         assert signal.getsignal(number) is not signal.default_int_handler
@@ -125,7 +119,7 @@ def test_ctrl_c_before_anything_is_begun_has_the_same_exit_code(
 def test_without_a_load_driver_nothing_is_begun(
     run: Bench, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    """No server is started, and none of the user's own is written to, to hear of it then."""
+    """No server is started to hear of it then."""
     monkeypatch.setattr(command, "sysbench", sysbench)
     monkeypatch.setenv("PATH", "")
     result = run("--server", "mysql:8.4")
@@ -262,127 +256,14 @@ def test_what_is_left_of_a_bench_can_be_asked(run: Bench, tmp_path: Path) -> Non
     assert "takes about" in left.output
 
 
-@pytest.mark.parametrize(
-    ("suite", "words", "said"),
-    [
-        ("crash = true\n", ("--dsn", "mysql://dba@db1:3306", "--yes"), "never killed"),
-        ("[[variant]]\n[[variant]]\nserver.set.innodb_redo_log_capacity = 9\n", (), "server.redo_capacity"),
-    ],
-    ids=["kills a server of ones own", "wrong in a later variant"],
-)
-def test_a_suite_that_cannot_be_run_is_refused_before_anything_is_done(
-    run: Bench, tmp_path: Path, suite: str, words: tuple[str, ...], said: str
-) -> None:
-    """Nobody waits for hours to hear of it, and not only where a flag says so."""
+def test_a_suite_that_cannot_be_run_is_refused_before_anything_is_done(run: Bench, tmp_path: Path) -> None:
+    """Nobody waits for hours to hear of what is wrong in a later variant."""
     file = tmp_path / "mine.toml"
-    file.write_text(suite, encoding="utf-8")
-    result = run("--suite", str(file), *words)
+    file.write_text("[[variant]]\n[[variant]]\nserver.set.innodb_redo_log_capacity = 9\n", encoding="utf-8")
+    result = run("--suite", str(file))
 
     assert result.exit_code == 2
-    assert said in result.stderr
-
-
-def test_a_server_of_ones_own_without_a_yes_is_a_matter_of_usage(
-    run: Bench, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Nothing was tried, so it is not called unreachable; it is said what would be done."""
-    monkeypatch.setattr(command, "server_named", server_named)
-    result = run("--dsn", OWN)
-
-    assert result.exit_code == 2
-    assert "--yes" in result.stderr
-
-
-@pytest.mark.parametrize(
-    ("words", "said"),
-    [
-        *(
-            (("--dsn", OWN, "--plan", *words.split()), f"{words.split()[0]} beside --dsn: ")
-            for words in (
-                "--server mysql:8.4",
-                "--redo 100",
-                "--buffer-pool 64",
-                "--set innodb_doublewrite_pages=4",
-                "--write-iops 1200",
-                "--write-mib 40",
-            )
-        ),
-        *(
-            (("--dsn", OWN, further, "--suite", suite), said)
-            for further in ("--yes", "--plan")
-            for suite, said in (
-                ("alternating", "disk.alternate_iops"),
-                ("smoke", "server.set: innodb_adaptive_flushing_lwm"),
-                ("disks", "differ in server or disk"),
-            )
-        ),
-        *(
-            (("--dsn", dsn, "--yes"), "mysql://")
-            for dsn in ("mysql://", "mysql://a@b:99999", "mysql://a@%2Frun%2Fs", "mysql://a@b/shop")
-        ),
-        *(
-            (("--server", OWN, "--suite", "smoke", further), "name it as --dsn")
-            for further in ("--yes", "--plan")
-        ),
-    ],
-)
-def test_what_a_server_of_ones_own_would_leave_without_effect_is_refused(
-    words: tuple[str, ...], said: str
-) -> None:
-    """Nobody reads figures of a setting that was never made, and a DSN that is none is a matter of usage."""
-    result = bench(*words)
-
-    assert result.exit_code == 2
-    assert said in result.stderr
-
-
-def test_the_plan_of_a_server_of_ones_own_claims_no_limit() -> None:
-    """It is taken as it is, disk and redo log too."""
-    assert "server and disk as they are" in bench("--dsn", OWN, "--plan").output
-
-
-def test_a_server_that_does_not_answer_leaves_no_directory(tmp_path: Path) -> None:
-    """There is nothing to go on with; without a terminal nobody is asked for a password either."""
-    where = tmp_path / "b"
-    result = bench("--dsn", f"mysql://dba@127.0.0.1:{free_port()}", "--yes", "--output", str(where))
-
-    assert result.exit_code == 3
-    assert "Can't connect" in result.stderr
-    assert "trying without one" in result.stderr
-    assert not where.exists()
-
-
-@pytest.mark.parametrize("kept", ["option file", "asked for"])
-def test_a_password_is_read_or_asked_for_once(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kept: str
-) -> None:
-    """At the beginning, so that no bench waits for one at night; the command that goes on names the file."""
-    file = tmp_path / "my.cnf"
-    file.write_text("[client]\nuser=dba\npassword=geheim\n", encoding="utf-8")
-    file.chmod(0o600)
-    found: list[tuple[str, str]] = []
-    asked: list[str] = []
-
-    def start(self: DsnServer) -> None:
-        found.append((self.admin.user, self.admin.password))
-        raise LabServerError("gone")
-
-    def ask(what: str) -> str:
-        asked.append(what)
-        return "geheim"
-
-    monkeypatch.setattr(command, "sysbench", lambda: "/usr/bin/sysbench")
-    monkeypatch.setattr(command, "password", ask)
-    monkeypatch.setattr(DsnServer, "look", lambda _self: None)
-    monkeypatch.setattr(DsnServer, "start", start)
-    given = ("--defaults-file", str(file)) if kept == "option file" else ()
-    dsn = "mysql://127.0.0.1:1" if given else OWN
-    result = bench("--dsn", dsn, "--yes", *given, "--output", str(tmp_path / "b"))
-
-    assert found == [("dba", "geheim")]
-    assert asked == ([] if given else ["Password of dba@127.0.0.1:1"])
-    assert (f"--defaults-file {file}" in result.stderr) is bool(given)
-    assert "geheim" not in result.output
+    assert "server.redo_capacity" in result.stderr
 
 
 def test_variables_of_mysqld_reach_it() -> None:

@@ -10,6 +10,8 @@ from click.testing import CliRunner
 
 from tuner.board import PortTaken
 from tuner.cli import demo as demo_command
+from tuner.cli.answer import Unusable
+from tuner.cli.demo import parse_dsn
 from tuner.cli.main import cli
 
 
@@ -56,3 +58,52 @@ def test_the_address_is_said_when_it_is_served(tmp_path: Path, capsys: pytest.Ca
 
     assert said == [""]
     assert "page: http://127.0.0.1:8633/ " in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("text", "where"),
+    [
+        ("mysql://dba@db1:3307/", "dba@db1:3307"),
+        ("mysql://dba@db1", "dba@db1:3306"),
+        ("mysql://d%40b@[::1]:3307", "d@b@::1:3307"),
+        ("mysql://dba@/run/mysqld/mysqld.sock", "dba@/run/mysqld/mysqld.sock"),
+        ("/run/mysqld/mysqld.sock", "innobrim@/run/mysqld/mysqld.sock"),
+    ],
+)
+def test_an_address_is_read(text: str, where: str) -> None:
+    """Over TCP or a unix socket, with or without an account; the password is the environment's."""
+    client = {"MYSQL_PWD": "theirs"}
+    passwords = [
+        parse_dsn(text, environ=one).password for one in (client, client | {"INNOBRIM_PASSWORD": "ours"})
+    ]
+
+    assert str(parse_dsn(text, environ={})) == where
+    assert passwords == ["theirs", "ours"]
+
+
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        ("mysql://", "neither host nor socket"),
+        ("mysql://dba@db1:port", "port"),
+        ("mysql://dba@db1:70000", "ort"),
+        ("mysql://dba@db1/shop", "names the schema 'shop'"),
+        ("mysql://dba@db1?ssl=1", "nothing may follow"),
+        ("mysql://a@%2Frun%2Fs", "a path is not escaped"),
+        ("mysql:///tmp/a%00b", "has a zero byte"),
+        ("db1:3306", "'db1:3306': names no server"),
+    ],
+)
+def test_an_address_that_is_none_is_shown(text: str, why: str) -> None:
+    """The refusal says what would be right."""
+    with pytest.raises(Unusable, match=why) as refusal:
+        parse_dsn(text, environ={})
+    assert text in str(refusal.value)
+
+
+@pytest.mark.parametrize("text", ["mysql://dba:geheim@db1", "mysql://dba:ge/heim@db1", "mysql://:geheim@db1"])
+def test_a_password_in_a_dsn_is_refused_unshown(text: str) -> None:
+    """Not even the refusal prints it."""
+    with pytest.raises(Unusable, match="can be seen by everybody") as refusal:
+        parse_dsn(text, environ={})
+    assert "heim" not in str(refusal.value)

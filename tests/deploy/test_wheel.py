@@ -18,15 +18,10 @@ ROOMS = ("policies", "tuner", "api", "lab")
 pytestmark = pytest.mark.real  # the backend is fetched once, as the packages' own build does
 
 CHILD = """
-import time
 from innobrim import HERE
 import sys; sys.path.insert(0, str(HERE))
-from tuner.optimiser.supervisor import Process
-child = Process()
-child.write(b'')
-while not (lines := child.lines()):
-    time.sleep(0.1)
-print(lines[0].decode())
+from tuner.optimiser.supervisor import started
+print(started().communicate(b'')[0].decode())
 """
 
 

@@ -39,19 +39,18 @@ def shown(progress: OptimiserProgress | None, health: OptimiserHealth | None = N
         ),
         (
             OptimiserProgress(OptimiserPhase.ASKING, number=4),
-            OptimiserHealth("starting"),
-            ["asks for a suggestion for trial 4", "is starting"],
+            OptimiserHealth("thinking"),
+            ["asks for a suggestion for trial 4", "is thinking"],
         ),
         (
             OptimiserProgress(
                 OptimiserPhase.TRIAL, number=4, blocks=3, most_blocks=33, trying=TRYING, suggested=True
             ),
-            OptimiserHealth("ready", deaths=2, why="killed by signal 9", dropped=5),
+            OptimiserHealth("asleep", deaths=2, why="killed by signal 9"),
             [
                 "trial 4: set-point -0.020",
                 "3 of at most 33 blocks done, now a suggested one",
                 "died 2 times",
-                "5 messages",
             ],
         ),
         (
@@ -70,7 +69,7 @@ def shown(progress: OptimiserProgress | None, health: OptimiserHealth | None = N
 def test_status_says_what_the_optimiser_does(
     progress: OptimiserProgress, health: OptimiserHealth | None, parts: list[str]
 ) -> None:
-    """Off, asleep, starting, trying with its blocks, in use with what it won, dead until when."""
+    """Asleep, thinking, trying with its blocks, in use with what it won, dead until when."""
     text = "\n".join(shown(progress, health))
 
     assert all(part in text for part in parts), text

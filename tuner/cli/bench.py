@@ -9,22 +9,23 @@ import shlex
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple, get_args
 
 import click
+import msgspec
 
 from lab.bench import plan, store
 from lab.bench.plan import Plan, Suite
 from lab.bench.progress import outline
 from lab.bench.runner import Bench, chosen
 from lab.bench.store import Ledger, PlanError
+from lab.keys import hint_at, wrong
 from lab.report.files import bench_summary, write_bench
 from lab.report.rows import ReportError, rows_of
 from lab.report.summary import groups
 from lab.report.words import comparison
-from lab.servers.base import LabServer, LabServerError
-from lab.servers.choose import remove_leftovers, server_named
-from lab.servers.existing import SCHEME, DsnError, DsnServer, NotConfirmedError
+from lab.servers.base import MEBIBYTE, LabServer, LabServerError, ServerSpec
+from lab.servers.choose import choose, is_image, remove_leftovers, server_named
 from lab.workloads.sysbench import sysbench
 from tuner.cli.answer import (
     UNFINISHED,
@@ -37,32 +38,164 @@ from tuner.cli.answer import (
     say_json,
 )
 from tuner.cli.answer import say as print_lines
-from tuner.cli.bench_plan import (
-    best_here,
-    changed,
-    check_named,
-    password,
-    plan_options,
-    refuse_beside_own,
-    specification,
-)
 from tuner.cli.options import Duration, WholeNumber, refuse_given
-from tuner.cli.wording import kept_text
+from tuner.cli.wording import counted
 
 WEEK = 7 * 86_400
-OF_A_PART = frozenset({"resume", "limit", "as_json", "yes", "variants", "defaults_file", "only_plan"})
+OF_A_PART = frozenset({"resume", "limit", "as_json", "variants", "only_plan"})
 """Options that each part of a bench has for itself."""
 
 ENDS = {
     PlanError: Unusable,
-    DsnError: Unusable,
-    NotConfirmedError: Unusable,
     store.HeldError: Refused,
     LabServerError: Unreachable,
 }
 """How a bench that cannot begin ends."""
 
 Say = Callable[[str], None]
+
+
+class Option(NamedTuple):
+    """An option: its name among the command's, the key that it replaces, as it is typed, and itself."""
+
+    name: str
+    place: str
+    flag: str
+    option: Callable[..., Any]
+
+
+def _option(name: str, place: str, said: str, **how: Any) -> Option:  # noqa: ANN401 - as click has it
+    flag = f"--{how.pop('flag', name.replace('_', '-'))}"
+    return Option(name, place, flag, click.option(flag, name, help=said, **({"type": int} | how)))
+
+
+def _choice(kind: Any) -> click.Choice[str]:  # noqa: ANN401 - a literal type
+    return click.Choice(get_args(kind))
+
+
+OPTIONS = (
+    _option(
+        "contenders",
+        "contenders",
+        "default, C/M such as 2000/4000, best-static, ours, or a policy's name; repeat it for each.",
+        flag="contender",
+        type=str,
+        multiple=True,
+        metavar="NAME",
+    ),
+    _option("blocks", "blocks", "How often each contender runs."),
+    _option("redo", "server.redo_capacity", "Redo log capacity.", metavar="MIB"),
+    _option("buffer_pool", "server.buffer_pool", "Buffer pool size.", metavar="MIB"),
+    _option(
+        "settings",
+        "server.set",
+        "Another variable of mysqld.",
+        flag="set",
+        type=str,
+        multiple=True,
+        metavar="NAME=VALUE",
+    ),
+    _option("write_iops", "disk.write_iops", "Limit the disk to N write operations/s.", metavar="N"),
+    _option("write_mib", "disk.write_mib", "Limit the disk to N MiB written/s.", metavar="N"),
+    _option("kind", "load.kind", "Which transactions.", flag="load", type=_choice(plan.Kind)),
+    _option(
+        "distribution",
+        "load.distribution",
+        "Which rows the transactions touch.",
+        type=_choice(plan.Distribution),
+    ),
+    _option("threads", "load.threads", "Connections of the load."),
+    _option("rate", "load.rate", "Offered transactions/s; 0 is as many as possible."),
+    _option("tables", "load.tables", "Tables of the load."),
+    _option("rows", "load.rows", "Rows in each table."),
+    _option(
+        "crash",
+        "crash",
+        "Time crash recovery in odd blocks, and shutdown in even ones, each from the age held.",
+        type=None,
+        is_flag=True,
+        default=None,
+    ),
+)
+"""Options that replace a key of a suite's plans."""
+
+
+def plan_options(command: Callable[..., None]) -> Callable[..., None]:
+    """Add the options that replace keys of a suite's plan."""
+    for one in reversed(OPTIONS):
+        command = one.option(command)
+    return command
+
+
+def changed(suite: Suite, changes: dict[str, Any]) -> Suite:
+    """Return a suite with the keys that options replace, in every plan.
+
+    Raises:
+        PlanError: a value that no plan takes.
+    """
+    given = {one: value for one in OPTIONS if (value := changes.get(one.name)) not in (None, ())}
+    if not given:
+        return suite
+    given = {one: list(value) if isinstance(value, tuple) else value for one, value in given.items()}
+    lines = [
+        line
+        for one, value in given.items()
+        if one.name != "settings"
+        for line in wrong(value, hint_at(Plan, one.place), one.flag)
+    ]
+    if lines:
+        raise PlanError("\n".join(lines))
+    plans: list[Plan] = []
+    for one in suite.plans:
+        raw = msgspec.to_builtins(one)
+        for option, value in given.items():
+            *tables, key = option.place.split(".")
+            table = raw[tables[0]] if tables else raw
+            table[key] = table[key] | dict(map(_pair, value)) if option.name == "settings" else value
+        plans.append(msgspec.convert(raw, Plan))
+    plan.check(plans, suite.name)
+    about = f"{suite.about} Changed: {', '.join(sorted(one.name for one in given))}."
+    return Suite(name=suite.name, about=about, plans=tuple(plans))
+
+
+def _pair(text: str) -> tuple[str, str]:
+    name, equals, value = text.partition("=")
+    if not equals or not name.strip():
+        raise PlanError(f"--set {text}: write a variable and its value, such as innodb_doublewrite_pages=128")
+    return name.strip(), value.strip()
+
+
+_ELSEWHERE = {
+    "innodb_redo_log_capacity": "server.redo_capacity (--redo), MiB",
+    "innodb_log_file_size": "server.redo_capacity (--redo), MiB",
+    "innodb_log_files_in_group": "server.redo_capacity (--redo), MiB",
+    "innodb_buffer_pool_size": "server.buffer_pool (--buffer-pool), MiB",
+    "innodb_io_capacity": "a contender C/M",
+    "innodb_io_capacity_max": "a contender C/M",
+}
+"""Variables of mysqld that a plan has under names of its own."""
+
+
+def specification(one: Plan) -> ServerSpec:
+    """Return how a plan's server is started.
+
+    Raises:
+        PlanError: a variable in ``server.set`` that is none, or that is not to be set there.
+    """
+    # InnoDB of MySQL says only then how long it took; MariaDB does by itself, and knows no such variable.
+    verbose = ("--loose-log-error-verbosity=3",) if one.crash else ()
+    for name in one.server.set:
+        if (place := _ELSEWHERE.get(name.replace("-", "_").lower())) is not None:
+            raise PlanError(f"server.set.{name}: ages are worked out with it; say it as {place}")
+    spec = ServerSpec(
+        redo_capacity=one.server.redo_capacity * MEBIBYTE,
+        buffer_pool=one.server.buffer_pool * MEBIBYTE,
+        extra=verbose,
+    )
+    try:
+        return spec.with_parameters({name: str(value) for name, value in one.server.set.items()})
+    except LabServerError as error:
+        raise PlanError(f"server.set: {error}") from error
 
 
 @click.command(
@@ -86,11 +219,6 @@ Say = Callable[[str], None]
     help="A container image such as mysql:8.4 or mariadb:11.8, or the path of a mysqld or mariadbd; it is"
     " thrown away afterwards.",
 )
-@click.option(
-    "--dsn", metavar="mysql://USER@HOST:PORT", help="A server of your own; it is LOADED and CHANGED."
-)
-@click.option("--yes", is_flag=True, help="Yes, load and change the server named by --dsn.")
-@click.option("--defaults-file", metavar="FILE", help="MySQL option file with a [client] group, for --dsn.")
 @click.option(
     "--variant", "variants", multiple=True, metavar="NAME", help="Only this variant of the suite; repeat it."
 )
@@ -118,13 +246,10 @@ def bench(
     *,
     suite_name: str,
     server_words: str,
-    dsn: str | None,
-    defaults_file: str | None,
     output: Path | None,
     resume: Path | None,
     limit: float | None,
     seed: int | None,
-    yes: bool,
     variants: tuple[str, ...],
     only_plan: bool,
     as_json: bool,
@@ -132,42 +257,35 @@ def bench(
 ) -> None:
     """Run contenders against each other on a real server, and write rows, CSV and a page.
 
-    A server of its own is started, filled, limited and removed again, unless --dsn names one. Exit 0: all
-    that was asked for is there. Exit 4: --time was up before; the last line is the command that goes on.
+    A server is started for it, filled, limited and removed again. Exit 0: all that was asked for is there.
+    Exit 4: --time was up before; the last line is the command that goes on.
     """
     say: Say = functools.partial(_say, err=as_json)
-    context.with_resource(like_ctrl_c())  # so that a server is removed, or given back as it was
-    if dsn is not None:
-        refuse_beside_own(context)
-        if "://" not in dsn:
-            raise Unusable(f"--dsn {dsn}: write mysql://USER@HOST:PORT, or mysql://USER@/PATH/TO/SOCKET")
+    context.with_resource(like_ctrl_c())  # so that its server is removed
     with answering(means=ENDS), _beginning():
         if resume is not None:
             refuse_given(context, OF_A_PART, " cannot be changed with --resume; start another bench for it")
             if only_plan:  # also of a bench at work
                 asked, ledger = plan.go_on(resume)
-                own = asked.server.startswith(SCHEME)
-                rows = ledger.rows
-                print_lines(*outline(asked.suite, chosen(asked.suite, variants), rows, own=own))
+                print_lines(*outline(asked.suite, chosen(asked.suite, variants), ledger.rows))
                 return
             context.with_resource(store.held(resume))
             asked, ledger = plan.go_on(resume)
             _check_servers(asked.suite)
             chosen(asked.suite, variants)
-            directory, make = resume, _maker(asked.server, say, defaults_file, confirmed=yes)
+            directory, make = resume, _maker(asked.server, say)
         else:
             suite = changed(plan.load_suite(suite_name), changes)
             _check_servers(suite)
-            check_named(suite, dsn, server_words)
+            if server_words != "auto":
+                is_image(server_words)
             plans = chosen(suite, variants)
             if only_plan:
-                print_lines(*outline(suite, plans, own=dsn is not None))
+                print_lines(*outline(suite, plans))
                 return
-            asked = _asked(suite, dsn, server_words, seed)
-            make = _maker(asked.server, say, defaults_file, confirmed=yes)
-            server = make(plans[0])
-            if isinstance(server, DsnServer):
-                server.look()  # what cannot be had is said before a directory is made
+            asked = _asked(suite, server_words, seed)
+            make = _maker(asked.server, say)
+            make(plans[0])  # what cannot be had is said before a directory is made
             sysbench()
             directory = output or Path(f"bench-{suite.name}-{time.strftime('%Y%m%dT%H%M%S')}")
             context.with_resource(store.held(directory, new=True))
@@ -207,7 +325,7 @@ def _say(text: str, *, err: bool) -> None:
     print_lines(*text.split("\n"), err=err)
 
 
-def _asked(suite: Suite, dsn: str | None, server_words: str, seed: int | None) -> plan.Asked:
+def _asked(suite: Suite, server_words: str, seed: int | None) -> plan.Asked:
     """Return what a new bench is started with; the parts of a bench have one server.
 
     Raises:
@@ -218,28 +336,23 @@ def _asked(suite: Suite, dsn: str | None, server_words: str, seed: int | None) -
         about=suite.about,
         seed=random.SystemRandom().randrange(10_000) if seed is None else seed,
         # what is the best one here may be another one next week
-        server=dsn or (best_here() if server_words == "auto" else server_words),
+        server=best_here() if server_words == "auto" else server_words,
         plans=suite.plans,
     )
 
 
-def _maker(
-    words: str, say: Say, defaults_file: str | None, *, confirmed: bool
-) -> Callable[[Plan], LabServer]:
-    """Return what makes the server of a plan from the user's words; a password is asked for once."""
-    ask = functools.cache(password)
+def _maker(words: str, say: Say) -> Callable[[Plan], LabServer]:
+    """Return what makes the server of a plan from the user's words."""
+    return lambda one: server_named(words, specification(one), say=say)
 
-    def make(one: Plan) -> LabServer:
-        return server_named(
-            words,
-            specification(one),
-            confirmed=confirmed,
-            defaults_file=defaults_file,
-            ask=ask,
-            say=say,
-        )
 
-    return make
+def best_here() -> str:
+    """Return the best real server that can be had without installing anything."""
+    choice = choose()
+    if choice.kind == "none":
+        refusals = "".join(f"\n  {refusal}" for refusal in choice.refusals)
+        raise LabServerError(f"no real server can be had here: {choice.why}{refusals}")
+    return choice.name
 
 
 def _carry_out(
@@ -276,7 +389,6 @@ def _carry_out(
         seed=asked.seed,
         seconds=float("inf") if limit is None else limit,
         variants=variants,
-        own=asked.server.startswith(SCHEME),
     )
     say(f"{asked.name}: {asked.about} Seed {asked.seed}, {runner.progress.left()}; rows go to {directory}")
     try:
@@ -285,7 +397,8 @@ def _carry_out(
         return runner.run(), runner.unfinished()
     except (LabServerError, KeyboardInterrupt) as error:
         _page(ledger, directory)
-        kept = f"{kept_text(len(ledger.rows))}; go on with: {again}"
+        rows = len(ledger.rows)
+        kept = f"{counted(rows, 'row')} {'is' if rows == 1 else 'are'} kept; go on with: {again}"
         if isinstance(error, KeyboardInterrupt):
             say(f"interrupted; {kept}")
             raise click.exceptions.Exit(exit_code(error)) from error
@@ -325,7 +438,6 @@ def _going_on(context: click.Context, directory: Path) -> str:
     given = context.params
     words = ["innobrim", "bench", "--resume", str(directory)]
     words += [word for name in given["variants"] for word in ("--variant", name)]
-    words += [] if given["defaults_file"] is None else ["--defaults-file", given["defaults_file"]]
     words += [] if given["limit"] is None else ["--time", f"{given['limit']:g}s"]
-    words += [f"--{word}" for word, name in (("yes", "yes"), ("json", "as_json")) if given[name]]
+    words += ["--json"] if given["as_json"] else []
     return shlex.join(words)

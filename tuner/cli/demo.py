@@ -4,29 +4,33 @@ from __future__ import annotations
 
 import contextlib
 import os
+import re
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
+from urllib.parse import SplitResult, unquote, urlsplit
 
 import click
+from msgspec.structs import replace
 
 from api.server import tcp_socket
 from lab import demo as show
 from lab.servers.base import LabServerError
 from lab.servers.choose import Family, choose
-from lab.servers.existing import parse_dsn
 from tuner.board import ApiFailure, Board, PortTaken
 from tuner.cli.answer import NO, Refused, Unreachable, Unusable, answering, say
 from tuner.cli.client import port_taken
 from tuner.cli.options import WholeNumber
 from tuner.cli.run import make_api
 from tuner.clock import Clock, SystemClock
-from tuner.config.schema import ApiSection, Config, DaemonSection, LogSection
+from tuner.config.credentials import read_credentials
+from tuner.config.schema import ApiSection, Config, DaemonSection, LogSection, ServerSection
 from tuner.core.state import State
 from tuner.daemon import Api, Daemon
 from tuner.logs import configure_logs
 from tuner.records import Command, Sample, TickRecord
+from tuner.servers.endpoint import Endpoint
 from tuner.servers.mysql import MySQLServer
 from tuner.servers.port import Server
 from tuner.settings import Mode, Settings
@@ -113,10 +117,7 @@ def _simulated(seconds: int, port: int) -> None:
 @contextlib.contextmanager
 def _own(dsn: str, *, yes: bool, seconds: int | None, port: int) -> Iterator[None]:
     """Run beside the user's own server under its own load, after asking; put the originals back."""
-    try:
-        endpoint = parse_dsn(dsn, environ=os.environ)
-    except LabServerError as error:
-        raise Unusable(f"--dsn: {error}") from error
+    endpoint = parse_dsn(dsn, environ=os.environ)
     click.secho(f"THIS WRITES innodb_io_capacity AND innodb_io_capacity_max ON {endpoint}.", bold=True)
     say("It starts no load of its own; the values found are put back at the end.")
     if not yes and not click.confirm("Go on?"):
@@ -141,6 +142,65 @@ def _own(dsn: str, *, yes: bool, seconds: int | None, port: int) -> Iterator[Non
         again.watches_latency = True
         restore_offline(again, originals, say=say)
         again.close()
+
+
+SHAPE = "write mysql://USER@HOST:PORT, mysql://USER@/PATH/TO/SOCKET, or the path of the socket"
+_WITH_PASSWORD = re.compile(r"[a-z]+://[^@]*:[^@]*@", re.IGNORECASE)
+
+
+def parse_dsn(text: str, *, environ: Mapping[str, str]) -> Endpoint:
+    """Return the endpoint that a DSN names; the password comes from the environment or an option file there.
+
+    Args:
+        text: ``mysql://user@host:port/``, ``mysql://user@/path/to/socket`` or ``/path/to/socket``.
+        environ: the environment.
+
+    Raises:
+        Unusable: it names no server, or has a password in it.
+        ConfigError: the credentials cannot be read.
+    """
+    found = read_credentials(_server_of(text), environ=environ)
+    return replace(found, password=found.password or environ.get("MYSQL_PWD", ""))
+
+
+def _server_of(text: str) -> ServerSection:
+    if _WITH_PASSWORD.match(text):
+        raise Unusable(
+            "--dsn: a password in a DSN can be seen by everybody; "
+            f"put it into INNOBRIM_PASSWORD or MYSQL_PWD, and {SHAPE}"
+        )
+    if text.startswith("/"):
+        return ServerSection(socket=text)
+    if not text.startswith("mysql://"):
+        raise _no_server(text, "names no server")
+    if "%00" in text:
+        raise _no_server(text, "has a zero byte")
+    try:
+        parts = urlsplit(text)
+        port = parts.port
+    except ValueError as error:
+        raise _no_server(text, str(error)) from error
+    _nothing_else(text, parts)
+    user = unquote(parts.username) if parts.username else None
+    if parts.hostname:
+        return ServerSection(host=parts.hostname, port=port, user=user)
+    if len(parts.path) > 1:
+        return ServerSection(socket=unquote(parts.path), user=user)
+    raise _no_server(text, "has neither host nor socket")
+
+
+def _nothing_else(text: str, parts: SplitResult) -> None:
+    """Refuse what would be ignored."""
+    if parts.query or parts.fragment:
+        raise _no_server(text, "nothing may follow the address")
+    if parts.hostname and "%2f" in parts.hostname.lower():
+        raise _no_server(text, "a path is not escaped")
+    if parts.hostname and parts.path.strip("/"):
+        raise _no_server(text, f"names the schema {unquote(parts.path.strip('/'))!r}, and none is taken")
+
+
+def _no_server(text: str, why: str) -> Unusable:
+    return Unusable(f"--dsn {text!r}: {why}; {SHAPE}")
 
 
 def _present(server: Server, clock: Clock, board: Board, *, seconds: int, port: int, speed: float) -> None:

@@ -245,8 +245,6 @@ def _learned_parts(known: Known, *, in_use: bool) -> Iterator[str]:
 _OFFERS = {
     "off": "",
     "asleep": "",
-    "starting": "its process is starting",
-    "ready": "its process waits for a question",
     "thinking": "its process is thinking",
 }
 
@@ -281,9 +279,5 @@ def _health(health: OptimiserHealth, *, at: float) -> str:
     if health.state == "dead":
         left = max(0.0, (health.until or at) - at)
         text = f"its process is dead for {duration(left)} more: {why}"
-    counted = []
-    if health.deaths and health.state != "dead":
-        counted.append(f"it died {health.deaths} times, last: {why}")
-    if health.dropped:
-        counted.append(f"{health.dropped} messages of it were nonsense")
-    return "; ".join(part for part in (text, *counted) if part)
+    died = f"it died {health.deaths} times, last: {why}" if health.deaths and health.state != "dead" else ""
+    return "; ".join(part for part in (text, died) if part)

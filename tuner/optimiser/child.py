@@ -1,7 +1,7 @@
-"""The optimiser's process: reads questions, writes answers, and ends with its input.
+"""The optimiser's process: reads one question, writes its answer, and ends.
 
-Daemon and optimiser say one JSON object a line to each other, each no longer than ``LONGEST``. A question is
-answered from the log that comes with it: the same question gets the same answer.
+Each is one JSON object on a line no longer than ``LONGEST``. A question is answered from the log that comes
+with it: the same question gets the same answer.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from msgspec import Struct
 
 from policies.bayes import Bayes
 from policies.suggestions import sound
-from policies.types import Context, Suggestion, Trial
+from policies.types import LoadContext, Suggestion, Trial
 
 LONGEST = 32_768
 """Bytes of a line; 48 trials are a third of it, and a pipe takes twice as much without a reader."""
@@ -42,17 +42,17 @@ class Question(Struct, frozen=True, forbid_unknown_fields=True):
 
     number: int
     seed: int
-    context: Context
+    context: LoadContext
     log: tuple[Trial, ...] = ()
 
 
 class Answer(Struct, frozen=True, forbid_unknown_fields=True):
-    """The child's word: ready with number 0, then an answer for each question.
+    """The child's word.
 
     Attributes:
-        number: of the trial; 0 for none.
+        number: of the trial; 0 where the child gives up.
         suggestion: what to try; None where nothing is worth it.
-        error: why the child gives up; empty while it does not.
+        error: why the child gives up; empty where it does not.
     """
 
     number: int
@@ -84,7 +84,7 @@ def parse(text: bytes, kind: type[T]) -> T:
         raise NonsenseError(str(error)) from error
 
 
-def answer(log: Sequence[Trial], context: Context, *, seed: int) -> Suggestion | None:
+def answer(log: Sequence[Trial], context: LoadContext, *, seed: int) -> Suggestion | None:
     """Return what to try next; None where nothing is worth a trial.
 
     Args:
@@ -123,18 +123,11 @@ def limit() -> None:
 
 
 def serve(questions: BinaryIO, answers: BinaryIO) -> None:
-    """Answer until the input ends; a question that is none ends it too, as daemon and child disagree."""
-    _say(answers, Answer(0))
-    while text := questions.readline(LONGEST + 1):
-        try:
-            asked = parse(text, Question)
-            found = Answer(asked.number, answer(asked.log, asked.context, seed=asked.seed))
-        except (ImportError, MemoryError, NonsenseError, ValueError) as error:
-            _say(answers, Answer(0, error=f"{type(error).__name__}: {error}"[:500]))
-            return
-        _say(answers, found)
-
-
-def _say(answers: BinaryIO, message: Answer) -> None:
-    answers.write(line(message))
+    """Answer the one question of the input."""
+    try:
+        asked = parse(questions.readline(LONGEST + 1), Question)
+        found = Answer(asked.number, answer(asked.log, asked.context, seed=asked.seed))
+    except (ImportError, MemoryError, NonsenseError, ValueError) as error:
+        found = Answer(0, error=f"{type(error).__name__}: {error}"[:500])
+    answers.write(line(found))
     answers.flush()

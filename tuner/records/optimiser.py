@@ -66,15 +66,13 @@ class OptimiserHealth(Struct, frozen=True):
     """How the optimiser's process is.
 
     Attributes:
-        state: off, asleep, starting, ready, thinking or dead.
+        state: off, asleep, thinking or dead.
         why: of its last death; empty before the first.
         until: when a dead one is started again, Unix time; None for others.
         deaths: since the daemon started.
-        dropped: its messages that were nonsense.
     """
 
     state: str = "off"
     why: str = ""
     until: float | None = None
     deaths: int = 0
-    dropped: int = 0

@@ -14,13 +14,12 @@ from lab.bench.figures import Reading, reading
 from lab.bench.plan import DiskPlan, Plan
 from lab.bench.rig import Rig, Sampler, fill_seconds
 from lab.servers.disk import DiskLimit
-from lab.servers.existing import DsnServer
 from lab.servers.flavour import LabServerError, ServerSpec
+from lab.servers.local import LocalServer
 from lab.workloads.load import Load
 from tests.factory import sample
 from tests.lab.bench.factory import look
 from tuner.records import Sample
-from tuner.servers.endpoint import Endpoint
 
 LIMIT = 20.0
 
@@ -66,12 +65,14 @@ class Reader:
         """End it."""
 
 
-def test_the_disk_of_a_users_own_server_is_counted_over_the_samplers_connection(
+def test_a_disk_that_the_server_counts_is_asked_for_over_the_samplers_connection(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """No connection a second on a server that others use."""
+    """No connection a second beside the load."""
     monkeypatch.setattr(rig, "Reader", Reader)
-    server = DsnServer(Endpoint(user="ann"), confirmed=True)
+    server = LocalServer("/usr/sbin/mysqld")
+    uncounted = SimpleNamespace(counters=lambda: None, counted=False)
+    monkeypatch.setattr(server, "_throttle", uncounted)
     monkeypatch.setattr(server, "connect", None)
     with Sampler(server, interval=0.001) as watching:
         end = time.monotonic() + LIMIT
@@ -86,7 +87,7 @@ def test_the_disk_of_a_users_own_server_is_counted_over_the_samplers_connection(
 
 def test_a_time_with_too_few_readings_for_a_figure_says_why() -> None:
     """A server that answered nobody is no division by zero."""
-    sampler = Sampler(DsnServer(Endpoint(user="dba"), confirmed=True))
+    sampler = Sampler(LocalServer("/usr/sbin/mysqld"))
     sampler._missed = [(5.0, "OperationalError: Lost connection")]
 
     with pytest.raises(LabServerError, match=r"0 readings .*Lost connection"):
@@ -97,7 +98,6 @@ class Server:
     """A server whose disk takes limits of a thousand writes a second and more."""
 
     spec = ServerSpec()
-    borrowed = False
 
     def __init__(self) -> None:
         self.loops = [30]
@@ -210,17 +210,13 @@ def test_large_tables_have_the_time_that_they_need() -> None:
     assert fill_seconds(Load(tables=1, rows=1000)) <= 600.0
 
 
-@pytest.mark.parametrize(("borrowed", "loops"), [(False, [30, 1, 30]), (True, [30])])
-def test_the_first_row_is_not_flushed_as_the_filling_was(
-    clock: Clock, *, borrowed: bool, loops: list[int]
-) -> None:
-    """Before the first row the server's mean rates become the load's: at once, or where borrowed in time."""
+def test_the_first_row_is_not_flushed_as_the_filling_was(clock: Clock) -> None:
+    """Before the first row the server's mean rates become the load's."""
     site, _ = site_of(Plan(), clock)
     server = Server()
-    server.borrowed = borrowed
     site.server = server  # type: ignore[assignment]  # all that is asked of it
     site.start_load = lambda: None  # type: ignore[method-assign]  # it is at work already
     began = clock.now
     site.forget_filling()
-    assert server.loops == loops
-    assert clock.now - began == (150.0 if borrowed else 12.0)
+    assert server.loops == [30, 1, 30]
+    assert clock.now - began == 12.0

@@ -26,7 +26,6 @@ class Site:
     default = Capacity(10_000, 20_000)
     offered = 0
     looked = 0
-    borrowed = False
 
     def __init__(self, _server: object, plan: Plan, _say: Callable[[str], None]) -> None:
         self.plan = plan

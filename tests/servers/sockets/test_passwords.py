@@ -7,11 +7,9 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-import pymysql
 import pytest
 from pymysql import _auth
 
-from lab.servers.existing import DsnServer
 from tests.servers.sockets.mysqld import (
     CERTIFICATES,
     LIMIT,
@@ -193,15 +191,3 @@ def test_no_order_of_packets_gets_the_password(reach: Reach, greets_with: str, s
 
     assert not given_away(mysqld.heard)
     assert not asked_for_a_key(mysqld.heard)
-
-
-def test_a_bench_does_not_give_the_password_away(listener: socket.socket, mysqld: Mysqld) -> None:
-    """Whoever answers in the place of a server of one's own gets no password from a bench either."""
-    mysqld.wants = b"mysql_clear_password"
-    where = Endpoint(user="dba", password=PASSWORD, port=listener.getsockname()[1])
-    server = DsnServer(where, confirmed=True)
-
-    with pytest.raises(pymysql.OperationalError, match="it was not sent"):
-        server.connect(timeout=LIMIT)
-
-    assert not given_away(mysqld.heard)
