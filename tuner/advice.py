@@ -192,7 +192,8 @@ def _wish(record: TickRecord, sample: Sample, estimate: Estimate) -> Finding | N
         id="set-io-capacity",
         severity="info",
         title=f"set innodb_io_capacity(_max) to {wanted}",
-        reason=decision.detail,
+        reason=f"the age ratio is {estimate.age_ratio:.3f}, the set-point {decision.set_point:.3f}; "
+        f"the load needs {estimate.demand:.0f} pages/s flushed",
         effect=f"one step on the way; at the set-point {expected_effect(estimate, decision.set_point)}",
         fix="paste the statements in this order, or let active mode do it; "
         "the best value moves with the load",

@@ -147,12 +147,13 @@ class Daemon:
             ServerError: the server cannot be sampled, or the account may not do what is asked of it.
         """
         self._catch_signals()
+        if self._api is not None:
+            self._api.start()  # first of all: beside a second daemon nothing else is begun
         self._memory.open()
         chores = threading.Thread(target=self._do_chores, name="chores", daemon=True)
         chores.start()
         self._supervisor.start()
         if self._api is not None:
-            self._api.start()
             self._workers.watch(api=lambda: bool(getattr(self._api, "alive", True)))
         self._workers.watch(
             chores=chores.is_alive,

@@ -1,11 +1,7 @@
-"""Policies against each other and against static settings on the simulated server, run by run.
-
-A run's key is the hash of all that its row depends on; one whose key has a row is never run again.
-"""
+"""Policies against each other and against static settings on the simulated server, run by run."""
 
 from __future__ import annotations
 
-import hashlib
 import time
 from collections.abc import Sequence
 
@@ -13,8 +9,7 @@ import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
-from lab.bench.revision import policies_revision
-from lab.bench.store import Ledger, Row
+from lab.bench.store import Row
 from lab.plant.engine import Endless
 from lab.scenarios.parallel import Workers
 from lab.scenarios.progress import Progress, Told, nobody
@@ -25,7 +20,6 @@ from lab.simulate import SimulateError
 from lab.simulate_loop import run_policy
 from tuner.settings import Mode, PolicyName, Settings
 
-SCHEMA = 5
 DAY = 86_400
 
 SEARCH_SEEDS = 3
@@ -57,14 +51,6 @@ class Task(Struct, frozen=True):
     def contender(self) -> str:
         """Return the policy's name, ``static`` or ``untouched``."""
         return self.policy or ("static" if self.m else "untouched")
-
-    @property
-    def key(self) -> str:
-        """Return the hash of all that the row depends on: plant, seed, length, and what decides."""
-        one = self.scenario
-        named: list[object] = [SCHEMA, one.plant.fingerprint(), one.seed, one.seconds, one.measured_from]
-        named.append(self.m if self.policy is None else [_settings(self.policy), policies_revision()])
-        return hashlib.sha256(msgspec.json.encode(named, order="deterministic")).hexdigest()[:16]
 
 
 def _settings(policy: PolicyName) -> Settings:
@@ -113,8 +99,6 @@ def carry_out(task: Task) -> Row:
     began = time.process_time()
     scenario = task.scenario
     row: Row = {
-        "schema": SCHEMA,
-        "key": task.key,
         "scenario": scenario.name,
         "contender": task.contender,
         "io_capacity_max": task.m or None,
@@ -154,37 +138,30 @@ class Found(Struct, frozen=True):
 
 
 class Comparison:
-    """A comparison being carried out, in some processes; finished rows are kept."""
+    """A comparison being carried out, in some processes; no run is done twice."""
 
-    def __init__(self, asked: Asked, ledger: Ledger, *, jobs: int, progress: Told = nobody) -> None:
+    def __init__(self, asked: Asked, *, jobs: int, progress: Told = nobody) -> None:
         """Start nothing yet.
 
         Args:
             asked: what is compared.
-            ledger: rows that are there; what is finished is added.
             jobs: processes.
             progress: told after each run.
         """
         self._asked = asked
-        self._ledger = ledger
         self._workers = Workers(jobs)
         self._progress = progress
-        self._rows = {row["key"]: row for row in ledger.rows if row.get("schema") == SCHEMA}
+        self._rows: dict[Task, Row] = {}
 
     def tasks(self) -> list[Task]:
         """Return the runs of all policies and of the untouched servers."""
         return [task for scenario in self._asked.scenarios for task in self._asked.tasks(scenario)]
 
-    def missing(self) -> list[Task]:
-        """Return those of them that have no row yet."""
-        return [task for task in self.tasks() if task.key not in self._rows]
-
     def run(self) -> list[tuple[Scenario, Found]]:
-        """Carry out what has no row yet, and return what there is of each scenario.
+        """Carry it out, and return what there is of each scenario.
 
         Raises:
             SimulateError: a run would take for ever.
-            KeyboardInterrupt: Ctrl-C; what was finished is in the ledger.
         """
         with self._workers:
             self._done(self.tasks(), "policies")
@@ -192,14 +169,13 @@ class Comparison:
 
     def _done(self, tasks: Sequence[Task], stage: str) -> list[Row]:
         """Return the rows of some tasks, in their order; runs those that have none yet."""
-        todo = list({task.key: task for task in tasks if task.key not in self._rows}.values())
+        todo = [task for task in dict.fromkeys(tasks) if task not in self._rows]
         whole, ended = sum(task.scenario.seconds for task in todo), 0
-        for _, row in self._workers.each(carry_out, todo):
-            self._ledger.add(row)
-            self._rows[row["key"]] = row
+        for task, row in self._workers.each(carry_out, todo):
+            self._rows[task] = row
             ended += row["seconds"]
             self._progress(Progress(stage, ended / whole))
-        return [self._rows[task.key] for task in tasks]
+        return [self._rows[task] for task in tasks]
 
     def _found(self, scenario: Scenario) -> Found:
         """Return a scenario's rows, with those of the best static setting where it is asked for."""

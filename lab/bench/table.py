@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import statistics
 from collections.abc import Iterator, Mapping, Sequence
 from typing import cast
@@ -18,10 +16,6 @@ from lab.statistics import Bounds, ratio_bounds
 from tuner.settings import OUTER, PolicyName, Settings
 
 HOUR = 3600.0
-HEADER = (
-    *("scenario", "contender", "io_capacity_max", "seeds", "metric", "unit"),
-    *("mean", "worst", "ratio", "low", "high", "plant"),
-)
 NAME, CELL = 22, 13
 """Columns of a contender's name, and of a figure."""
 
@@ -219,23 +213,6 @@ def _notes(scenario: Scenario, there: Mapping[str, Sequence[Row]]) -> Iterator[s
 def _listed(names: Sequence[str]) -> str:
     """Return names in a row, as people have it."""
     return " and ".join(filter(None, (", ".join(names[:-1]), names[-1])))
-
-
-def table_csv(groups: Sequence[Group]) -> str:
-    """Return a line for each scenario, contender and metric, with six digits."""
-    text = io.StringIO()
-    lines = csv.writer(text, lineterminator="\n")
-    lines.writerow(HEADER)
-    for one in groups:
-        for who in one.contenders:
-            for metric in METRICS:
-                value = who.values[metric.name]
-                ratio = value.ratio
-                bounds = (None, None, None) if ratio is None else (ratio.mean, ratio.low, ratio.high)
-                written = ["" if one is None else f"{one:.6g}" for one in (value.mean, value.worst, *bounds)]
-                head = (one.scenario, who.name, who.io_capacity_max, who.seeds, metric.name, metric.unit)
-                lines.writerow([*head, *written, one.plant])
-    return text.getvalue()
 
 
 def told(group: Group, reference: str) -> list[str]:

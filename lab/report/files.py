@@ -20,7 +20,7 @@ from lab.report.rows import COLUMNS, FILE_NAME, ReportError, Row, read_rows
 from lab.report.summary import best_static, groups
 from lab.report.trace import COLUMNS as TRACE_COLUMNS
 from lab.report.trace import Trace, read_trace
-from lab.report.tracefigures import figures, know_first, rows_of_traces
+from lab.report.tracefigures import figures, know_first
 from tuner.files import require_plain
 from tuner.journal.tables import FILE_NAME as JOURNAL_NAME
 
@@ -66,18 +66,16 @@ EXPECTED = (
 )
 
 
-def beside(sources: Sequence[Path], paths: Sequence[Path]) -> Path:
+def beside(source: Path, path: Path) -> Path:
     """Return where a page goes unless told; nothing is put into a daemon's state directory.
 
     Args:
-        sources: as they were named.
-        paths: the files that were ``located`` for them.
+        source: as it was named.
+        path: the file that was ``located`` for it.
     """
-    if len(paths) > 1:
-        return Path(PAGE_NAME)
-    if not is_journal(paths[0]):
-        return paths[0].parent / PAGE_NAME
-    return Path(PAGE_NAME) if sources[0].is_dir() else paths[0].with_suffix(".html")
+    if not is_journal(path):
+        return path.parent / PAGE_NAME
+    return Path(PAGE_NAME) if source.is_dir() else path.with_suffix(".html")
 
 
 def is_journal(path: Path) -> bool:
@@ -227,16 +225,14 @@ def write_bench(directory: Path, *, output: Path | None = None, beside: bool = T
         ReportError: the rows cannot be read, or nothing can be written there.
     """
     rows = directory / FILE_NAME if directory.is_dir() else directory
-    return write([rows], output or rows.parent / PAGE_NAME, as_csv=beside, as_json=beside)
+    return write(rows, output or rows.parent / PAGE_NAME, as_csv=beside, as_json=beside)
 
 
-def write(
-    sources: Sequence[Path], output: Path, *, as_csv: bool, as_json: bool, run: int | None = None
-) -> list[Path]:
-    """Write the page of rows, of a journal or of several, and CSV and JSON beside it where they are wanted.
+def write(source: Path, output: Path, *, as_csv: bool, as_json: bool, run: int | None = None) -> list[Path]:
+    """Write the page of rows or of a journal, and CSV and JSON beside it where they are wanted.
 
     Args:
-        sources: files as ``located`` returns them; several have to be journals.
+        source: a file as ``located`` returns it.
         output: the page; replaced where there is one.
         as_csv: beside it, every second, and rows or events.
         as_json: beside it, the figures.
@@ -248,7 +244,7 @@ def write(
     Raises:
         ReportError: it cannot be read, or nothing can be written there.
     """
-    made = _made(sources, run)
+    made = _made(source, run)
     before = f"{output.stem}-" if made.named else ""
     replace_text(output, made.page)
     written = [output]
@@ -261,14 +257,16 @@ def write(
     return written
 
 
-def _made(sources: Sequence[Path], run: int | None) -> Made:
+def _made(source: Path, run: int | None) -> Made:
     day = datetime.now(UTC).strftime("%Y-%m-%d")
-    if len(sources) > 1:
-        return _of_rows(rows_of_traces([read_trace(source) for source in sources]), day, "InnoDB, compared")
-    (source,) = sources
     if not is_journal(source):
         rows = read_rows(source)
-        return _of_rows(rows, day, _title(rows))
+        return Made(
+            page=build(_title(rows), rows, made=day),
+            tables={"rows": partial(rows_csv, rows=rows), "series": partial(series_csv, rows=rows)},
+            summary=bench_summary(rows),
+            named=False,
+        )
     trace = read_trace(source, run)
     return Made(
         page=build(f"Trace of InnoDB at {trace.run.facts.endpoint}", trace, made=day),
@@ -278,18 +276,6 @@ def _made(sources: Sequence[Path], run: int | None) -> Made:
         },
         summary=trace_summary(trace),
         named=True,
-    )
-
-
-def _of_rows(rows: list[Row], day: str, title: str) -> Made:
-    return Made(
-        page=build(title, rows, made=day),
-        tables={
-            "rows": partial(rows_csv, rows=rows),
-            "series": partial(series_csv, rows=rows),
-        },
-        summary=bench_summary(rows),
-        named=False,
     )
 
 

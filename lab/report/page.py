@@ -19,7 +19,6 @@ from lab.report.figures import CONTROL, COST, STEADINESS, TABLES, THROUGHPUT, Fi
 from lab.report.rows import Row, rows_of
 from lab.report.summary import REFERENCES, Group, groups, winner_sentences
 from lab.report.trace import Trace
-from lab.report.tracefigures import KIND
 from tuner.version import program_version
 
 HERE = Path(__file__).parent
@@ -156,7 +155,6 @@ def _bench_page(title: str, rows: Sequence[Row], made: str) -> str:
         version=program_version(),
         made=made,
         rows=rows,
-        traces=all(row.kind == KIND for row in rows),
         groups=found,
         suites=_all(row.suite for row in rows),
         seeds=_all(row.seed for row in rows),

@@ -82,6 +82,11 @@ def test_every_problem_has_the_programs_name(name: str) -> None:
         ("schedule --days 367", "'--days': '367' must be a whole number from 1 to 366"),
         ("simulate --seed x", "'--seed': 'x' must be a whole number from 0"),
         ("demo --port 70000", "'--port': '70000' must be a whole number from 1 to 65,535"),
+        (
+            "simulate steady-1200iops",
+            "a scenario is named by --scenario steady-1200iops",
+        ),
+        ("run --mode active", "innobrim: --mode active: say --active or --advisory"),
         ("bench --seed -1", "'--seed': '-1' must be a whole number from 0"),
     ],
 )

@@ -105,26 +105,6 @@ def test_a_trace_gets_its_page_beside_it(state: Path, tmp_path: Path) -> None:
     assert json.loads((tmp_path / "monday-summary.json").read_text())["figures"]["row_changes_mean"] > 0
 
 
-def test_traces_are_drawn_over_each_other_and_nothing_is_claimed(
-    state: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Before and after a change in one chart, named after their files; no ratio, for nothing was paired."""
-    monkeypatch.chdir(tmp_path)
-    for name in ("before.db", "after.db"):
-        (tmp_path / name).write_bytes((state / "journal.db").read_bytes())
-
-    result = report(tmp_path / "before.db", tmp_path / "after.db")
-
-    assert result.exit_code == 0, result.output
-    page = Page((tmp_path / "report.html").read_text())
-    (group,) = page.data["groups"]
-    assert set(group["contenders"]) == {"before", "after"}
-    assert [len(one["series"]["checkpoint_age"]) for one in group["rows"]] == [60, 60]
-    assert "2 traces" in page.words
-    assert "no ratio is claimed" in page.words
-    assert "nothing says that load and machine were the same" in page.words
-
-
 def test_a_state_directory_is_left_as_it_is(
     state: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -239,8 +219,8 @@ def test_options_that_do_not_fit_are_refused(bench: Path, state: Path, tmp_path:
     rows = bench / "rows.jsonl"
     before = rows.read_bytes()
 
-    assert "names a run of one journal" in report(bench, "--run", 1).output
-    assert "rows of a bench have a page of their own" in report(bench, state).output
+    assert "--run 1: it names a run of a journal" in report(bench, "--run", 1).output
+    assert f"{state}: a page is made of one source" in report(bench, state).output
     assert "no run 9; the only one is 1" in report(state, "--run", 9, "--output", tmp_path / "x.html").output
     assert "that is what the page is made of" in report(bench, "--output", rows).output
     assert rows.read_bytes() == before

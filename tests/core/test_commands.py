@@ -180,6 +180,7 @@ def test_park_and_restore_say_where_to(bench: Bench) -> None:
     accepted, said = bench.answer(command("restore"))
     assert accepted
     assert "10000/20000" in said
+    assert "the restore goes on" in bench.answer(command("mode", value="active"))[1]
 
 
 def test_park_needs_an_estimate() -> None:

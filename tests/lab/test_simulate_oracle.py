@@ -93,7 +93,7 @@ def test_a_search_that_found_none_is_told_from_no_search(tmp_path: Path) -> None
 def test_the_table_sets_the_policy_beside_the_best_and_the_first_setting(
     asked: tuple[str, ...], found: dict[str, Any]
 ) -> None:
-    """--oracle prints the policy's share of the best one's commits and pages, and what the first C and M give."""
+    """--oracle prints the policy's share of the best one's commits and pages, and what C and M found give."""
     table = simulated(*asked, "--oracle").stdout
     best, untouched = found["best_static"], found["untouched"]
     commits = found["throughput_mean"] / best["throughput_mean"]

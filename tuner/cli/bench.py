@@ -39,7 +39,7 @@ from tuner.cli.answer import (
 )
 from tuner.cli.answer import say as print_lines
 from tuner.cli.options import Duration, WholeNumber, refuse_given
-from tuner.cli.wording import kept_text
+from tuner.cli.wording import counted
 
 WEEK = 7 * 86_400
 OF_A_PART = frozenset({"resume", "limit", "as_json", "variants", "only_plan"})
@@ -397,7 +397,8 @@ def _carry_out(
         return runner.run(), runner.unfinished()
     except (LabServerError, KeyboardInterrupt) as error:
         _page(ledger, directory)
-        kept = f"{kept_text(len(ledger.rows))}; go on with: {again}"
+        rows = len(ledger.rows)
+        kept = f"{counted(rows, 'row')} {'is' if rows == 1 else 'are'} kept; go on with: {again}"
         if isinstance(error, KeyboardInterrupt):
             say(f"interrupted; {kept}")
             raise click.exceptions.Exit(exit_code(error)) from error

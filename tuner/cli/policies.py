@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import contextlib
 import os
-import tempfile
-from pathlib import Path
 from typing import get_args
 
 import click
@@ -14,21 +11,17 @@ from api.models import Policies
 from api.views import policies_of
 from lab.bench.comparison import Asked, Comparison
 from lab.bench.revision import policies_revision
-from lab.bench.store import ROWS, Ledger
-from lab.bench.table import Group, group, table_csv, told
-from lab.report.files import replace_text
-from lab.report.rows import ReportError
+from lab.bench.table import Group, group, told
 from lab.scenarios import Scenario, ScenarioError, load_scenario, scenario_names
 from lab.simulate import SimulateError
 from policies.catalogue import About
-from tuner.cli.answer import Refused, Unusable, answering, exit_code, like_ctrl_c, say, say_json
+from tuner.cli.answer import Unusable, answering, exit_code, like_ctrl_c, say, say_json
 from tuner.cli.bar import Bar
 from tuner.cli.options import PolicyChoice, Seeds, WholeNumber, refuse_given
-from tuner.cli.wording import counted, kept_text
+from tuner.cli.wording import counted
 from tuner.config.checks import missing_extra, unusable_extra
 from tuner.settings import PolicyName, Settings
 
-CSV = "comparison.csv"
 SEEDS = 3
 WEEK = 7 * 86_400
 ALONE = frozenset({"as_json", "compare"})
@@ -37,7 +30,6 @@ ALONE = frozenset({"as_json", "compare"})
 ENDS = {
     ScenarioError: Unusable,
     SimulateError: Unusable,
-    ReportError: Refused,
 }
 """How a comparison that cannot go on ends."""
 
@@ -71,12 +63,6 @@ ENDS = {
 )
 @click.option("--oracle", is_flag=True, help="The best static M as well.")
 @click.option(
-    "--output",
-    type=click.Path(path_type=Path, file_okay=False),
-    metavar="DIR",
-    help="Keep rows and table there; a run that has a row there is not repeated. Default: nothing is kept.",
-)
-@click.option(
     "--jobs",
     type=WholeNumber(1, 256),
     default=min(2, os.cpu_count() or 1),
@@ -94,7 +80,6 @@ def policies(
     scenarios: tuple[str, ...],
     seeds: tuple[tuple[str, int], ...],
     oracle: bool,
-    output: Path | None,
     jobs: int,
     as_json: bool,
 ) -> None:
@@ -112,27 +97,15 @@ def policies(
         else:
             click.echo("\n".join(_told(found)))
         return
-    with answering(means=ENDS), contextlib.ExitStack() as stack:
+    with answering(means=ENDS):
         asked = _asked(names, scenarios, dict(seeds), oracle=oracle)
-        directory = output or Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="innobrim-")))
-        try:
-            directory.mkdir(parents=True, exist_ok=True)
-            ledger = Ledger(directory / ROWS)
-        except OSError as error:
-            raise Unusable(f"--output {directory}: {error.strerror}") from error
-        except ValueError as error:
-            raise Unusable(f"--output {error}") from error
-        groups = _groups(asked, ledger, jobs=jobs, keeps=output is not None)
-        if output is not None:
-            replace_text(output / CSV, table_csv(groups))
+        groups = _groups(asked, jobs=jobs)
     if as_json:
         revision = policies_revision()
         say_json({"reference": asked.policies[0], "policies_revision": revision, "scenarios": groups})
         return
     for one in groups:
         click.echo("\n".join(told(one, asked.policies[0])) + "\n")
-    if output is not None:
-        click.echo(f"the table with all digits: {output / CSV}")
 
 
 def _told(found: Policies) -> list[str]:
@@ -205,21 +178,20 @@ def _policies(named: tuple[PolicyName, ...]) -> tuple[PolicyName, ...]:
     return tuple(name for name in offered if name not in lacking)
 
 
-def _groups(asked: Asked, ledger: Ledger, *, jobs: int, keeps: bool) -> list[Group]:
-    """Carry out what has no row yet, and return what it comes to."""
+def _groups(asked: Asked, *, jobs: int) -> list[Group]:
+    """Carry a comparison out, and return what it comes to."""
     try:
         with like_ctrl_c(), Bar() as bar:
-            comparison = Comparison(asked, ledger, jobs=jobs, progress=bar.show)
-            tasks, missing = comparison.tasks(), comparison.missing()
+            comparison = Comparison(asked, jobs=jobs, progress=bar.show)
             click.echo(
-                f"{counted(len(tasks), 'run')} of {counted(len(asked.policies), 'policy', 'policies')} "
-                f"on {counted(len(asked.scenarios), 'scenario')}, {len(missing)} to do"
+                f"{counted(len(comparison.tasks()), 'run')} "
+                f"of {counted(len(asked.policies), 'policy', 'policies')} "
+                f"on {counted(len(asked.scenarios), 'scenario')}"
                 f"{', and the searches' if asked.oracle else ''}",
                 err=True,
             )
             found = comparison.run()
     except KeyboardInterrupt as error:
-        kept = f"{kept_text(len(ledger.rows))}: the same command goes on"
-        click.echo(f"interrupted; {kept if keeps else 'nothing is kept without --output'}", err=True)
+        click.echo("interrupted; nothing is kept", err=True)
         raise click.exceptions.Exit(exit_code(error)) from error
     return [group(scenario, one.rows, notes=[one.note] if one.note else []) for scenario, one in found]

@@ -30,6 +30,12 @@ ANOTHER_PORT = "set api.port, or --api-port, to a free one, or to 0 for the unix
 log = get_logger("innobrim")
 
 
+def _no_mode(context: click.Context, _param: click.Parameter, mode: str | None) -> None:
+    """Say which flags choose the mode where a key's name was tried."""
+    if mode is not None:
+        raise click.UsageError(f"--mode {mode}: say --active or --advisory", context)
+
+
 @click.command()
 @server_options
 @click.option(
@@ -38,6 +44,7 @@ log = get_logger("innobrim")
     default=None,
     help="Write to the server, or never; default: loop.mode of the configuration, which is advisory.",
 )
+@click.option("--mode", hidden=True, expose_value=False, callback=_no_mode)
 @click.option("--set-point", type=float, help="Age ratio to hold; default: derived from the load.")
 @click.option("--policy", type=PolicyChoice(), help="How innodb_io_capacity_max is chosen.")
 @click.option("--api-port", type=int, help="TCP port of API and page; 0 for the unix socket only.")

@@ -39,6 +39,7 @@ def _list(*, as_json: bool) -> None:
 
 
 @click.command(
+    context_settings={"allow_extra_args": True},
     epilog="Example: innobrim simulate --scenario steady-1200iops --policy cascade --oracle",
 )
 @click.option(
@@ -92,9 +93,12 @@ def _list(*, as_json: bool) -> None:
     help="Draw the policy's run on a page, in place of what is there.",
 )
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object; with --list an array.")
+@click.pass_context
 def simulate(
-    scenario_name: str | None,
+    context: click.Context,
+    /,
     *,
+    scenario_name: str | None,
     only_list: bool,
     policy: str | None,
     config_path: str | None,
@@ -110,6 +114,8 @@ def simulate(
     Nothing is written but the plot, where one is asked for. docs/simulate.md says what the simulated server
     is good for.
     """
+    if context.args:
+        raise click.UsageError(f"{context.args[0]}: a scenario is named by --scenario {context.args[0]}")
     if only_list:
         _list(as_json=as_json)
         return

@@ -50,11 +50,6 @@ def counted(number: int, one: str, more: str = "") -> str:
     return f"{number} {one if number == 1 else more or f'{one}s'}"
 
 
-def kept_text(rows: int) -> str:
-    """Return that so many finished rows are kept."""
-    return f"{counted(rows, 'row')} {'is' if rows == 1 else 'are'} kept"
-
-
 def columns(rows: Sequence[Sequence[str]], *, indent: str = "  ") -> list[str]:
     """Return a table's rows as lines, each column as wide as its longest cell."""
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import csv
-import io
 from typing import Any
 
 import pytest
 from msgspec.structs import replace
 
-from lab.bench.table import METRICS, group, table_csv
+from lab.bench.table import METRICS, group
 from lab.plant.flavour import FlavourName
 from lab.scenarios import Scenario, load_scenario
 
@@ -81,16 +79,6 @@ def test_there_is_no_ratio_of_nothing() -> None:
 
     assert found.contenders[1].values["sync_flush_seconds"].ratio is None
     assert found.contenders[1].values["throughput_mean"].ratio is not None
-
-
-def test_the_file_has_a_line_for_each_figure() -> None:
-    """The CSV has scenario, contender and metric in every line, and the bounds beside the ratio."""
-    found = group(STEADY, {"cascade": REFERENCE, "pid": [row("pid", one, 900.0 * one) for one in (1, 2)]})
-    lines = list(csv.DictReader(io.StringIO(table_csv([found]))))
-
-    assert len(lines) == 2 * len(METRICS)
-    theirs = next(one for one in lines if (one["contender"], one["metric"]) == ("pid", "throughput_mean"))
-    assert (theirs["seeds"], theirs["mean"], theirs["ratio"]) == ("2", "1350", "0.9")
 
 
 @pytest.mark.parametrize(

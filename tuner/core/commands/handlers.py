@@ -58,8 +58,11 @@ def _mode(state: State, context: CommandContext) -> Outcome:
     if mode is Mode.ADVISORY and state.mode is Mode.ACTIVE:
         barred = "; ".join(unparkable(state, context.sample))
         still = f"; no park was written: {barred}" if barred else ""
+    changed = change_mode(state, mode, why)
+    if changed.restoring:
+        still += "; the restore goes on, and the mode is advisory when it is done"
     return Outcome(
-        change_mode(state, mode, why),
+        changed,
         f"mode {state.mode} → {mode}{still}",
         event="mode" if mode != state.mode else "",
         remedies=remedies,
