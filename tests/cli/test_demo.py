@@ -17,6 +17,7 @@ from tuner.cli.main import cli
 
 def test_a_taken_port_is_said_before_a_server_is_looked_for(monkeypatch: pytest.MonkeyPatch) -> None:
     """Nothing is started for a demo that could not be looked at, and no address is named."""
+    monkeypatch.setattr("tuner.cli.client.ANSWER_SECONDS", 0.1)  # of whoever has the port
     monkeypatch.setattr(demo_command, "choose", lambda **_: pytest.fail("a server was looked for"))
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = str(taken.getsockname()[1])
