@@ -12,11 +12,10 @@ from msgspec.structs import replace
 from api.access import Access
 from api.server import ApiServer
 from api.tokens import Role, Tokens, make, prepare, revoke
-from tests.api.factory import AnsweringLoop, answering, application, record, sample
+from tests.api.factory import AnsweringLoop, answering, application, record
 from tests.cli.support import Run, free_port
 from tests.cli.virtual import Virtual
 from tuner.board import Board
-from tuner.cli import watch
 from tuner.cli.client import Daemon, Where
 from tuner.cli.watch import Follower
 from tuner.records import Decision, DecisionKind
@@ -94,17 +93,6 @@ def test_whatever_ends_it_the_terminal_is_as_it_was(folder: Path, daemon: Answer
         assert b"Traceback" not in terminal.raw
 
 
-def test_a_dumb_terminal_gets_lines(folder: Path, daemon: AnsweringLoop) -> None:
-    """Where no cursor can be moved there is a line a tick without an escape sequence, until Ctrl-C."""
-    daemon.publish()
-    with watching(folder, TERM="dumb") as terminal:
-        terminal.until(lambda text: WHY in text.replace("\n", ""))
-        terminal.process.send_signal(signal.SIGINT)
-
-        assert terminal.ended() == 0
-        assert b"\x1b" not in terminal.raw
-
-
 def test_a_daemon_that_is_gone_and_back(folder: Path) -> None:
     """Silence leaves the last answer, and it goes on with the next one."""
     board = Board()
@@ -167,9 +155,9 @@ def test_once_is_one_picture(daemon: AnsweringLoop, run: Run) -> None:
 
 
 def test_for_machines_it_is_the_status(daemon: AnsweringLoop, run: Run) -> None:
-    """With --json and --once the object is the one that ``innobrim status --json`` prints."""
+    """With --json it prints the object that ``innobrim status --json`` prints, and ends."""
     daemon.publish()
-    shown, wanted = (json.loads(run(*words, "--json").output) for words in (("watch", "--once"), ("status",)))
+    shown, wanted = (json.loads(run(word, "--json").output) for word in ("watch", "status"))
 
     assert shown.keys() == wanted.keys()
     assert shown["decision"] == wanted["decision"]
@@ -190,24 +178,13 @@ def test_wrong_usage_is_exit_2(run: Run, words: tuple[str, ...]) -> None:
     assert run("watch", *words).exit_code == 2
 
 
-def test_a_pipe_gets_a_line_for_each_tick(
+def test_where_no_picture_can_go_on_it_says_what_there_is(
     daemon: AnsweringLoop, run: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Where the output is no terminal there is a line for every new tick, and none twice."""
-    ticks = iter((None, record(reading=sample(io_capacity=400, io_capacity_max=800))))
-
-    def meanwhile(_seconds: float) -> None:
-        if (news := next(ticks, daemon)) is daemon:
-            raise KeyboardInterrupt
-        if news is not None:
-            daemon.template = news
-            daemon.publish()
-
+    """In a pipe, and on a terminal that cannot move its cursor."""
     daemon.publish()
-    monkeypatch.setattr(watch.time, "sleep", meanwhile)
-    result = run("watch", "--interval", "0.1s")
-    first, second = result.output.splitlines()
+    monkeypatch.setenv("TERM", "dumb")
+    result = run("watch")
 
-    assert result.exit_code == 0
-    assert "; C 225, M 450; age " in first
-    assert "C 400, M 800" in second
+    assert result.exit_code == 2
+    assert "--once prints one picture" in result.stderr
