@@ -95,8 +95,13 @@ def newest(board: Board) -> TickRecord:
 
 
 def differs(one: Decision, other: Decision) -> bool:
-    """Tell whether a decision is news beside the one before: another kind, reason or target."""
-    return (one.kind, one.reason, one.target) != (other.kind, other.reason, other.target)
+    """Tell whether a decision is news beside the one before: another kind, reason, target, or wish at all."""
+    return (one.kind, one.reason, one.target, one.would is None) != (
+        other.kind,
+        other.reason,
+        other.target,
+        other.would is None,
+    )
 
 
 def watching_routes(vitals: Vitals, metrics: MetricsPage) -> APIRouter:
@@ -242,7 +247,7 @@ def past_routes(board: Board, about: About) -> APIRouter:
     async def decisions(
         limit: Annotated[int, Query(ge=1, le=RING_TICKS, description="the newest so many of them")] = 50,
     ) -> Response:
-        """Return recent decisions that differ from the one before in kind, reason or target."""
+        """Return recent decisions that differ from the one before in kind, reason, target or wish."""
         found: list[DecisionAt] = []
         for _, line in board.ticks():
             part = decoder.decode(line)

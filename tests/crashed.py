@@ -12,7 +12,7 @@ from msgspec.structs import replace
 from tests.bench import Bench, FakeServer
 from tests.factory import ACTIVE, DEFAULT, EPOCH
 from tuner.core.ownership.standing import standing_of
-from tuner.core.snapshot import encode_state
+from tuner.core.state import encode_state
 from tuner.journal.ending import Ending, ending
 from tuner.journal.writer import JournalWriter
 from tuner.memory import look

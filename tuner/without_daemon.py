@@ -14,12 +14,11 @@ from tuner.clock import Clock
 from tuner.core.estimate import latency
 from tuner.core.holds import not_writer
 from tuner.core.laws import law_of
-from tuner.core.leaving.parked import LONGEST_RESTORE, parked, restore_step, restore_steps
+from tuner.core.leaving.park_restore import LONGEST_RESTORE, parked, restore_step, restore_steps
 from tuner.core.limits import bounds, home_of
 from tuner.core.ownership.standing import Standing
 from tuner.core.ownership.transitions import adopt, park_after_crash
-from tuner.core.snapshot import encode_state
-from tuner.core.state import LowWater, State
+from tuner.core.state import LowWater, State, encode_state
 from tuner.core.step import step
 from tuner.core.writes.plan import CAPACITY, CAPACITY_MAX, plan
 from tuner.journal.ending import Ending, left_after

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import pytest
+from fastapi import FastAPI
 
-from tests.api.factory import AnsweringLoop, answering
+from tests.api.factory import AnsweringLoop, answering, application
 from tuner.board import Board
 from tuner.records import Command
 
@@ -22,6 +23,12 @@ def loop(board: Board) -> Iterator[AnsweringLoop]:
     """Run a loop that accepts every command."""
     with answering(board) as found:
         yield found
+
+
+@pytest.fixture
+def app(loop: AnsweringLoop) -> FastAPI:
+    """Return the application over a loop that accepts every command."""
+    return application(loop.board)
 
 
 @pytest.fixture

@@ -21,20 +21,13 @@ from api.connections import Listener, TokenBuckets, is_of_this_machine, peer_of
 from api.gate import PROBES
 from api.problems import ApiError, Refusal
 from api.server import ApiServer
-from tests.api.factory import TOKEN, AnsweringLoop, application, ask, free_port, serving
+from tests.api.factory import TOKEN, AnsweringLoop, ask, free_port, serving
 from tests.real.support import until
-from tuner.board import Board
 
 HEAD = b"GET /livez HTTP/1.1\r\nHost: localhost\r\n"
 POST = b"POST /v1/pause HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
 POST += b"Authorization: Bearer %s\r\n" % TOKEN.encode()
 PATIENT = 20.0
-
-
-@pytest.fixture
-def app(board: Board, loop: AnsweringLoop) -> FastAPI:
-    """Return the application over a loop that answers."""
-    return application(loop.board if loop.board is board else board)
 
 
 @pytest.fixture
@@ -249,18 +242,27 @@ def test_each_request_has_a_time_of_its_own(app: FastAPI, monkeypatch: pytest.Mo
         assert connection.ends_at(23.0)
 
 
+@pytest.fixture(autouse=True)
+def patient_door(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Have as many wait at the door as come: whom the system sends away tries again after a second."""
+    monkeypatch.setattr(connections, "BACKLOG", 1024)
+
+
 @pytest.fixture
-def full(app: FastAPI) -> Iterator[int]:
-    """Serve over TCP with every place of a connection taken; return the port."""
-    with serving(app) as found, contextlib.ExitStack() as stack:
+def full(app: FastAPI) -> Iterator[ApiServer]:
+    """Serve over TCP with every place of a connection taken."""
+    server = ApiServer(app, "127.0.0.1", free_port(), None)
+    server.start()
+    with contextlib.ExitStack() as stack:
         for _ in range(connections.CONNECTIONS):
-            stack.enter_context(connected(found))
-        yield found
+            stack.enter_context(connected(server._port))
+        yield server
+    assert server.stop(timeout=10.0)
 
 
-def test_probes_have_places_of_their_own(full: int) -> None:
+def test_probes_have_places_of_their_own(full: ApiServer) -> None:
     """With all connections taken a probe is answered, and anything else is told that there is no room."""
-    url = f"http://127.0.0.1:{full}"
+    url = f"http://127.0.0.1:{full._port}"
 
     assert httpx.get(f"{url}/livez", trust_env=False, timeout=PATIENT).status_code == 200
     refused = httpx.get(f"{url}/v1/status", trust_env=False, timeout=PATIENT)
@@ -270,26 +272,35 @@ def test_probes_have_places_of_their_own(full: int) -> None:
 
 
 @pytest.mark.parametrize("sent", [b"", b"GET /liv"], ids=["silent", "half a request"])
-def test_probes_are_answered_beside_peers_that_keep_them_waiting(full: int, sent: bytes) -> None:
-    """However many hold connections without a whole request, or come anew at once, a probe is answered."""
-    over = threading.Event()
+def test_probes_are_answered_beside_peers_that_keep_them_waiting(full: ApiServer, sent: bytes) -> None:
+    """A probe is answered, however many hold connections without a whole request, before it and behind it.
 
-    def holds() -> None:
-        while not over.is_set():
-            with contextlib.suppress(OSError), connected(full) as held:
-                held.sendall(sent)
-                rest(held)
+    The server stands still until all of them wait at its door, as it does for a flood.
+    """
+    (served,) = full._servers
+    for _ in range(3):
+        until(lambda: len(served.listener.open) == connections.CONNECTIONS, PATIENT, "the crowd to be gone")
+        goes_on, stands = threading.Event(), threading.Event()
 
-    threads = [threading.Thread(target=holds, daemon=True) for _ in range(connections.PROBE_PLACES + 4)]
-    for thread in threads:
-        thread.start()
-    try:
-        url = f"http://127.0.0.1:{full}/livez"
-        codes = [httpx.get(url, trust_env=False, timeout=PATIENT).status_code for _ in range(20)]
-    finally:
-        over.set()
+        def stand(stands: threading.Event = stands, goes_on: threading.Event = goes_on) -> None:
+            stands.set()
+            goes_on.wait(PATIENT)
 
-    assert codes == [200] * 20
+        assert served._loop is not None
+        served._loop.call_soon_threadsafe(stand)
+        assert stands.wait(PATIENT)
+        with contextlib.ExitStack() as stack:
+
+            def crowd(stack: contextlib.ExitStack = stack) -> None:
+                for _ in range(connections.PROBE_PLACES + 4):
+                    stack.enter_context(connected(full._port)).sendall(sent)
+
+            crowd()
+            probe = stack.enter_context(connected(full._port))
+            probe.sendall(HEAD + b"\r\n")
+            crowd()
+            goes_on.set()
+            assert b" 200 " in probe.recv(65_536)
 
 
 def test_a_flood_of_connections_takes_no_more_places_than_there_are(app: FastAPI) -> None:
@@ -409,7 +420,7 @@ async def in_parts() -> AsyncIterator[bytes]:
 
 
 @pytest.mark.parametrize(
-    ("status", "changes", "request_"),
+    "case",
     [
         (429, {"DELAY": 0.0, "TokenBuckets": lambda: TokenBuckets(0.001, 0.5)}, {}),
         (503, {"TURN_SECONDS": 0.01, "IN_HAND": 0}, {}),
@@ -420,17 +431,18 @@ async def in_parts() -> AsyncIterator[bytes]:
 )
 def test_what_is_refused_leaves_nothing_in_memory(
     app: FastAPI,
+    loop: AnsweringLoop,
     monkeypatch: pytest.MonkeyPatch,
-    status: int,
-    changes: dict[str, Any],
-    request_: dict[str, Any],
+    case: tuple[int, dict[str, Any], dict[str, Any]],
 ) -> None:
     """A flood that is refused is forgotten: no error holds on to its request and its connection."""
+    status, changes, request_ = case
     for name, value in changes.items():
         monkeypatch.setattr(gate, name, value)
     headers = {"Authorization": f"Bearer {TOKEN}", "Content-Type": "application/json"}
 
     assert ask(app, "POST", "/v1/pause", headers=headers, **request_).status_code == status
+    assert loop.commands == []
     assert kept_errors() == []
 
 

@@ -27,7 +27,7 @@ from tests.api.factory import (
 )
 from tuner.board import RING_EVENTS, Board
 from tuner.history import MAX_POINTS
-from tuner.records import Decision, DecisionKind, Event
+from tuner.records import Capacity, Decision, DecisionKind, Event
 from tuner.settings import Settings
 
 
@@ -130,10 +130,17 @@ def test_decisions_show_only_changes(board: Board) -> None:
     fill(board, 20)
     raised = Decision(kind=DecisionKind.SET, reason="raise", detail="")
     board.publish(record(21, decision=raised), Settings(), FACTS)
+    for number in (22, 23):
+        wish = replace(raised, would=Capacity(225, 450 + number))
+        board.publish(record(number, decision=wish), Settings(), FACTS)
 
     found = get(application(board), "/v1/decisions").json()["decisions"]
 
-    assert [(item["tick"], item["decision"]["kind"]) for item in found] == [(1, "keep"), (21, "set")]
+    assert [(item["tick"], item["decision"]["kind"]) for item in found] == [
+        (1, "keep"),
+        (21, "set"),
+        (22, "set"),
+    ]
 
 
 def happen(board: Board, count: int) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterator
 
@@ -54,7 +55,7 @@ def test_says_what_it_does_and_why(site: Site, visit: Open) -> None:
 
     until(right, 10.0, "the pair in force")
     expect(seen.page.locator("#why")).to_contain_text("set-point")
-    expect(seen.page.locator("#without")).to_contain_text("10000/20000")
+    expect(seen.page.locator("#without")).to_contain_text("innodb_io_capacity_max 20000")
     assert seen.complaints == []
     assert seen.hosts == {site.url.split("/")[2]}
 
@@ -220,7 +221,7 @@ def test_every_number_and_time_says_what_it_counts(site: Site, visit: Open) -> N
     """C and M, every chart's axis and the page's times have a unit; a time of another day has its day."""
     seen = visit(site.url)
     expect(seen.page.locator("#doing")).to_contain_text(" pages/s.")
-    expect(seen.page.locator("thead th", has_text="C / M")).to_have_text("C / M, pages/s")
+    expect(seen.page.locator("thead th", has_text="io_capacity")).to_contain_text(", pages/s")
     expect(seen.page.locator("#zone")).to_have_text(re.compile(r"^Times are UTC([+-]\d\d:\d\d)?\.$"))
     units = {"capacity": "pages/s", "flush": "pages/s", "rows": "rows/s", "cost": "pages"}
     for chart, unit in units.items():
@@ -236,11 +237,39 @@ def test_every_number_and_time_says_what_it_counts(site: Site, visit: Open) -> N
     assert re.fullmatch(rf"1[45] Nov {same}", other)
 
 
+def test_every_digit_is_shown(site: Site, visit: Open) -> None:
+    """A pair up to 2^64 − 1 is shown to the last digit; texts and other numbers stay as they are."""
+    top = 2**64 - 1
+    wide = {"io_capacity": 2**53 + 1, "io_capacity_max": top}
+    sent = {
+        "in_force": wide,
+        "small": 12_345,
+        "largest": 2**53 - 1,
+        "fraction": 0.12345678901234567,
+        "text": f'a "quoted" reason: {top}, [{top}]\\',
+        "list": [1, -5, 1e300, None, True],
+    }
+    shown, whole, kept = visit(site.url).page.evaluate(
+        """async (sent) => {
+          const { parse } = await import("/static/js/api.js");
+          const { pair, whole } = await import("/static/js/format.js");
+          const found = parse(sent);
+          return [pair(found.in_force), whole(found.small), JSON.stringify(found)];
+        }""",
+        json.dumps(sent),
+    )
+
+    thin = "\u202f"
+    assert shown == f"{2**53 + 1:,} / {top:,}".replace(",", thin)
+    assert whole == f"12{thin}345"
+    assert json.loads(kept) == sent | {"in_force": {name: str(value) for name, value in wide.items()}}
+
+
 def test_c_is_seen_where_it_equals_m(site: Site, visit: Open) -> None:
     """The line that is drawn above the other one lets it through."""
     seen = visit(site.url)
     lines = seen.page.locator('[data-chart="capacity"] .key li')
 
-    expect(lines.nth(0)).to_contain_text("IO Capacity Max (M)")
-    expect(lines.nth(1)).to_contain_text("IO Capacity (C)")
+    expect(lines.nth(0)).to_contain_text("IO Capacity Max")
+    expect(lines.nth(1)).to_contain_text("IO Capacity")
     expect(lines.nth(1).locator(".swatch.dashed")).to_have_count(1)

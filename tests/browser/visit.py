@@ -154,10 +154,9 @@ class Visit:
 
 
 def pair_in(text: str) -> tuple[int, int]:
-    """Return the first C / M in a text."""
-    found = re.search(r"([\d\u202f]+) / ([\d\u202f]+)", text)
-    assert found is not None, text
-    first, second = (int(part.replace("\u202f", "")) for part in found.groups())
+    """Return the first C and the first M in a text."""
+    found = [re.search(rf"innodb_io_capacity{end}\s+([\d\u202f]+)", text) for end in ("", "_max")]
+    first, second = (int(one[1].replace("\u202f", "")) for one in found if one is not None)
     return first, second
 
 

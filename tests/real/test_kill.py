@@ -12,7 +12,6 @@ from tests.real.installation import Innobrim
 from tests.real.killer import KNOB, Killer
 from tests.real.proxy import Proxy
 from tests.real.support import Work, in_force, pair, remember, under_load
-from tuner.core.writes.plan import gain
 from tuner.journal.reader import originals
 from tuner.records import Capacity
 
@@ -43,8 +42,8 @@ def test_a_kill_between_the_two_sets(
         left = in_force(server)
         assert left not in {old, target}
         assert left.io_capacity <= left.io_capacity_max
-        low, high = sorted((gain(old), gain(target)))
-        assert low <= gain(left) <= high
+        low, high = sorted((old.gain, target.gain))
+        assert low <= left.gain <= high
         assert [one.capacity for one in originals(daemon.state)] == [old]
         daemon.configure(tls="off", mode="active")
         daemon.start()

@@ -31,25 +31,15 @@ MISMATCHES = 9
 
 
 class GateState(Struct, frozen=True):
-    """What the comparisons so far said.
+    """What the comparisons so far said."""
 
-    Attributes:
-        verified: enough telling matches were seen since the server started.
-        telling: matches in a row with a percentage above 0.
-        quiet: matches in a row, up to the last telling one, with a percentage of 0.
-        recent: last comparisons, True for a match.
-        mismatched: the law does not hold at present.
-        expected: lowest and highest percentage we predicted last.
-        proven: the server version that was verified last; empty before the first.
-    """
-
-    verified: bool = False
-    telling: int = 0
-    quiet: int = 0
-    recent: tuple[bool, ...] = ()
-    mismatched: bool = False
-    expected: tuple[int, int] = (0, 0)
-    proven: str = ""
+    verified: bool = False  # enough telling matches were seen since the server started
+    telling: int = 0  # matches in a row with a percentage above 0
+    quiet: int = 0  # matches in a row, up to the last telling one, with a percentage of 0
+    recent: tuple[bool, ...] = ()  # last comparisons, True for a match
+    mismatched: bool = False  # the law does not hold at present
+    expected: tuple[int, int] = (0, 0)  # lowest and highest percentage we predicted last
+    proven: str = ""  # the server version that was verified last; empty before the first
 
 
 def update(state: GateState, law: FlushLaw, last: Sample, sample: Sample, estimate: Estimate) -> GateState:

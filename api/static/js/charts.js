@@ -28,8 +28,8 @@ const CHARTS = [
   {
     id: "capacity", title: "IO Capacity", unit: pages, per: "pages/s", size: "half", log: true,
     lines: [
-      { of: "io_capacity_max", name: "IO Capacity Max (M)", colour: "--c0", steps: true, width: 2 },
-      { of: "io_capacity", name: "IO Capacity (C)", colour: "--c1", dash: [7, 7], steps: true, width: 2 },
+      { of: "io_capacity_max", name: "IO Capacity Max", colour: "--c0", steps: true, width: 2 },
+      { of: "io_capacity", name: "IO Capacity", colour: "--c1", dash: [7, 7], steps: true, width: 2 },
       { of: "demand", name: "Page Demand", colour: "--c2", dash: [2, 3] },
     ],
   },

@@ -1,43 +1,45 @@
 // What a person may ask of the loop. Each question says what will be written, old → new, before it is asked.
 import { change, forget, get, hasToken, setToken } from "./api.js";
-import { bytes, duration, element, moment, pair, whole } from "./format.js";
+import { bytes, duration, element, moment, whole } from "./format.js";
 
 const MINUTES = [[10, "10 minutes"], [30, "30 minutes"], [60, "1 hour"], [240, "4 hours"], [1440, "1 day"]];
 
-const about = (value) => (value ? `about ${pair(value)}` : "as the loop works out then");
+// Both values now and then; `then` has both, or is what is said of each.
+const writes = ({ in_force: now }, then, mark = "") => ["io_capacity_max", "io_capacity"].map((name) =>
+  [`innodb_${name}`, whole(now?.[name]), then && typeof then === "object" ? `${mark}${whole(then[name])}` : then]);
+const about = (status) => writes(status, status.park ?? "as the loop works out then", "about ");
 const ours = (status) => status.mode === "active" && !status.holds.length;
-const untouched = (status) => ["C / M", pair(status.in_force), `${pair(status.in_force)}, nothing is written`];
 const ending = (minutes) => `${duration(minutes * 60)}, until ${moment(Date.now() / 1000 + minutes * 60)}`;
 
 // A park is written where the loop may write; otherwise what is in force stays.
-const parked = (status) => (ours(status) ? ["C / M", pair(status.in_force), about(status.park)] : untouched(status));
+const parked = (status) => (ours(status) ? about(status) : writes(status, "stays, nothing is written"));
 
 const lasting = () => ({ name: "minutes", label: "For", options: MINUTES });
 
 const ACTS = {
   mode: (status) => (status.mode === "active" ? {
     title: "Watch only?", go: "Watch only", request: ["PUT", "/v1/mode"], body: () => ({ mode: "advisory" }),
-    rows: () => [["Mode", "active", "advisory"], parked(status)],
+    rows: () => [["Mode", "active", "advisory"], ...parked(status)],
     note: "A setting with slack for a load half as high again is written first, unless it is there already. Nothing is written after that.",
   } : {
     title: "Let the loop write?", go: "Let it write", request: ["PUT", "/v1/mode"], body: () => ({ mode: "active" }),
-    rows: () => [["Mode", "advisory", "active"], ["C / M", pair(status.in_force), status.decision.would ? `${pair(status.decision.would)} first` : "no change now"]],
+    rows: () => [["Mode", "advisory", "active"], ...writes(status, status.decision.would ?? "no change now", "first ")],
     note: "From then on the loop moves both values by itself, inside the configured limits. The values in force now are kept as the originals.",
   }),
   pause: (status) => (status.holds.some((hold) => hold.resume) ? {
     title: "Resume?", go: "Resume", request: ["POST", "/v1/resume"],
-    rows: () => [["Holds", status.holds.map((hold) => hold.code).join(", "), "none that waits for a person"], ["C / M", pair(status.in_force), "as the loop decides"]],
+    rows: () => [["Holds", status.holds.map((hold) => hold.code).join(", "), "none that waits for a person"], ...writes(status, "as the loop decides")],
     note: "Ends the holds that wait for a person. In active mode the loop writes again.",
   } : {
-    title: "Pause?", go: "Pause", request: ["POST", "/v1/pause"], rows: () => [parked(status)],
+    title: "Pause?", go: "Pause", request: ["POST", "/v1/pause"], rows: () => parked(status),
     note: "A safe setting is written, then nothing until resumed, not even in an emergency.",
   }),
   override: (status) => ({
-    title: "Override M?", go: "Write it", request: ["PUT", "/v1/override"], warn: barred(status),
+    title: "Override?", go: "Write it", request: ["PUT", "/v1/override"], warn: barred(status),
     fields: [{ name: "io_capacity_max", label: "innodb_io_capacity_max, pages/s", type: "number", min: 100, step: 1, value: status.in_force?.io_capacity_max ?? 1000 }, lasting()],
     body: (values) => ({ io_capacity_max: Number(values.io_capacity_max), ttl: Number(values.minutes) * 60 }),
     rows: (values) => [["innodb_io_capacity_max", whole(status.in_force?.io_capacity_max), whole(Number(values.io_capacity_max))],
-      ["innodb_io_capacity", whole(status.in_force?.io_capacity), "so that M is a whole multiple of it"], ["Lasts", "", ending(values.minutes)]],
+      ["innodb_io_capacity", whole(status.in_force?.io_capacity), "a divisor of it"], ["Lasts", "", ending(values.minutes)]],
     note: "Refused outside the configured limits. The guards stay in force; afterwards the loop goes back to its set-point.",
   }),
   unoverride: (status) => ({
@@ -50,12 +52,12 @@ const ACTS = {
     fields: [{ name: "to_age", label: "Checkpoint age to come down to (64MiB, or a share of the redo capacity: 10%)", type: "text", value: "10%" }, lasting()],
     body: (values) => ({ to_age: values.to_age.trim(), ttl: Number(values.minutes) * 60 }),
     rows: (values) => [["Checkpoint age", bytes(status.estimate?.checkpoint_age), values.to_age],
-      ["C / M", pair(status.in_force), "raised step by step, inside the limits"], ["Lasts", "", ending(values.minutes)]],
+      ...writes(status, "raised step by step, inside the limits"), ["Lasts", "", ending(values.minutes)]],
     note: "For a quick shutdown, backup or upgrade. Costs page writes while it lasts.",
   }),
   undrain: (status) => ({
     title: "End the drain?", go: "End it", request: ["DELETE", "/v1/drain"],
-    rows: () => [["Checkpoint age", `at most ${bytes(status.drain?.target)}`, "the loop's set-point"], ["C / M", pair(status.in_force), "as the loop decides"]],
+    rows: () => [["Checkpoint age", `at most ${bytes(status.drain?.target)}`, "the loop's set-point"], ...writes(status, "as the loop decides")],
     note: "The age rises again to the set-point.",
   }),
   unsettle: (status) => ({
@@ -65,12 +67,12 @@ const ACTS = {
   }),
   park: (status) => ({
     title: "Park?", go: "Park", request: ["POST", "/v1/park"], warn: status.mode === "advisory" ? "Refused in advisory mode." : "",
-    rows: () => [["C / M", pair(status.in_force), about(status.park)]],
+    rows: () => about(status),
     note: "A setting that is safe without a daemon, then hands off until resumed.",
   }),
   restore: (status) => ({
     title: "Restore the originals?", go: "Restore", request: ["POST", "/v1/restore"], warn: status.mode === "advisory" ? "Refused in advisory mode." : "",
-    rows: () => [["C / M", pair(status.in_force), status.originals ? pair(status.originals) : "unknown"]],
+    rows: () => writes(status, status.originals ?? "unknown"),
     note: "In steps, each waiting for the write latency, so that it causes no flush storm. Advisory afterwards.",
   }),
 };

@@ -41,6 +41,9 @@ export function remaining(seconds) {
   return duration(left);
 }
 
+// Both values with their names, as the server has them.
+export const both = (value) => (value ? `innodb_io_capacity ${whole(value.io_capacity)} and innodb_io_capacity_max ${whole(value.io_capacity_max)} pages/s` : DASH);
+
 export const pair = (value) => (value ? `${whole(value.io_capacity)} / ${whole(value.io_capacity_max)}` : DASH);
 
 const CLOCK = new Intl.DateTimeFormat("en-GB", { hour: "2-digit", minute: "2-digit", second: "2-digit" });

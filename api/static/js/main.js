@@ -6,7 +6,7 @@ import { element, percent, pair, whole, zone } from "./format.js";
 import { Decisions, drawHolds, Events } from "./lists.js";
 import { Series } from "./series.js";
 import { Stream } from "./stream.js";
-import { besides, doing, judged, tiles, why, without } from "./verdict.js";
+import { besides, doing, filled, judged, tiles, why, without } from "./verdict.js";
 
 const POINTS = 1800;
 const STATUS_MS = 5000; // between two looks at the whole; ticks refresh the numbers in between
@@ -163,7 +163,7 @@ function draw() {
   text("link-text", link.state !== "live" ? "not connected" : idle ? `no tick for ${Math.round(idle)} s` : "live");
   text("server", status?.server ? named(status.server) : "no server yet");
   if (status?.process) text("daemon", `InnoBrim ${status.process.version} · ${whole(status.process.resident_bytes / 1048576)} MiB · ${(100 * status.process.core_share).toFixed(2)} % of a core · a tick every ${status.process.interval} s`);
-  document.title = `${verdict.sign} ${verdict.state}${status?.estimate && link.state === "live" ? ` · ${percent(status.estimate.age_ratio)} · ${pair(status.in_force)}` : ""} · InnoBrim`;
+  document.title = `${verdict.sign} ${verdict.state}${status?.estimate && link.state === "live" ? ` · ${percent(filled(status))} · ${pair(status.in_force)}` : ""} · InnoBrim`;
   drawTiles(tiles(status));
   drawHolds(place("holds"), status);
   controls.set(link.state === "live" ? status : null);

@@ -1,12 +1,10 @@
 // What the page says in words, from GET /v1/status: pure functions.
-import { bytes, DASH, duration, moment, pair, percent, remaining, words } from "./format.js";
+import { both, bytes, DASH, duration, moment, percent, remaining, words } from "./format.js";
 
 const SIGNS = { good: "✓", watch: "◦", held: "‖", alarm: "!", lost: "×" };
 
 // An age ratio so near its set-point is held; farther away the loop travels.
 const NEAR = 0.1;
-
-const both = (value) => (value ? `${pair(value)} pages/s` : DASH);
 
 const level = (name, state) => ({ level: name, sign: SIGNS[name], state });
 
@@ -32,19 +30,31 @@ export function judged(status, link, alive) {
 export function doing(status, link) {
   if (!status) return DASH;
   if (link.state !== "live") return `Not known since ${moment(status.at)}; what is shown is from then.`;
-  const { decision, in_force: now, estimate } = status;
+  const { decision, in_force: now } = status;
   const said = [];
-  if (status.override) said.push(`Keeps M at a person's value, for another ${remaining(status.override.seconds_left)}.`);
+  if (status.override) said.push(`Keeps innodb_io_capacity_max at a person's value, for another ${remaining(status.override.seconds_left)}.`);
   if (status.drain) said.push(`Brings the age down to ${bytes(status.drain.target)}; ends in ${remaining(status.drain.ends_in)}.`);
   if (status.restore) said.push(`Step ${status.restore.step} back to the originals; ${status.restore.steps_left} to go.`);
-  const age = estimate ? `${percent(estimate.age_ratio)} of the flush limit` : "an unknown age";
+  const share = filled(status), wanted = wish(status);
+  const age = share == null ? "not known" : `${percent(share)} of Max Checkpoint Age`;
   if (status.missed) said.push("Keeps its hands off until the server answers.");
   else if (status.mode === "advisory") {
     said.push(decision.would ? `Writes nothing; in active mode it would now set ${both(decision.would)}.` : "Writes nothing; in active mode it would change nothing now.");
-    said.push(`The age is ${age}, C / M is ${both(now)}.`);
-  } else if (status.holds.length) said.push(`Writes nothing. The age is ${age}, C / M stays ${both(now)}.`);
-  else said.push(`${course(status)} ${age}${status.set_point == null ? "" : `, set-point ${percent(status.set_point)}`}, with C / M ${both(now)}.`);
+    said.push(`The age is ${age}, with ${both(now)}.`);
+  } else if (status.holds.length) said.push(`Writes nothing. The age is ${age}; ${both(now)} stay.`);
+  else if (decision.kind === "emergency") said.push(`Raises innodb_io_capacity_max at once, without a limit to the step. The age is ${age}, with ${both(now)}.`);
+  else said.push(`${course(status)} ${age}${wanted == null ? "" : `, set-point ${percent(wanted)}`}, with ${both(now)}.`);
   return said.join(" ");
+}
+
+// How full the redo log is: the uncheckpointed bytes as a share of those at which the server stalls.
+export function filled({ estimate, limits }) {
+  return estimate && limits ? estimate.checkpoint_age / limits.stall_point : null;
+}
+
+// The same where the age is at its set-point, which is one of the modified age.
+function wish({ estimate, limits, set_point: wanted }) {
+  return estimate && limits && wanted != null ? Math.min(1, (wanted * limits.flush_limit + estimate.checkpoint_lag) / limits.stall_point) : null;
 }
 
 function course({ estimate, set_point: wanted }) {
@@ -70,11 +80,10 @@ export function why(status, link) {
 // `effect`: what an advisory loop expects of its own wish, in words.
 export function without(status, link, effect) {
   if (!status) return DASH;
-  if (link.refused) return `C / M ${both(status.in_force)} were in force when this page could last read.`;
-  if (link.state !== "live") return `C / M ${both(status.in_force)} were in force when it was last heard of, and stay; where it stopped in good order it parked first.`;
+  if (link.refused) return `Not known: this page may not read. Last seen: ${both(status.in_force)}.`;
+  if (link.state !== "live") return `${capital(both(status.in_force))} were in force when it was last heard of, and stay; where it stopped in good order it parked first.`;
   if (status.without) return sentence(status.without.text);
-  if (status.mode !== "advisory") return "Not known yet.";
-  return `As it is now. ${effect ? `With it: ${sentence(effect)}` : ""}`;
+  return status.mode === "advisory" ? `As it is now. ${effect ? `With it: ${effect}.` : ""}` : "Not known yet.";
 }
 
 // What else a person has to know: settings that somebody changed, the schedule's word, what is not seen or kept.
@@ -97,20 +106,20 @@ export function tiles(status) {
   const found = status?.estimate, limits = status?.limits, budgets = status?.budgets, burst = status?.burst;
   const against = (budget) => (!budget ? "" : [
     budget.at_set_point != null && `${duration(budget.at_set_point)} at the set-point`,
-    budget.at_baseline != null && `${duration(budget.at_baseline)} with the baseline settings`,
-    budget.allowed != null ? `${duration(budget.allowed)} allowed` : "no budget",
+    budget.at_baseline != null && `${duration(budget.at_baseline)} with the settings found`,
+    budget.allowed != null ? `${duration(budget.allowed)} allowed` : "no budget set",
   ].filter(Boolean).join(", "));
   const beyond = (budget) => Boolean(budget?.exceeded || budget?.long);
   const left = (seconds) => (seconds == null ? "not in sight" : duration(seconds));
-  const share = found && limits ? found.checkpoint_age / limits.stall_point : null;
+  const share = status ? filled(status) : null;
   const near = found?.seconds_to_stall != null && found.seconds_to_stall < 60;
   return [
-    { name: "Uncheckpointed", value: percent(share), note: limits ? `${bytes(found?.checkpoint_age)} of ${bytes(limits.stall_point)} max` : "", bad: share > 0.95 },
+    { name: "Uncheckpointed", value: percent(share), note: limits ? `of Max Checkpoint Age: ${bytes(found?.checkpoint_age)} of ${bytes(limits.stall_point)}` : "", bad: share > 0.95 },
     { name: "Time to sync flushing", value: left(found?.seconds_to_sync), note: found?.seconds_to_stall == null ? "nor a stall, at this slope" : `stall ${duration(found.seconds_to_stall)}, at this slope`, bad: near },
-    { name: "Crash now", value: duration(found?.recovery_seconds), note: `recovery; ${against(budgets?.recovery)}`, bad: beyond(budgets?.recovery) },
+    { name: "Crash recovery now", value: duration(found?.recovery_seconds), note: against(budgets?.recovery), bad: beyond(budgets?.recovery) },
     { name: "Shutdown now", value: duration(found?.shutdown_seconds), note: against(budgets?.shutdown), bad: beyond(budgets?.shutdown) },
-    { name: "Burst absorbable", value: !burst ? DASH : burst.seconds == null ? "any" : duration(burst.seconds), note: burst ? `of ${burst.load} × this load` : "", bad: burst?.seconds != null && burst.seconds < 5 },
-    { name: "Changes", value: status ? String(status.changes_last_hour) : DASH, note: status?.changes_allowed == null ? "in the last hour" : `of ${status.changes_allowed} in an hour` },
+    { name: "Burst it can take", value: !burst ? DASH : burst.seconds == null ? "any" : duration(burst.seconds), note: burst ? `of ${burst.load} times this load` : "", bad: burst?.seconds != null && burst.seconds < 5 },
+    { name: "Writes in the last hour", value: status ? String(status.changes_last_hour) : DASH, note: status?.changes_allowed == null ? "" : `${status.changes_allowed} allowed` },
   ];
 }
 
