@@ -242,12 +242,6 @@ def test_each_request_has_a_time_of_its_own(app: FastAPI, monkeypatch: pytest.Mo
         assert connection.ends_at(23.0)
 
 
-@pytest.fixture(autouse=True)
-def patient_door(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Have as many wait at the door as come: whom the system sends away tries again after a second."""
-    monkeypatch.setattr(connections, "BACKLOG", 1024)
-
-
 @pytest.fixture
 def full(app: FastAPI) -> Iterator[ApiServer]:
     """Serve over TCP with every place of a connection taken."""

@@ -73,17 +73,17 @@ def test_a_secret_that_others_hold_keeps_working(tmp_path: Path, register: str |
     assert (tmp_path / "token").read_text() == "x" * 43 + "\n"
 
 
-@pytest.mark.parametrize("place", range(64))
-def test_a_token_fits_in_every_digit_of_its_hash(tmp_path: Path, place: int) -> None:
+def test_a_token_fits_in_every_digit_of_its_hash(tmp_path: Path) -> None:
     """Who has a secret whose hash differs from a token's in a single digit is nobody."""
     path = prepare(tmp_path)
     secret = make(tmp_path, "oncall", Role.OPERATE, expires=None)
-    digest = hashlib.sha256(secret.encode()).hexdigest()
-    near = digest[:place] + ("0" if digest[place] != "0" else "1") + digest[place + 1 :]
+    digest, register = hashlib.sha256(secret.encode()).hexdigest(), path.read_text()
     assert Tokens(path).find(secret) is not None
-    path.write_text(path.read_text().replace(digest, near))
+    for place, digit in enumerate(digest):
+        near = digest[:place] + ("0" if digit != "0" else "1") + digest[place + 1 :]
+        path.write_text(register.replace(digest, near))
 
-    assert Tokens(path).find(secret) is None
+        assert Tokens(path).find(secret) is None, place
 
 
 @pytest.mark.parametrize("others", [0o020, 0o002, 0o022, 0o060, 0o066])
