@@ -8,8 +8,7 @@ import httpx
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
-import api.stream
-from api.access import Access, host_name
+from api.access import Access
 from api.problems import Refusal
 from tests.api import factory
 from tests.api.factory import (
@@ -143,15 +142,6 @@ def test_no_answer_allows_inline_script(loop: AnsweringLoop, path: str) -> None:
         assert rule in policy
 
 
-def test_host_names_are_read_whole() -> None:
-    """A port and brackets are taken off; what is no host is no name."""
-    assert host_name("[::1]:80") == "::1"
-    assert host_name("db1.") == "db1"
-    assert host_name("a:b") == ""
-    assert host_name("[::1]x") == ""
-    assert host_name("[::1") == ""
-
-
 def counted(text: str) -> dict[str, float]:
     """Return the reasons of a scrape that came, with how often."""
     found = {
@@ -213,12 +203,3 @@ def test_what_is_let_in_is_not_counted(loop: AnsweringLoop) -> None:
         request("POST", "/v1/status", **bearer()),
     )
     assert refusals(loop.board, *wrong) == {}
-
-
-def test_a_stream_too_many_is_counted(loop: AnsweringLoop, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Where there are as many streams as there may be, the next one is counted as refused."""
-    monkeypatch.setattr(api.stream, "LARGEST_NUMBER_OF_STREAMS", 0)
-    app = application(loop.board)
-
-    assert factory.ask(app, "GET", "/v1/stream").status_code == 503
-    assert counted(factory.ask(app, "GET", "/metrics").text) == {"streams": 1.0}
