@@ -1,7 +1,6 @@
 """What the daemon makes different: where the server would be without it, and how much of a burst it absorbs.
 
-Where the age would settle follows from the server's own flush law and the write combining measured, as
-``tuner.core.setpoint.resting`` has it for the set-point and the budgets too.
+Where the age would settle is the estimate's ``baseline_ratio``, by which set-point and budgets go too.
 """
 
 from __future__ import annotations
@@ -13,9 +12,7 @@ from msgspec import Meta, Struct
 from msgspec.structs import replace
 
 from policies.equilibrium import FARTHEST_AGE
-from policies.flushlaw import FlushLaw
 from policies.registry import LAWS
-from tuner.core.setpoint.resting import heeded_from, law_found, resting_ratio
 from tuner.records import LOW_WATER_MARK, Capacity, Estimate, Facts, LowWaterMark, Sample, TickRecord
 from tuner.settings import Mode, Settings
 
@@ -64,28 +61,30 @@ def without_of(record: TickRecord, facts: Facts | None) -> Without | None:
     law = LAWS.get(facts.flush_law)
     if not isinstance(reading, Sample) or law is None or not law.authority or law.sleeps:
         return None
-    if found.redo_rate <= 0.0 or found.age_ratio <= 0.0 or found.new_density <= 0.0:
+    if found.redo_rate <= 0.0 or found.age_ratio <= 0.0:
         return None
-    return _foretold(law, found, originals, reading, record.low_water)
+    return _foretold(found, originals, reading, record.low_water)
 
 
 def _foretold(
-    law: FlushLaw, found: Estimate, originals: Capacity, reading: Sample, mark: LowWaterMark | None
-) -> Without:
+    found: Estimate, originals: Capacity, reading: Sample, mark: LowWaterMark | None
+) -> Without | None:
     pair = (
         f"innodb_io_capacity {originals.io_capacity} and innodb_io_capacity_max {originals.io_capacity_max}"
     )
     if reading.capacity == originals and (mark is None or not mark.ours):
         text = f"{pair}, as found, are in force now: nothing would be otherwise"
         return Without(originals, round(found.age_ratio, 3), 1.0, text)
-    operator = mark.operator if mark is not None and mark.ours else None
-    if not law_found(law, operator).authority:
+    if mark is not None and mark.ours and mark.operator == 0:
         text = f"with {pair}, and {LOW_WATER_MARK} = 0 as found, neither would move the age: {TO_LIMIT}"
         return Without(originals, None, None, text)
-    settles = _settles(law, found, originals, reading, operator)
-    if settles is None:
+    if found.baseline_ratio is None:
+        return None
+    rests = max(found.baseline_ratio, _kept_up(found))
+    if rests > 1.0:
         text = f"with {pair} it would come to sync flushing at this load (predicted)"
         return Without(originals, None, None, text)
+    settles = max(0.01, min(1.0, reading.low_water_age / reading.flush_limit), rests)
     writes = _denser(found, settles)
     share = (settles * reading.flush_limit + found.checkpoint_lag) / reading.stall_point
     many = _many(writes, farther=found.age_ratio / settles > FARTHEST_AGE)
@@ -111,24 +110,12 @@ def burst_of(record: TickRecord, settings: Settings | None) -> Burst | None:
     return replace(burst, seconds=round(max(0.0, reading.sync_point - reading.modified_age) / growth, 1))
 
 
-def _settles(
-    law: FlushLaw, found: Estimate, originals: Capacity, reading: Sample, operator: int | None
-) -> float | None:
-    """Return the age ratio where the age comes to rest with that pair; None where beyond the flush limit."""
-    lowest = min(1.0, max(0.01, reading.low_water_age / reading.flush_limit))
-    written = found.flush_rate + found.lru_rate
-    lists = found.flush_rate / written if written > 0.0 else 1.0
-    settles = resting_ratio(
-        law_found(law, operator),
-        lambda ratio: lists * found.new_density * _denser(found, ratio),
-        pair=originals,
-        redo_rate=found.redo_rate,
-        flush_rate=found.flush_rate,
-        response=found.flush_response,
-        device=math.inf if found.sustained_capacity is None else found.sustained_capacity,
-        heeded=heeded_from(reading, operator, combining_exponent=found.combining_exponent),
-    )
-    return None if settles > 1.0 else max(lowest, settles)
+def _kept_up(found: Estimate) -> float:
+    """Return the age ratio below which the page writes are more than the device is known to keep up; or 0."""
+    if found.sustained_capacity is None or found.demand <= 0.0 or found.combining_exponent <= 0.0:
+        return 0.0
+    times = found.demand / max(1.0, found.sustained_capacity)
+    return found.age_ratio * math.pow(times, 1.0 / found.combining_exponent)
 
 
 def _denser(found: Estimate, ratio: float) -> float:

@@ -15,7 +15,7 @@ from dataclasses import astuple
 from typing import Any
 
 from policies.suggestions import LIMITS, NEAR, distance, plausible, sound
-from policies.types import ANALYTIC, Context, Suggestion, Trial
+from policies.types import ANALYTIC, LoadContext, Suggestion, Trial
 
 WINDOW = 48
 """Trials that are remembered; the model is made anew from these."""
@@ -67,7 +67,7 @@ class Bayes:
             raise ValueError(f"not to be learned from, not finite or outside the limits: {trial}")
         self._log = [*self._log, trial][-WINDOW:]
 
-    def ask(self, context: Context) -> Suggestion | None:
+    def ask(self, context: LoadContext) -> Suggestion | None:
         """Return what to try next under this load; None where all that is in reach was tried.
 
         Raises:
@@ -84,7 +84,7 @@ class Bayes:
                 return found
         return None
 
-    def _evidence(self, context: Context) -> list[Trial]:
+    def _evidence(self, context: LoadContext) -> list[Trial]:
         """Return the trials under a load like this that are young enough, oldest first.
 
         By the clock of the newest one: where a wrong clock put that one far ahead, the others count as old
@@ -102,9 +102,6 @@ def best_known(evidence: list[Trial]) -> Suggestion:
     """Return the suggestion whose gain is surely the highest; the analytic point where none surely gains.
 
     Of a point that was tried again the newest trial counts: what won once and was unsafe since is not safe.
-
-    Args:
-        evidence: trials, oldest first.
     """
     newest = {one.suggestion: one for one in evidence}
     sure = [(one.gain - SURE * one.error, one.suggestion) for one in newest.values()]
@@ -113,11 +110,7 @@ def best_known(evidence: list[Trial]) -> Suggestion:
 
 
 def trust_region(evidence: list[Trial]) -> list[tuple[float, float]]:
-    """Return the box to look in, inside the limits: centred on the best point that is known to be safe.
-
-    Args:
-        evidence: trials, oldest first.
-    """
+    """Return the box to look in, inside the limits: centred on the best point that is known to be safe."""
     radius = START_RADIUS
     for one in evidence:
         radius *= GROWS if one.gain > SURE * one.error else SHRINKS

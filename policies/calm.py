@@ -11,15 +11,10 @@ TRIM_SETTLINGS = 5.0
 
 @dataclass(frozen=True, slots=True)
 class Calm:
-    """The time since the last write, or a landing, has shown what it does.
+    """The time since the last write, or a landing, has shown what it does."""
 
-    Attributes:
-        ratio: mean age ratio.
-        seconds: time that this stands for.
-    """
-
-    ratio: float = 0.0
-    seconds: float = 0.0
+    ratio: float = 0.0  # mean age ratio
+    seconds: float = 0.0  # time that this stands for
 
     def follow(self, age_ratio: float, elapsed: float) -> Calm:
         """Return it with one tick more, of so many seconds."""
@@ -33,7 +28,6 @@ class Calm:
         The mean of n settling times wanders less than that of one, by the root of n, and so does the band.
 
         Args:
-            set_point: f, the age ratio to hold.
             settling: seconds after which a write has shown what it does.
             band: error of one settling time that is left alone, as an age ratio.
         """

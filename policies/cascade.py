@@ -79,35 +79,22 @@ LEAST_COMBINING = 0.3
 
 @dataclass(frozen=True, slots=True)
 class CascadeState:
-    """What is remembered between ticks.
+    """What is remembered between ticks."""
 
-    Attributes:
-        at: time of the last tick, seconds.
-        wrote_at: time of the last write of ours, seconds; negative before the first.
-        landed_at: time since when the law has been holding, seconds; None while it travels.
-        landing: travelling has ended, or the load is another one, and the M to rest with is not written yet.
-        land_from: time before which it is not, so that the averages are those of the load that is there now.
-        mean_error: error averaged over a part of the settling time while holding.
-        disturbance: how R wanders by itself since the landing.
-        rest: M to land with that was asked for last, pages/s; 0 before the first.
-        shift: what ln M has to move by still, as the set-point was moved on purpose.
-        calm: since the last write has shown what it does.
-        saving: what is remembered while changes are scarce.
-        equilibrium: what the load shows, averaged.
-    """
-
-    at: float = 0.0
-    wrote_at: float = -1e9
-    landed_at: float | None = None
+    at: float = 0.0  # time of the last tick, seconds
+    wrote_at: float = -1e9  # time of the last write of ours, seconds; negative before the first
+    landed_at: float | None = None  # time since when the law has been holding, seconds; None while it travels
+    # travelling has ended, or the load is another one, and the M to rest with is not written yet
     landing: bool = False
+    # time before which it is not, so that the averages are those of the load that is there now
     land_from: float = 0.0
-    mean_error: float = 0.0
-    disturbance: Disturbance = field(default_factory=Disturbance)
-    rest: float = 0.0
-    shift: float = 0.0
-    calm: Calm = field(default_factory=Calm)
-    saving: Saving = field(default_factory=Saving)
-    equilibrium: Equilibrium = field(default_factory=Equilibrium)
+    mean_error: float = 0.0  # error averaged over a part of the settling time while holding
+    disturbance: Disturbance = field(default_factory=Disturbance)  # how R wanders by itself since the landing
+    rest: float = 0.0  # M to land with that was asked for last, pages/s; 0 before the first
+    shift: float = 0.0  # what ln M has to move by still, as the set-point was moved on purpose
+    calm: Calm = field(default_factory=Calm)  # since the last write has shown what it does
+    saving: Saving = field(default_factory=Saving)  # what is remembered while changes are scarce
+    equilibrium: Equilibrium = field(default_factory=Equilibrium)  # what the load shows, averaged
 
 
 @dataclass(frozen=True, slots=True)
@@ -200,9 +187,6 @@ class Cascade:
         """Average the error, and how R wanders by itself; see whether the load is another.
 
         Args:
-            state: before this tick.
-            equilibrium: with this tick in it.
-            situation: what is seen now.
             settling: seconds after which a write has shown what it does.
             after: makes the next state, given what changes in it beyond what is known.
         """

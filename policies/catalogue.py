@@ -12,40 +12,24 @@ from policies import bayes, calm, cascade, disturbance, pace, pid, saving, trave
 
 @dataclass(frozen=True, slots=True)
 class Constant:
-    """A number that a law decides by.
+    """A number that a law decides by."""
 
-    Attributes:
-        name: as in the law's module.
-        value: in the unit.
-        unit: empty for a share or a factor.
-        meaning: in words.
-    """
-
-    name: str
-    value: float
-    unit: str
-    meaning: str
+    name: str  # as in the law's module
+    value: float  # in the unit
+    unit: str  # empty for a share or a factor
+    meaning: str  # in words
 
 
 @dataclass(frozen=True, slots=True)
 class About:
-    """One law.
+    """One law."""
 
-    Attributes:
-        name: it is asked for by this.
-        does: what it does, in a line.
-        use: when it is the right one.
-        constants: those that matter.
-        extra: what has to be installed for it beside the package; empty for nothing.
-        by_itself: the loop takes it where the server leaves no other; it cannot be asked for.
-    """
-
-    name: str
-    does: str
-    use: str
-    constants: tuple[Constant, ...] = ()
-    extra: str = ""
-    by_itself: bool = False
+    name: str  # it is asked for by this
+    does: str  # what it does, in a line
+    use: str  # when it is the right one
+    constants: tuple[Constant, ...] = ()  # those that matter
+    extra: str = ""  # what has to be installed for it beside the package; empty for nothing
+    by_itself: bool = False  # the loop takes it where the server leaves no other; it cannot be asked for
 
 
 CATALOGUE: tuple[About, ...] = (

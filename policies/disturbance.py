@@ -23,17 +23,11 @@ SHIFT_DISTURBANCE = 3.0
 
 @dataclass(frozen=True, slots=True)
 class Disturbance:
-    """What is known of R since the landing.
+    """What is known of R since the landing."""
 
-    Attributes:
-        medium_rate: R over half a minute, bytes/s.
-        landed_rate: mean of R since the landing, bytes/s.
-        variance: of the former around the mean of two minutes, relative.
-    """
-
-    medium_rate: float = 0.0
-    landed_rate: float = 0.0
-    variance: float = 0.0
+    medium_rate: float = 0.0  # R over half a minute, bytes/s
+    landed_rate: float = 0.0  # mean of R since the landing, bytes/s
+    variance: float = 0.0  # of the former around the mean of two minutes, relative
 
     @classmethod
     def begun(cls, redo_rate: float) -> Disturbance:
@@ -49,8 +43,6 @@ class Disturbance:
         """Return it with both means moved on by one tick.
 
         Args:
-            redo_rate: R, bytes/s.
-            elapsed: seconds since the last tick.
             lasted: seconds since the landing.
         """
         span = min(LANDED_SECONDS, max(MEDIUM_SECONDS, lasted))
@@ -70,7 +62,6 @@ class Disturbance:
 
         Args:
             mean_rate: R over two minutes, bytes/s.
-            elapsed: seconds since the last tick.
             lasted: seconds since the landing.
         """
         away = self.medium_rate / max(1.0, mean_rate) - 1.0

@@ -38,23 +38,16 @@ def rate_at_rest(*, redo_rate: float, flush_rate: float, density: float, respons
 
 @dataclass(frozen=True, slots=True)
 class Equilibrium:
-    """Averages of what the load shows.
+    """Averages of what the load shows."""
 
-    Attributes:
-        redo_rate: R, bytes/s; 0 before the first reading.
-        flush_rate: F, pages/s.
-        density: rho at the set-point, pages/byte.
-    """
-
-    redo_rate: float = 0.0
-    flush_rate: float = 0.0
-    density: float = 0.0
+    redo_rate: float = 0.0  # R, bytes/s; 0 before the first reading
+    flush_rate: float = 0.0  # F, pages/s
+    density: float = 0.0  # rho at the set-point, pages/byte
 
     def follow(self, situation: Situation, weight: float) -> Equilibrium:
         """Return the averages with this tick in them.
 
         Args:
-            situation: what is seen now.
             weight: share of this tick in the new averages, 0 to 1.
         """
         ratio = min(FARTHEST_AGE, max(1.0 / FARTHEST_AGE, situation.age_ratio / situation.set_point))

@@ -31,42 +31,28 @@ TERMS_WITH_NEED = 3
 
 @dataclass(frozen=True, slots=True)
 class FlushLaw:
-    """One server family's power law.
+    """One server family's power law."""
 
-    Attributes:
-        name: ``legacy`` upstream; other families bring their own.
-        exponent: power of the age ratio.
-        divisor: what the power of the age percentage is divided by.
-        whole: the age percentage is cut to a whole number first.
-        terms: what n is the mean of: PCT, F' and, where there are three, p.
-        need_cap: p counts up to so many times M; 0 where p is no term.
-        need_share: p over the pages flushed at rest: 1, and less where pages beside each other are flushed
-            together, because p counts only those that are old enough.
-        alone: from the flush limit on n is PCT alone.
-        authority: M moves the age; False where the age rests at the flush limit whatever M.
-        remedy: what would give M authority, for people; empty where it has it.
-        stops_early: a batch goes no further than the pages of the next second's redo, whatever is asked for.
-        beyond: why M may bring no age back from the flush limit on, for people; empty where it does.
-        lists_written: the server counts pages as dirty for a time after they were written as neighbours.
-        sleeps: when M moves no age although it has authority, for people; empty where there is no such time.
-        highest: age ratio that a set-point stays at or below; a person's may be higher.
-    """
-
-    name: str
-    exponent: float
-    divisor: float
-    whole: bool = False
-    terms: int = TERMS_WITH_NEED
-    need_cap: float = 2.0
+    name: str  # ``legacy`` upstream; other families bring their own
+    exponent: float  # power of the age ratio
+    divisor: float  # what the power of the age percentage is divided by
+    whole: bool = False  # the age percentage is cut to a whole number first
+    terms: int = TERMS_WITH_NEED  # what n is the mean of: PCT, F' and, where there are three, p
+    need_cap: float = 2.0  # p counts up to so many times M; 0 where p is no term
+    # p over the pages flushed at rest: 1, and less where pages beside each other are flushed together,
+    # because p counts only those that are old enough
     need_share: float = 1.0
-    alone: bool = False
-    authority: bool = True
-    remedy: str = ""
+    alone: bool = False  # from the flush limit on n is PCT alone
+    authority: bool = True  # M moves the age; False where the age rests at the flush limit whatever M
+    remedy: str = ""  # what would give M authority, for people; empty where it has it
+    # a batch goes no further than the pages of the next second's redo, whatever is asked for
     stops_early: bool = False
-    beyond: str = ""
+    beyond: str = ""  # why M may bring no age back from the flush limit on, for people; empty where it does
+    # the server counts pages as dirty for a time after they were written as neighbours
     lists_written: bool = False
+    # when M moves no age although it has authority, for people; empty where there is no such time
     sleeps: str = ""
-    highest: float = 1.0
+    highest: float = 1.0  # age ratio that a set-point stays at or below; a person's may be higher
 
     def percentage(self, *, age: float, flush_limit: float, io_capacity: int, io_capacity_max: int) -> int:
         """Return the LSN part of the flush percentage, in percent of C, as the server computes it.

@@ -26,12 +26,9 @@ FULL_SECONDS = 15.0
 
 @dataclass(frozen=True, slots=True)
 class PaceState:
-    """What is remembered between ticks.
+    """What is remembered between ticks."""
 
-    Attributes:
-        full_since: since when all of M is flushed and the age grows, seconds; None while it is not so.
-    """
-
+    # since when all of M is flushed and the age grows, seconds; None while it is not so
     full_since: float | None = None
 
 

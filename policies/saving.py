@@ -43,27 +43,16 @@ SAME = 0.02
 
 @dataclass(frozen=True, slots=True)
 class Saving:
-    """What is remembered while changes are scarce.
+    """What is remembered while changes are scarce."""
 
-    Attributes:
-        at: time of the last tick, seconds; None before the first.
-        error: mean error.
-        ratio: mean age ratio.
-        swing: how far the age ratio was from that of late, fading.
-        kept: M to rest with, pages/s; 0 while there are changes enough.
-        in_force: M as this left it, pages/s.
-        since: since when M is as it is, seconds.
-        on: changes are scarce, or were and the age is not calm since.
-    """
-
-    at: float | None = None
-    error: float = 0.0
-    ratio: float = 0.0
-    swing: float = 0.0
-    kept: float = 0.0
-    in_force: float = 0.0
-    since: float = 0.0
-    on: bool = False
+    at: float | None = None  # time of the last tick, seconds; None before the first
+    error: float = 0.0  # mean error
+    ratio: float = 0.0  # mean age ratio
+    swing: float = 0.0  # how far the age ratio was from that of late, fading
+    kept: float = 0.0  # M to rest with, pages/s; 0 while there are changes enough
+    in_force: float = 0.0  # M as this left it, pages/s
+    since: float = 0.0  # since when M is as it is, seconds
+    on: bool = False  # changes are scarce, or were and the age is not calm since
 
     def watch(self, situation: Situation) -> Saving:
         """Return it with the error of one tick more; nothing is kept while there are changes enough."""
@@ -88,7 +77,6 @@ class Saving:
         """Return the M to rest with, in ``kept``, and whether it is worth a change.
 
         Args:
-            situation: what is seen now.
             resting: M with which the age rests at the set-point, pages/s.
             gain: d ln M per d ln(age ratio) that a mean error is answered with.
         """

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from enum import StrEnum
 from typing import NamedTuple
 
 from policies.types import Suggestion
@@ -54,40 +55,41 @@ STEADY_STEP = 0.5 * STEP
 """Likewise for a rise under a steady load."""
 
 
+class SetPointSource(StrEnum):
+    """Who or what decides the set-point."""
+
+    PERSON = "person"
+    SCHEDULE = "schedule"
+    OPTIMISER = "optimiser"
+    HEADROOM = "headroom"
+    ALARM = "alarm"
+    HIGHEST = "highest"
+    RECOVERY = "recovery"
+    SHUTDOWN = "shutdown"
+    DEGRADED = "degraded"
+    FLUSH_LAW = "flush_law"
+    FREE_PAGES = "free_pages"
+    ROLE = "role"
+
+
 class Headroom(NamedTuple):
-    """What bounds the set-point; bytes and bytes/s.
+    """What bounds the set-point; bytes and bytes/s."""
 
-    Attributes:
-        flush_limit: A.
-        sync_point: modified age where sync flushing starts.
-        redo_capacity: S.
-        checkpoint_lag: highest recent distance of checkpoint age beyond modified age.
-        redo_rate: R, mean of the last minutes, or what it comes to at rest where that is more.
-        burst_bytes: redo that a burst adds beyond what the device takes.
-        max_checkpoint_age_ratio: highest checkpoint age allowed, share of S.
-        flush_order_lag: what a checkpoint stays behind the oldest modification.
-        sawtooth_seconds: time between two checkpoints that is reckoned with.
-        sync_stalls: writers wait from the sync point on.
-        combining_exponent: b over the ages of the last hours; what a higher age saves.
-        emergency_seconds: time to the sync point that makes an emergency.
-        steady: the load has been steady for long.
-        baseline: age ratio at which the settings that the server was found with come to rest; 0 for unknown,
-            and where somebody has asked for a lower checkpoint age than ``HIGHEST_CHECKPOINT_AGE_RATIO``.
-    """
-
-    flush_limit: float
-    sync_point: float
-    redo_capacity: float
-    checkpoint_lag: float
-    redo_rate: float
-    burst_bytes: float
-    max_checkpoint_age_ratio: float
-    flush_order_lag: float = FLUSH_ORDER_LAG
-    sawtooth_seconds: float = SAWTOOTH_SECONDS
-    sync_stalls: bool = False
-    combining_exponent: float = 0.5
-    emergency_seconds: float = 8.0
-    steady: bool = False
+    flush_limit: float  # A
+    sync_point: float  # modified age where sync flushing starts
+    redo_capacity: float  # S
+    checkpoint_lag: float  # highest recent distance of checkpoint age beyond modified age
+    redo_rate: float  # R, mean of the last minutes, or what it comes to at rest where that is more
+    burst_bytes: float  # redo that a burst adds beyond what the device takes
+    max_checkpoint_age_ratio: float  # highest checkpoint age allowed, share of S
+    flush_order_lag: float = FLUSH_ORDER_LAG  # what a checkpoint stays behind the oldest modification
+    sawtooth_seconds: float = SAWTOOTH_SECONDS  # time between two checkpoints that is reckoned with
+    sync_stalls: bool = False  # writers wait from the sync point on
+    combining_exponent: float = 0.5  # b over the ages of the last hours; what a higher age saves
+    emergency_seconds: float = 8.0  # time to the sync point that makes an emergency
+    steady: bool = False  # the load has been steady for long
+    # age ratio at which the settings that the server was found with come to rest; 0 for unknown, and where
+    # somebody has asked for a lower checkpoint age than ``HIGHEST_CHECKPOINT_AGE_RATIO``
     baseline: float = 0.0
 
     @property
@@ -138,7 +140,6 @@ def bounds_of(
     """Return every bound by name, as age ratios.
 
     Args:
-        headroom: what load, server and alarm leave.
         budgets: further bounds by name, as age ratios.
         noise: what is left free below headroom and alarm for the age to wander, as an age ratio; None: as the
             load wants it.
@@ -160,17 +161,17 @@ def bounds_of(
 
 def highest_ratio(
     headroom: Headroom, budgets: Mapping[str, float], *, noise: float | None = None
-) -> tuple[float, str]:
+) -> tuple[float, SetPointSource]:
     """Return the highest age ratio that all bounds allow, and which of them decided; as ``bounds_of``."""
     bounds = bounds_of(headroom, budgets, noise=noise)
     name = min(bounds, key=bounds.__getitem__)
-    return max(LOWEST, bounds[name]), name
+    return max(LOWEST, bounds[name]), SetPointSource(name)
 
 
 def suggested_ratio(
     headroom: Headroom, budgets: Mapping[str, float], suggestion: Suggestion
-) -> tuple[float, str]:
-    """Return the age ratio that an optimiser's suggestion comes to, inside all bounds, and its name.
+) -> tuple[float, SetPointSource]:
+    """Return the age ratio that an optimiser's suggestion comes to, inside all bounds, and that it is that.
 
     It may use a part of what is left free for the age to wander, and hold less than the bounds allow;
     headroom, alarm and budgets themselves it cannot pass.
@@ -178,7 +179,7 @@ def suggested_ratio(
     noise = headroom.noise * max(LEAST_MARGIN_SHARE, suggestion.margin_share)
     bound = min(bounds_of(headroom, budgets, noise=noise).values())
     derived, _ = highest_ratio(headroom, budgets, noise=noise)
-    return max(LOWEST, min(bound, derived + suggestion.offset)), "optimiser"
+    return max(LOWEST, min(bound, derived + suggestion.offset)), SetPointSource.OPTIMISER
 
 
 def follow(held: float | None, wanted: float, *, steady: bool = False) -> float:

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import astuple
 
 from policies.setpoint import LEAST_MARGIN_SHARE
-from policies.types import Context, Suggestion, Trial
+from policies.types import LoadContext, Suggestion, Trial
 
 LIMITS: Mapping[str, tuple[float, float]] = {
     "offset": (-0.05, 0.03),
@@ -35,7 +35,7 @@ def allowed(suggestion: Suggestion) -> bool:
     return all(low <= getattr(suggestion, name) <= high for name, (low, high) in LIMITS.items())
 
 
-def plausible(context: Context) -> bool:
+def plausible(context: LoadContext) -> bool:
     """Tell whether the features are numbers that a load can have."""
     positive = (context.redo_rate, context.row_bytes, context.flush_limit)
     finite = all(value is None or math.isfinite(value) for value in astuple(context))
@@ -49,7 +49,7 @@ def sound(trial: Trial) -> bool:
     return numbers and trial.error >= 0.0 and allowed(trial.suggestion) and plausible(trial.context)
 
 
-def distance(one: Context, other: Context) -> float:
+def distance(one: LoadContext, other: LoadContext) -> float:
     """Return how far two loads are apart, in ``SCALES``; what one of them does not show does not count."""
     parts = [
         math.log(one.redo_rate / other.redo_rate) / SCALES["redo_rate"],

@@ -52,8 +52,6 @@ def far(situation: Situation, equilibrium: Equilibrium, *, travelling: bool) -> 
     """Tell whether the age is where only travelling helps.
 
     Args:
-        situation: what is seen now.
-        equilibrium: what the load shows, averaged.
         travelling: the law is on the way already, which ends nearer to the set-point than it begins.
     """
     error = situation.error
@@ -90,8 +88,6 @@ def travel(law: FlushLaw, situation: Situation, *, rest: float) -> Proposal:
     """Aim at the set-point at the end of the horizon; content while the error shrinks at that pace.
 
     Args:
-        law: the server's.
-        situation: what is seen now.
         rest: M with which the age rests at the set-point, pages/s. Where batches end early the ledger
             foresees too little to go far below it, and the way back up would take two writes more.
     """

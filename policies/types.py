@@ -15,63 +15,37 @@ HIGHEST_M = 1e12
 
 
 class Situation(NamedTuple):
-    """What a policy may know about the server at one tick.
+    """What a policy may know about the server at one tick."""
 
-    Attributes:
-        now: seconds on the tick's monotonic clock.
-        age: modified age, bytes.
-        flush_limit: A, the age that the flush law divides by, bytes.
-        sync_point: modified age where sync flushing starts, bytes.
-        set_point: f, the age ratio to hold.
-        redo_rate: R, smoothed, bytes/s.
-        age_slope: smoothed growth of the modified age, bytes/s.
-        demand: P, pages/s that hold the age still now.
-        horizon: seconds that an error may take to go; see ``horizon``.
-        age_ahead: modified age at the end of the horizon if M stays as it is, bytes.
-        pages_due: dirty pages to flush within ``horizon`` so that the age ends at the
-            set-point; 0 when it must grow.
-        combining_exponent: b, 0 to 1.
-        new_density: pages newly dirtied per redo byte.
-        flush_response: redo that the load gives up for each page flushed, bytes.
-        flush_rate: F, flush-list pages/s really flushed, smoothed.
-        authority: pages flushed per page the law asked for; 1 when unknown.
-        io_capacity_max: M in force, as the flush law has it: C * (M // C), pages/s.
-        sustained_capacity: D, pages/s; None when never reached.
-        learns: False where the server is busy with something else than its load, so that averages of
-            what the load is like stay as they are.
-        row_rate: throughput, row changes/s, smoothed; 0 when unknown.
-        hold_gain: factor on the law's own gain while holding, for laws that have one.
-        moved_from: set-point before this tick where it was moved on purpose, to be followed at once; else 0.
-        saving: changes are scarce: only those are to be made that are worth one.
-        steady: the load has been steady for long, so that a small error is one.
-        coupling: pages that the load dirties less for each page flushed more; 0 for an open load.
-    """
-
-    now: float
-    age: float
-    flush_limit: float
-    sync_point: float
-    set_point: float
-    redo_rate: float
-    age_slope: float
-    demand: float
-    horizon: float
-    age_ahead: float
+    now: float  # seconds on the tick's monotonic clock
+    age: float  # modified age, bytes
+    flush_limit: float  # A, the age that the flush law divides by, bytes
+    sync_point: float  # modified age where sync flushing starts, bytes
+    set_point: float  # f, the age ratio to hold
+    redo_rate: float  # R, smoothed, bytes/s
+    age_slope: float  # smoothed growth of the modified age, bytes/s
+    demand: float  # P, pages/s that hold the age still now
+    horizon: float  # seconds that an error may take to go; see ``horizon``
+    age_ahead: float  # modified age at the end of the horizon if M stays as it is, bytes
+    # dirty pages to flush within ``horizon`` so that the age ends at the set-point; 0 when it must grow
     pages_due: float
-    combining_exponent: float
-    new_density: float
-    flush_response: float
-    flush_rate: float
-    authority: float
-    io_capacity_max: int
-    sustained_capacity: float | None
+    combining_exponent: float  # b, 0 to 1
+    new_density: float  # pages newly dirtied per redo byte
+    flush_response: float  # redo that the load gives up for each page flushed, bytes
+    flush_rate: float  # F, flush-list pages/s really flushed, smoothed
+    authority: float  # pages flushed per page the law asked for; 1 when unknown
+    io_capacity_max: int  # M in force, as the flush law has it: C * (M // C), pages/s
+    sustained_capacity: float | None  # D, pages/s; None when never reached
+    # False where the server is busy with something else than its load, so that averages of what the load is
+    # like stay as they are
     learns: bool = True
-    row_rate: float = 0.0
-    hold_gain: float = 1.0
+    row_rate: float = 0.0  # throughput, row changes/s, smoothed; 0 when unknown
+    hold_gain: float = 1.0  # factor on the law's own gain while holding, for laws that have one
+    # set-point before this tick where it was moved on purpose, to be followed at once; else 0
     moved_from: float = 0.0
-    saving: bool = False
-    steady: bool = False
-    coupling: float = 0.0
+    saving: bool = False  # changes are scarce: only those are to be made that are worth one
+    steady: bool = False  # the load has been steady for long, so that a small error is one
+    coupling: float = 0.0  # pages that the load dirties less for each page flushed more; 0 for an open load
 
     @property
     def age_ratio(self) -> float:
@@ -109,19 +83,12 @@ def horizon(*, set_point: float, flush_limit: float, redo_rate: float) -> float:
 
 @dataclass(frozen=True, slots=True)
 class Proposal:
-    """What a policy would set, and the terms it came from.
+    """What a policy would set, and the terms it came from."""
 
-    Attributes:
-        io_capacity_max: wanted M in pages/s, not yet rounded or bounded.
-        terms: named parts of the answer, for the record.
-        act: False when the law is content with the value in force.
-        saves: it rests at one M, because changes are scarce.
-    """
-
-    io_capacity_max: float
-    terms: dict[str, float]
-    act: bool = True
-    saves: bool = False
+    io_capacity_max: float  # wanted M in pages/s, not yet rounded or bounded
+    terms: dict[str, float]  # named parts of the answer, for the record
+    act: bool = True  # False when the law is content with the value in force
+    saves: bool = False  # it rests at one M, because changes are scarce
 
 
 class Policy(Protocol[StateT]):
@@ -150,40 +117,27 @@ class Policy(Protocol[StateT]):
 
 
 @dataclass(frozen=True, slots=True)
-class Context:
-    """What the load is like: evidence of one context says nothing about another.
+class LoadContext:
+    """What the load is like: evidence of one context says nothing about another."""
 
-    Attributes:
-        redo_rate: R, bytes/s.
-        row_bytes: redo for each row change, bytes.
-        lru_share: share of the LRU in the pages flushed, 0 to 1; what reads that miss the buffer pool bring.
-        concurrency: writing statements under way on average; 0 where the server does not show it.
-        flush_limit: A, bytes.
-        read_share: SELECT statements for each that reads or changes rows, 0 to 1; None where the server does
-            not show it, and in what was remembered before it was read.
-    """
-
-    redo_rate: float
-    row_bytes: float
+    redo_rate: float  # R, bytes/s
+    row_bytes: float  # redo for each row change, bytes
+    # share of the LRU in the pages flushed, 0 to 1; what reads that miss the buffer pool bring
     lru_share: float
-    concurrency: float
-    flush_limit: float
+    concurrency: float  # writing statements under way on average; 0 where the server does not show it
+    flush_limit: float  # A, bytes
+    # SELECT statements for each that reads or changes rows, 0 to 1; None where the server does not show it,
+    # and in what was remembered before it was read
     read_share: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Suggestion:
-    """What an optimiser may move, and nothing else.
+    """What an optimiser may move, and nothing else."""
 
-    Attributes:
-        offset: added to the analytic set-point, as an age ratio.
-        margin_share: share of the usual margin below headroom and alarm that the age may wander in.
-        hold_gain: factor on the policy's gain while holding.
-    """
-
-    offset: float = 0.0
-    margin_share: float = 1.0
-    hold_gain: float = 1.0
+    offset: float = 0.0  # added to the analytic set-point, as an age ratio
+    margin_share: float = 1.0  # share of the usual margin below headroom and alarm that the age may wander in
+    hold_gain: float = 1.0  # factor on the policy's gain while holding
 
 
 ANALYTIC = Suggestion()
@@ -192,18 +146,10 @@ ANALYTIC = Suggestion()
 
 @dataclass(frozen=True, slots=True)
 class Trial:
-    """What became of one suggestion.
+    """What became of one suggestion."""
 
-    Attributes:
-        suggestion: what was tried.
-        context: the load that it was tried under, averaged.
-        gain: ln of the figure of merit over that of the analytic set-point, mean; negative: worse.
-        error: standard error of that.
-        at: when it ended, Unix time in seconds.
-    """
-
-    suggestion: Suggestion
-    context: Context
-    gain: float
-    error: float
-    at: float
+    suggestion: Suggestion  # what was tried
+    context: LoadContext  # the load that it was tried under, averaged
+    gain: float  # ln of the figure of merit over that of the analytic set-point, mean; negative: worse
+    error: float  # standard error of that
+    at: float  # when it ended, Unix time in seconds

@@ -28,8 +28,7 @@ from tests.factory import (
     tick,
 )
 from tuner.core.ownership.standing import Standing, standing_of, take_up
-from tuner.core.snapshot import decode_state, encode_state
-from tuner.core.state import State
+from tuner.core.state import State, decode_state, encode_state
 from tuner.core.step import start, step
 from tuner.journal.codec import decode, encode
 from tuner.records import (

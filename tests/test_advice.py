@@ -15,7 +15,6 @@ from tests.bench import Bench, FakeServer
 from tests.factory import FACTS, estimate, sample, tick, would_set
 from tuner.advice import advise, advise_now, expected_effect, statements
 from tuner.board import Board
-from tuner.core.writes.plan import gain
 from tuner.findings import Finding
 from tuner.records import Capacity, Decision, DecisionKind, Hold, HoldCode, Remedy
 from tuner.settings import Mode, Settings
@@ -139,11 +138,11 @@ def test_the_expected_effect_is_honest(ratio: float, combining: float, said: str
 def test_pasted_one_by_one_the_statements_are_safe(old: Capacity, new: Capacity) -> None:
     """Whoever stops between two of the statements leaves a legal pair with a gain between old and new."""
     server = FakeServer(old)
-    low, high = sorted((gain(old), gain(new)))
+    low, high = sorted((old.gain, new.gain))
     for statement in statements(old, new):
         name, value = statement.removeprefix("SET GLOBAL ").split(" = ")
         server.apply(((name, int(value)),), new)
-        assert low <= gain(server.capacity) <= high
+        assert low <= server.capacity.gain <= high
 
     assert server.capacity == new
 

@@ -9,7 +9,7 @@ import pytest
 from tests.bench import FakeServer
 from tuner import without_daemon
 from tuner.core.estimate.latency import STEP_SECONDS
-from tuner.core.leaving.parked import RESTORE_FACTOR, restore_steps
+from tuner.core.leaving.park_restore import RESTORE_FACTOR, restore_steps
 from tuner.records import LOW_WATER_MARK, Capacity
 from tuner.servers.port import ServerError
 from tuner.without_daemon import restore_offline

@@ -14,7 +14,7 @@ from tests.api import factory
 from tests.bench import FakeServer
 from tests.life import Life
 from tuner.advice import advise
-from tuner.core.leaving.parked import restore_step
+from tuner.core.leaving.park_restore import restore_step
 from tuner.core.writes.plan import plan
 from tuner.journal.ending import last_writes
 from tuner.journal.reader import originals, trace

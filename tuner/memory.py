@@ -14,8 +14,7 @@ from tuner.core.commands.handlers import originals_name
 from tuner.core.leaving.lowwater import saved_name
 from tuner.core.memory import Known, Remembered, known_of, learned_of, remember
 from tuner.core.ownership.standing import Standing, moved, standing_of, take_up
-from tuner.core.snapshot import encode_state
-from tuner.core.state import SAME_START_SECONDS, State
+from tuner.core.state import SAME_START_SECONDS, State, encode_state
 from tuner.core.step import start
 from tuner.journal import reader
 from tuner.journal.ending import Ending, Writes, ending, last_writes, left_after, left_by

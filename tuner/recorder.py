@@ -13,8 +13,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from tuner.clock import Clock
-from tuner.core.snapshot import encode_state
-from tuner.core.state import State
+from tuner.core.state import State, encode_state
 from tuner.core.step import start
 from tuner.inbox import Inbox
 from tuner.journal.tables import LOCK_SUFFIX

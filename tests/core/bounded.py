@@ -8,7 +8,7 @@ from policies.registry import LAWS
 from policies.setpoint import LOWEST, STEP
 from tuner.core.setpoint import budgets
 from tuner.core.state import State
-from tuner.core.targets import baseline_ratio, headroom_of
+from tuner.core.targets import headroom_of
 from tuner.records import Estimate, Sample
 
 
@@ -37,8 +37,7 @@ def _of_the_schedule(reading: Sample, found: Estimate, after: State) -> dict[str
     None by a budget that no set-point keeps, and none below the age of the settings found.
     """
     windows = after.schedule
-    baseline = baseline_ratio(after, reading, found)
-    headroom = headroom_of(after, reading, found, baseline=baseline)
+    headroom = headroom_of(after, reading, found)
     asked = {
         name: [value for one in windows if (value := getattr(one, key)) is not None]
         for name, key in (("recovery", "max_recovery_seconds"), ("shutdown", "max_shutdown_seconds"))
@@ -49,7 +48,7 @@ def _of_the_schedule(reading: Sample, found: Estimate, after: State) -> dict[str
         headroom,
         replace(after.settings, **changed),
         reading,
-        baseline=baseline,
+        baseline=found.baseline_ratio or 0.0,
     )
     dropped = {name for name, debounced in after.announced.dropped if debounced.on}
     ratios = {name: one.bound for name, one in standing.items() if name not in dropped}

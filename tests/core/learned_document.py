@@ -11,7 +11,7 @@ from pathlib import Path
 import msgspec
 from msgspec.structs import replace
 
-from policies.types import Context, Suggestion, Trial
+from policies.types import LoadContext, Suggestion, Trial
 from tests.core.readings import taught
 from tuner.core.memory import Learned, learn
 from tuner.core.trials.evidence import Aside, Evidence, Win
@@ -22,10 +22,10 @@ AT = 1_767_200_000.0
 
 def full() -> Learned:
     """Return what is learned of a server, nothing of it being what a fresh daemon begins with."""
-    day = Context(
+    day = LoadContext(
         redo_rate=1e6, row_bytes=300.0, lru_share=0.01, concurrency=4.0, flush_limit=8e7, read_share=0.8
     )
-    night = Context(redo_rate=2e5, row_bytes=420.0, lru_share=0.0, concurrency=0.0, flush_limit=8e7)
+    night = LoadContext(redo_rate=2e5, row_bytes=420.0, lru_share=0.0, concurrency=0.0, flush_limit=8e7)
     low, high = Suggestion(-0.02, 0.75, 1.2), Suggestion(0.01, 1.0, 0.8)
     log = (
         Trial(low, day, 0.012, 0.002, AT),

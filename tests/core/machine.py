@@ -13,7 +13,7 @@ from tests.core.strategies import PAIRS, loop_settings, orders, windows
 from tests.factory import MEBIBYTE, SAVED, command
 from tuner.core.estimate.tail import KNOTS
 from tuner.core.ownership import foreign
-from tuner.core.snapshot import decode_state, encode_state
+from tuner.core.state import decode_state, encode_state
 from tuner.core.step import step
 from tuner.core.writes.guards import DEAD_BAND
 from tuner.records import Capacity, Command, Lifecycle, Sample

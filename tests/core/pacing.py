@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tests.factory import FACTS
-from tuner.core.writes.plan import MOST_RATIO, gain
+from tuner.core.writes.plan import MOST_RATIO
 from tuner.records import Decision, DecisionKind, Sample
 from tuner.settings import Settings
 
@@ -66,7 +66,7 @@ class Pacing:
         else:
             assert decision.reason == "relief_over"
             assert self.reliefs, "3: the end of no relief"
-            assert gain(target) > gain(reading.capacity), "3: the end of a relief raises M"
+            assert target.gain > reading.capacity.gain, "3: the end of a relief raises M"
 
     def note(self, decision: Decision, reading: Sample, now: float) -> None:
         """Note a write, what it uses up of the budget, and where an emergency came from."""

@@ -10,7 +10,7 @@ from tests.core.timekeeping import Timekeeping
 from tests.factory import FACTS
 from tuner.core.ownership import foreign
 from tuner.core.state import State
-from tuner.core.writes.plan import MOST_RATIO, gain
+from tuner.core.writes.plan import MOST_RATIO
 from tuner.records import (
     Capacity,
     Command,
@@ -228,7 +228,7 @@ class Referee:
             target = record.decision.target
             assert target is not None
             assert target.io_capacity_max >= reading.io_capacity_max, "an emergency never lowers M"
-            assert gain(target) > gain(reading.capacity), "an emergency raises"
+            assert target.gain > reading.capacity.gain, "an emergency raises"
         elif kind is DecisionKind.RELIEF:
             self.pacing.relieves(record.decision, reading, after.settings, now)
         elif kind is DecisionKind.OVERRIDE:
@@ -258,12 +258,12 @@ class Referee:
         target = decision.target
         assert target is not None
         server = FakeServer(old)
-        low, high = sorted((gain(old), gain(target)))
+        low, high = sorted((old.gain, target.gain))
         for name, value in decision.steps:
             server.apply(((name, value),), target)
             pair = server.capacity
             assert value in {pair.io_capacity, pair.io_capacity_max}, "1: the server would clamp it"
-            assert low <= gain(pair) <= high, "2: the gain leaves the way from old to new"
+            assert low <= pair.gain <= high, "2: the gain leaves the way from old to new"
         assert server.capacity == target
         if decision.kind is DecisionKind.RESTORE:
             return

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from policies.types import Context, Suggestion, Trial
+from policies.types import LoadContext, Suggestion, Trial
 from tests.bench import Bench, FakeServer
 from tests.core.learned_document import full
 from tests.factory import BAYES, DEFAULT, FACTS, A
@@ -16,7 +16,7 @@ from tuner.core.memory import Learned
 from tuner.core.step import start
 from tuner.core.trials.evidence import ASIDE, REMEMBERED, Aside, Evidence
 
-LOAD = Context(1e6, 300.0, 0.0, 0.0, float(A))
+LOAD = LoadContext(1e6, 300.0, 0.0, 0.0, float(A))
 OTHER_LAW = "high_checkpoint"
 
 

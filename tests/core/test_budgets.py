@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from policies.setpoint import LOWEST, NOISE, Headroom
 from tests.factory import LIMITS, MEBIBYTE, REDO, A, estimate, sample
@@ -116,10 +117,11 @@ def test_the_baseline_is_reckoned_no_higher_than_where_the_server_flushes_by_its
     """Past the sync point the age does not grow, whatever M; of one that is not known nothing is said."""
     recovery, limit = taught(at(0.5, 0.002)), HEADROOM.sync_point / HEADROOM.flush_limit
     beyond, there, unknown = (
-        foreseen(estimate(), recovery, HEADROOM, set_point=0.8, baseline=one) for one in (5.0, limit, 0.0)
+        foreseen(estimate(baseline_ratio=one), recovery, HEADROOM, set_point=0.8)
+        for one in (5.0, limit, None)
     )
 
-    assert beyond == there
+    assert replace(beyond, baseline_ratio=limit) == there
     assert unknown.recovery_at_baseline is unknown.shutdown_at_baseline is None
     assert unknown.recovery_at_set_point == there.recovery_at_set_point
 

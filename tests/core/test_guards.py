@@ -12,7 +12,7 @@ from msgspec.structs import replace
 from tests.factory import ACTIVE
 from tuner.core.estimate.trends import AUTHORITY_LOST
 from tuner.core.writes import guards
-from tuner.core.writes.guards import EMERGENCY_SPACING, TABLE, Context, Wish, guard
+from tuner.core.writes.guards import EMERGENCY_SPACING, TABLE, GuardContext, Wish, guard
 from tuner.records import Capacity, DecisionKind
 
 SET, EMERGENCY = DecisionKind.SET, DecisionKind.EMERGENCY
@@ -20,7 +20,7 @@ ODD = Capacity(300, 800)
 """No whole multiple: the server flushes by 600."""
 
 
-def context(**changes: Any) -> Context:  # noqa: ANN401 - any field
+def context(**changes: Any) -> GuardContext:  # noqa: ANN401 - any field
     """Return a context in which nothing stands in the way: M = 1000, no write yet."""
     values: dict[str, Any] = {
         "now": 1000.0,
@@ -31,7 +31,7 @@ def context(**changes: Any) -> Context:  # noqa: ANN401 - any field
         "last_write": None,
         "changes": 0,
     }
-    return Context(**(values | changes))
+    return GuardContext(**(values | changes))
 
 
 def ask(io_capacity_max: float, kind: DecisionKind = SET, **changes: Any) -> Wish:  # noqa: ANN401 - any field

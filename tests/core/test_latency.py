@@ -10,7 +10,7 @@ from tests.bench import Bench
 from tests.factory import DEFAULT, command, sample
 from tuner.core.estimate import latency
 from tuner.core.estimate.latency import LONGEST_WAIT, STEP_SECONDS, RestorePace
-from tuner.core.leaving.parked import RESTORE_FACTOR
+from tuner.core.leaving.park_restore import RESTORE_FACTOR
 from tuner.records import DecisionKind
 from tuner.settings import Mode
 

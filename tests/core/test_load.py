@@ -13,8 +13,8 @@ from msgspec.structs import replace
 from policies.suggestions import NEAR, distance
 from tests.core.course import GOOD, Course
 from tests.factory import sample
+from tuner.core.estimate.averages import Statements, counted
 from tuner.core.estimate.load import COMBINING_PRIOR, PRIOR, STEEPEST, Curve, Load
-from tuner.core.estimate.readshare import Statements, counted
 from tuner.core.trials.engine import CONTEXT_SECONDS
 from tuner.records import Sample
 

@@ -12,8 +12,8 @@ from tests.core.lever import MARK_SAVED, OFF, ON, OURS, beside, in_force, marks
 from tests.factory import DEFAULT, SAVED, command, held
 from tuner.core.leaving.lowwater import LEAVING_SECONDS, may_be_written
 from tuner.core.ownership.standing import standing_of, take_up
-from tuner.core.snapshot import decode_state, encode_state
-from tuner.core.targets import baseline_ratio, headroom_of
+from tuner.core.state import decode_state, encode_state
+from tuner.core.targets import headroom_of
 from tuner.records import (
     LOW_WATER_MARK,
     SET_LOW_WATER,
@@ -334,10 +334,8 @@ def test_the_baseline_is_reckoned_with_the_mark_found(mark: int, rests: float | 
     assert sample is not None
     assert found is not None
 
-    reckoned = baseline_ratio(bench.state, sample, found)
-
-    assert rests in {None, reckoned}
-    assert (headroom_of(bench.state, sample, found, baseline=reckoned).baseline == 0.0) is (mark == 0)
+    assert rests in {None, found.baseline_ratio}
+    assert (headroom_of(bench.state, sample, found).baseline == 0.0) is (mark == 0)
 
 
 @pytest.mark.parametrize("mode", [Mode.ACTIVE, Mode.ADVISORY])

@@ -13,7 +13,7 @@ from msgspec.structs import replace
 
 from policies.setpoint import LOWEST, NOISE, STEP, Headroom, highest_ratio, suggested_ratio
 from policies.suggestions import LIMITS
-from policies.types import Context, Suggestion, Trial
+from policies.types import LoadContext, Suggestion, Trial
 from tests.bench import Bench, FakeServer, replays
 from tests.factory import BAYES, EPOCH, FACTS, MEBIBYTE, A, codes, command
 from tuner.core.memory import Learned, learn
@@ -33,7 +33,7 @@ from tuner.records import (
 from tuner.settings import Mode
 
 LOWER = Suggestion(-0.05, 1.0, 1.0)
-LOAD = Context(1e6, 300.0, 0.0, 0.0, float(A))
+LOAD = LoadContext(1e6, 300.0, 0.0, 0.0, float(A))
 KNOWN = Evidence(
     f"{FACTS.version} {FACTS.flush_law}",
     (Trial(LOWER, LOAD, 0.01, 0.001, 5.0),),

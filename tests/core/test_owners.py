@@ -39,6 +39,7 @@ OWNERS: dict[str, set[str]] = {
     "unanswered": {"decide/precedence", "observe", "laws"},
     "set_point": {"targets", "laws", "commands/overlay"},
     "set_point_source": {"targets"},
+    "set_point_window": {"targets"},
     "park_target": {"targets", "observe", "commands/overlay"},
     "caution": {"observe"},
     "announced": {"targets"},
@@ -63,7 +64,7 @@ beginning does."""
 BEGINNINGS = frozenset({("step", "start"), ("ownership/standing", ""), ("ownership/restarts", "")})
 """Where a run, or one beside another start of mysqld, begins: there any field may be set."""
 
-AS_BYTES = "snapshot"
+AS_BYTES = "state"
 """Encodes a policy's memory by its field names, for bytes alone."""
 
 

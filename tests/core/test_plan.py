@@ -9,7 +9,7 @@ from msgspec.structs import replace
 
 from tests.bench import Bench, FakeServer
 from tests.factory import ACTIVE, C_NAME, DEFAULT, FACTS, codes, command, held
-from tuner.core.writes.plan import LONGEST, MOST_RATIO, gain, near, on_the_way, plan, rounded
+from tuner.core.writes.plan import LONGEST, MOST_RATIO, near, on_the_way, plan, rounded
 from tuner.records import CAPACITY_MINIMUM, Capacity, DecisionKind
 from tuner.remedies import clears
 from tuner.settings import Mode
@@ -38,14 +38,14 @@ def walked(old: Capacity, new: Capacity) -> list[Capacity]:
 @example(old=Capacity(225, 450), new=Capacity(300, 600))
 def test_every_way_is_safe_at_every_point(old: Capacity, new: Capacity) -> None:
     """To a whole ratio and back: C never above M, the gain always between old and new, the end right."""
-    low, high = sorted((gain(old), gain(new)))
+    low, high = sorted((old.gain, new.gain))
     for start, end in ((old, new), (new, old)):
         seen = walked(start, end)
 
         assert seen[-1] == end
         assert len(seen) <= LONGEST + 1
         assert all(pair.io_capacity <= pair.io_capacity_max for pair in seen)
-        assert all(low <= gain(pair) <= high for pair in seen)
+        assert all(low <= pair.gain <= high for pair in seen)
 
 
 @given(old=ANY, new=st.one_of(WHOLE, ANY))
@@ -73,7 +73,7 @@ def test_whole_ratios_need_no_third_value(old: Capacity, c: int, k: int) -> None
 @pytest.mark.parametrize(("pair", "said"), [((1500, 2000), 1500), ((1000, 1999), 1000), ((225, 450), 450)])
 def test_gain_is_what_the_server_works_with(pair: tuple[int, int], said: int) -> None:
     """The gain cuts M down to a whole multiple of C."""
-    assert gain(Capacity(*pair)) == said
+    assert Capacity(*pair).gain == said
 
 
 @pytest.mark.parametrize(
@@ -217,7 +217,7 @@ def test_a_pair_left_half_way_is_not_taken_for_its_m() -> None:
     bench = Bench(fixed, FakeServer(Capacity(300, 800))).ready()
     bench.until("set")
 
-    assert gain(bench.server.capacity) == pytest.approx(800, rel=0.01)
+    assert bench.server.capacity.gain == pytest.approx(800, rel=0.01)
 
 
 def test_a_write_whose_outcome_was_not_read_is_still_our_own(bench: Bench) -> None:

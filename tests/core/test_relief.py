@@ -11,7 +11,7 @@ from policies.flushlaw import LEGACY
 from policies.pid import Pid
 from tests.bench import Bench, FakeServer
 from tests.factory import DEFAULT, A
-from tuner.core.relief import FIRST_WAIT_SECONDS, HOUR, MOST_AN_HOUR, Change, Relief, switched
+from tuner.core.estimate.relief import FIRST_WAIT_SECONDS, HOUR, MOST_AN_HOUR, Change, Relief, switched
 from tuner.records import Capacity, DecisionKind, TickRecord
 from tuner.settings import Mode, PolicyName, Settings
 

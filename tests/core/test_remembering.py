@@ -20,7 +20,7 @@ from tuner.core.estimate.load import Curve, Regression, Response
 from tuner.core.estimate.recovery import Recovery
 from tuner.core.estimate.trends import Late, Week
 from tuner.core.memory import Known, Learned, known_of, learn, learned_of, recall, remember
-from tuner.core.snapshot import decode_state, encode_state
+from tuner.core.state import decode_state, encode_state
 from tuner.core.step import start
 from tuner.core.trials.optimising import recalled
 from tuner.records import Capacity

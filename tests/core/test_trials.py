@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from policies.bayes import SURE
-from policies.types import ANALYTIC, Context, Suggestion, Trial
+from policies.types import ANALYTIC, LoadContext, Suggestion, Trial
 from tests.core.course import GOOD, STEP, Course
 from tests.factory import A, estimate
 from tuner.core.trials import engine, evidence
@@ -21,7 +21,7 @@ from tuner.core.trials.evidence import REMEMBERED, Evidence, Win
 from tuner.core.trials.switchback import LOOKS, Block, Running, difference, differences, judged
 from tuner.records import OptimiserPhase
 
-LOAD = Context(1e6, 333.0, 0.0, 0.0, float(A))
+LOAD = LoadContext(1e6, 333.0, 0.0, 0.0, float(A))
 SYNC = {"unsafe": "the server sync-flushes", "bars": "the server sync-flushes"}
 MOST = max(LOOKS)
 

@@ -7,7 +7,7 @@ from msgspec.structs import replace
 
 from tests.bench import Bench
 from tests.factory import A, estimate, sample
-from tuner.core.unanswered import (
+from tuner.core.estimate.unanswered import (
     FIRST_REST_SECONDS,
     LONGEST_REST_SECONDS,
     SHOWN_SECONDS,

@@ -8,7 +8,6 @@ from collections.abc import Callable
 from tests.faults.harness import FIRST_WRITE, WANTED, Daemon, Rig
 from tests.real.killer import Killer
 from tests.real.support import in_force, until
-from tuner.core.writes.plan import gain
 from tuner.journal.reader import originals
 from tuner.records import Capacity
 
@@ -60,8 +59,8 @@ def kill_at_boundaries(
         assert left.io_capacity <= left.io_capacity_max, where
         assert (left == old) == (number == 1), where
         if number > 1:
-            low, high = sorted((gain(old), gain(killer.target(old))))
-            assert low <= gain(left) <= high, where
+            low, high = sorted((old.gain, killer.target(old).gain))
+            assert low <= left.gain <= high, where
         assert [one.capacity for one in originals(daemon.state)] == [known], where
 
 

@@ -11,8 +11,7 @@ from tests.core.referee import Referee
 from tests.faults.witness import Witness
 from tests.real.installation import Innobrim
 from tests.real.support import in_force
-from tuner.core.snapshot import decode_state
-from tuner.core.state import State
+from tuner.core.state import State, decode_state
 from tuner.core.step import step
 from tuner.core.writes.plan import LONGEST
 from tuner.journal.reader import runs, trace

@@ -17,8 +17,7 @@ from lab.plant.server import SimulatedServer
 from lab.scenarios import load_scenario
 from lab.simulate_loop import SimInbox
 from tuner.cli.replay import replay
-from tuner.core.snapshot import encode_state
-from tuner.core.state import State
+from tuner.core.state import State, encode_state
 from tuner.core.step import start
 from tuner.journal.codec import decode, encode
 from tuner.journal.tables import FILE_NAME

@@ -13,8 +13,7 @@ from lab.simulate_loop import SimInbox
 from tests.almanac import table
 from tests.factory import SAVED
 from tuner.cli.replay import replay_trace
-from tuner.core.snapshot import encode_state
-from tuner.core.state import State
+from tuner.core.state import State, encode_state
 from tuner.core.step import start
 from tuner.journal.reader import trace
 from tuner.journal.writer import JournalWriter

@@ -17,7 +17,7 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from policies.types import Context, Suggestion, Trial
+from policies.types import LoadContext, Suggestion, Trial
 from tests.factory import BAYES, FACTS, A
 from tuner.core.step import start
 from tuner.core.trials.evidence import REMEMBERED, Evidence
@@ -27,7 +27,7 @@ from tuner.optimiser.supervisor import KEPT, THREADS, Patience, Supervisor
 from tuner.records import Command, OptimiserHealth, OptimiserPhase, OptimiserProgress, TickRecord
 
 GOOD = Suggestion(-0.01, 1.0, 1.0)
-LOAD = Context(1e6, 300.0, 0.0, 0.0, float(A))
+LOAD = LoadContext(1e6, 300.0, 0.0, 0.0, float(A))
 IMPATIENT = Patience(answer=10.0, first=0.05, longest=0.2)
 READ = "import sys,os,json,time\nq = json.loads(sys.stdin.readline())\n"
 ECHO = (
@@ -231,7 +231,9 @@ def test_the_real_child_answers_within_its_limits() -> None:
 
 def test_messages_are_bounded() -> None:
     """All that can be remembered fits a line; what is longer is refused before it is sent."""
-    load = Context(1234567.890123456, 333.3333333333333, 1e-17, 12.34567890123456, 8e7, 0.1234567890123456)
+    load = LoadContext(
+        1234567.890123456, 333.3333333333333, 1e-17, 12.34567890123456, 8e7, 0.1234567890123456
+    )
     trial = Trial(
         Suggestion(-0.0123456789012345, 1.23456789012345, 1.23456789012345), load, -1e-17, 1e-17, 1.8e9
     )

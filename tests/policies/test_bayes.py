@@ -18,14 +18,14 @@ from hypothesis import strategies as st
 
 from policies.bayes import MEMORY_SECONDS, SAME, WINDOW, Bayes, best_known, trust_region
 from policies.suggestions import LIMITS, NEAR, allowed, distance, plausible
-from policies.types import ANALYTIC, Context, Suggestion, Trial
+from policies.types import ANALYTIC, LoadContext, Suggestion, Trial
 
-LOAD = Context(redo_rate=1e6, row_bytes=300.0, lru_share=0.0, concurrency=0.0, flush_limit=8e7)
+LOAD = LoadContext(redo_rate=1e6, row_bytes=300.0, lru_share=0.0, concurrency=0.0, flush_limit=8e7)
 OTHER = replace(LOAD, redo_rate=5e6)
 BEST = Suggestion(-0.02, 0.8, 1.2)
 
 
-def trial(suggestion: Suggestion, gain: float, *, at: float = 0.0, load: Context = LOAD) -> Trial:
+def trial(suggestion: Suggestion, gain: float, *, at: float = 0.0, load: LoadContext = LOAD) -> Trial:
     """Return a trial whose gain is known well."""
     return Trial(suggestion, load, gain, 0.0005, at)
 

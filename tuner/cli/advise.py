@@ -17,12 +17,12 @@ from tuner.cli.options import WholeNumber, configuration, real_server, server_op
 from tuner.clock import Clock, SystemClock
 from tuner.config.schema import Config
 from tuner.core.laws import law_of
-from tuner.core.leaving.parked import PARKED_RATIO, parked
+from tuner.core.leaving.park_restore import PARKED_RATIO, parked
 from tuner.core.limits import bounds
-from tuner.core.setpoint.budgets import KEYS, Budget, durations_of, look
+from tuner.core.setpoint.budgets import KEYS, Budget, durations_of
 from tuner.core.state import State
 from tuner.core.step import start
-from tuner.core.targets import baseline_ratio, headroom_of
+from tuner.core.targets import headroom_of, standing_budgets
 from tuner.findings import Finding, in_its_way, pages_dirtied
 from tuner.loop import drive
 from tuner.records import Command, Estimate, Missed, Sample, TickRecord
@@ -142,15 +142,7 @@ def static_value(records: list[TickRecord], state: State) -> list[Finding]:
     busiest = max(1.0, max(demands) / max(1.0, now.demand))
     lowest, highest = bounds(state)
     law = law_of(state)
-    baseline = baseline_ratio(state, sample, now)
-    standing = look(
-        state.estimator.recovery,
-        headroom_of(state, sample, now, baseline=baseline),
-        state.settings,
-        sample,
-        baseline=baseline,
-        authority=law.authority,
-    )
+    standing = standing_budgets(state, sample, now, headroom_of(state, sample, now))
     held, why = _aim(standing)
     rests, effect = f"holds about {held:.0%} of the flush limit", expected_effect(now, held)
     if law.sleeps:

@@ -12,8 +12,7 @@ import msgspec
 from msgspec import Struct
 
 from tuner.cli.answer import FINE, NO, Unusable, answering, say, say_json
-from tuner.core.snapshot import decode_state
-from tuner.core.state import State
+from tuner.core.state import State, decode_state
 from tuner.core.step import step
 from tuner.journal.reader import trace
 from tuner.journal.tables import JournalError, Run, Snapshot

@@ -17,10 +17,6 @@ _NUMBER = re.compile(r"[0-9.]+")
 def bytes_of(text: str, *, redo_capacity: int) -> int:
     """Return an age in bytes.
 
-    Args:
-        text: the age as it is written.
-        redo_capacity: S, bytes, which a share is one of.
-
     Raises:
         ValueError: it is no age; the message says what would be right.
     """

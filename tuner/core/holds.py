@@ -39,27 +39,17 @@ class Bar(NamedTuple):
 
 
 class Rule(NamedTuple):
-    """One kind of hold.
+    """One kind of hold."""
 
-    Attributes:
-        seen: tells why a tick is held; None for one that is only ever latched.
-        latched: what ends it once it is latched, by a person or by ``ownership.transitions``.
-        resume: where it is latched a person ends it, with the command for that.
-        parks: a parked setting is left behind on entry, where the values in force are our own.
-        bars_park: nothing is written while it lasts, a park neither.
-        bars_server: the server takes no write of ours at all.
-        lasts: only a reading can end it, so that a missed one does not.
-        unsettles: nothing that the server shows meanwhile is counted for its baseline.
-    """
-
+    # tells why a tick is held; None for one that is only ever latched
     seen: Callable[[State, Sample | None, float], Found | None] | None = None
-    latched: Remedies = ()
-    resume: bool = False
-    parks: bool = False
-    bars_park: bool = False
-    bars_server: bool = False
-    lasts: bool = False
-    unsettles: bool = False
+    latched: Remedies = ()  # what ends it once it is latched, by a person or by ``ownership.transitions``
+    resume: bool = False  # where it is latched a person ends it, with the command for that
+    parks: bool = False  # a parked setting is left behind on entry, where the values in force are our own
+    bars_park: bool = False  # nothing is written while it lasts, a park neither
+    bars_server: bool = False  # the server takes no write of ours at all
+    lasts: bool = False  # only a reading can end it, so that a missed one does not
+    unsettles: bool = False  # nothing that the server shows meanwhile is counted for its baseline
 
 
 def current_holds(state: State, sample: Sample | None, *, now: float) -> tuple[Hold, ...]:
@@ -180,12 +170,7 @@ def given_back(state: State, sample: Sample) -> bool:
 
 
 def unparkable(state: State, sample: Sample | None) -> tuple[str, ...]:
-    """Return why no park may be written now, one reason for each hold that bars one; empty where one may.
-
-    Args:
-        state: with the holds of the last tick.
-        sample: this tick's reading; None where it was missed.
-    """
+    """Return why no park may be written now, one reason for each hold that bars one; empty where one may."""
     found = [hold.reason for hold in latched(state) if TABLE[hold.code].bars_park]
     if sample is not None:
         return (*found, *(bar.why for bar in (*not_writer(state, sample), *_no_room(state))))

@@ -16,11 +16,11 @@ from msgspec.structs import replace
 from policies.flushlaw import FlushLaw
 from policies.registry import LAWS, with_need
 from tuner.core.estimate import window as readings
+from tuner.core.estimate.relief import Relief
+from tuner.core.estimate.unanswered import Unanswered
 from tuner.core.estimate.window import Window
 from tuner.core.gate import forget
-from tuner.core.relief import Relief
 from tuner.core.state import State
-from tuner.core.unanswered import Unanswered
 from tuner.records import Event, EventCode, Remedy, Sample
 
 ASLEEP_SECONDS = 3.0
@@ -50,9 +50,7 @@ def take_law(state: State, name: str, *, wall: float) -> tuple[State, list[Event
     """Go by the law that was seen; another one passes the model gate anew, and the policy begins afresh.
 
     Args:
-        state: with the law of before in its facts.
         name: what was seen; empty where a reading does not say.
-        wall: Unix time, seconds.
     """
     before = state.facts.flush_law
     if name == before or name not in LAWS:
@@ -114,11 +112,6 @@ def _sleeps(law: FlushLaw, window: Window, sample: Sample) -> bool:
     It falls asleep below the low-water mark, where a reading shows that nothing is asked for, and sleeps
     until something is flushed from the flush lists. A daemon that comes later sees that nothing is, for some
     seconds.
-
-    Args:
-        law: in force.
-        window: the readings before.
-        sample: the newest.
     """
     if not law.sleeps or not window:
         return False

@@ -81,10 +81,6 @@ def floor(state: State, current: int) -> int:
 
     Below the floor it is the M with which the age rests at ``HIGHEST``: the pages newly dirtied a second,
     fewer by write combining the higher the age is; and M as it is, where that is little more.
-
-    Args:
-        state: after the reading.
-        current: M, pages/s.
     """
     found, last = state.estimate, state.estimator.last
     if state.settings.policy == "fixed" or found is None or last is None:

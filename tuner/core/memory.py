@@ -31,27 +31,16 @@ NOTHING = Evidence()
 
 
 class Learned(Struct, frozen=True, rename={"measured_on": "version"}):
-    """What was learned of one server and its load, stored under names that stay.
+    """What was learned of one server and its load, stored under names that stay."""
 
-    Attributes:
-        load: what the load answers with.
-        recovery_factor: crash recoveries measured over predicted.
-        measured_on: server version that these were measured on; empty before the first.
-        proven: server version whose flush law was verified last; empty before the first.
-        law: which law that was; empty in an older program's.
-        week: the load's bursts by hour of the week.
-        late: those of the last hours.
-        evidence: what the outer loop's trials came to.
-    """
-
-    load: Load = Load()
-    recovery_factor: float = 1.0
-    measured_on: str = ""
-    proven: str = ""
-    law: str = ""
-    week: Week = Week()
-    late: Late = Late()
-    evidence: Evidence = Evidence()
+    load: Load = Load()  # what the load answers with
+    recovery_factor: float = 1.0  # crash recoveries measured over predicted
+    measured_on: str = ""  # server version that these were measured on; empty before the first
+    proven: str = ""  # server version whose flush law was verified last; empty before the first
+    law: str = ""  # which law that was; empty in an older program's
+    week: Week = Week()  # the load's bursts by hour of the week
+    late: Late = Late()  # those of the last hours
+    evidence: Evidence = Evidence()  # what the outer loop's trials came to
 
     def proof_of(self, law: str) -> str:
         """Return the server version on which this law was verified; empty where it was another one."""
@@ -158,15 +147,10 @@ _MISSING = object()
 
 
 class Remembered(NamedTuple):
-    """What was kept of one server.
+    """What was kept of one server."""
 
-    Attributes:
-        learned: all that could be read; None where that is nothing.
-        lost: each part that could not, with the reason.
-    """
-
-    learned: Learned | None = None
-    lost: tuple[str, ...] = ()
+    learned: Learned | None = None  # all that could be read; None where that is nothing
+    lost: tuple[str, ...] = ()  # each part that could not, with the reason
 
 
 def remember(blob: bytes) -> Remembered:

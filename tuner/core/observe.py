@@ -180,8 +180,6 @@ def _see_clocks(state: State, sample: Sample, *, begun: bool) -> tuple[State, st
     """Note how the clocks stand; where they ran apart no rate and no mean goes on across that.
 
     Args:
-        state: before the reading.
-        sample: the reading.
         begun: another server, or another start of one, answers from this reading on.
 
     Returns:

@@ -2,24 +2,29 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict, is_dataclass
 from enum import StrEnum
 from typing import Any
 
+import msgspec
 from msgspec import Struct
+from msgspec.structs import replace
 
+from policies.registry import make_policy
+from policies.setpoint import SetPointSource
 from tuner.core.baseline.guard import BaselineGuard
 from tuner.core.estimate.clocks import Clocks
 from tuner.core.estimate.estimator import EstimatorState
 from tuner.core.estimate.latency import RestorePace
 from tuner.core.estimate.occurrences import Occurrences
+from tuner.core.estimate.relief import Relief
 from tuner.core.estimate.sawtooth import Sawtooth
 from tuner.core.estimate.trends import MeanRates, Trends
+from tuner.core.estimate.unanswered import Unanswered
 from tuner.core.gate import GateState
-from tuner.core.relief import Relief
 from tuner.core.setpoint.announced import Announced
 from tuner.core.setpoint.caution import Caution
 from tuner.core.trials.engine import Trials
-from tuner.core.unanswered import Unanswered
 from tuner.core.writes.tokens import TokenBucket
 from tuner.records import Capacity, Estimate, Facts, Hold, Lifecycle, Overlay, Window
 from tuner.settings import Mode, Settings
@@ -47,126 +52,75 @@ class SeenRole(Struct, frozen=True):
 
 
 class Override(Struct, frozen=True):
-    """A person's M, for a time.
+    """A person's M, for a time."""
 
-    Attributes:
-        io_capacity_max: pages/s.
-        ends: monotonic time when it is over, seconds.
-        who: person, with where from.
-    """
-
-    io_capacity_max: int
-    ends: float
-    who: str
+    io_capacity_max: int  # pages/s
+    ends: float  # monotonic time when it is over, seconds
+    who: str  # person, with where from
 
 
 class Drain(Struct, frozen=True):
-    """A checkpoint age that a person wants the age brought down to, for a time.
+    """A checkpoint age that a person wants the age brought down to, for a time."""
 
-    Attributes:
-        target: checkpoint age to stay at or below, bytes.
-        begun: monotonic time when it was asked for, seconds.
-        ends: monotonic time when it is over, seconds.
-        who: person, with where from.
-        start_age: checkpoint age when it was asked for, bytes.
-        trends: what was known of load and device before; a drain is no reason to think otherwise.
-        redo_rate: R over a minute while draining, bytes/s.
-        rates: R and F over some seconds.
-        reached: monotonic time when the target was met first, None before.
-        cancelled: who ended it before its time; empty while nobody has.
-        scheduled: a window of the schedule asked for it, not a person.
-        shown: it was begun in advisory mode, and nothing is written for it.
-    """
-
-    target: int
-    begun: float
-    ends: float
-    who: str
-    start_age: int
-    trends: Trends
-    redo_rate: float
-    rates: MeanRates
-    reached: float | None = None
-    cancelled: str = ""
-    scheduled: bool = False
-    shown: bool = False
+    target: int  # checkpoint age to stay at or below, bytes
+    begun: float  # monotonic time when it was asked for, seconds
+    ends: float  # monotonic time when it is over, seconds
+    who: str  # person, with where from
+    start_age: int  # checkpoint age when it was asked for, bytes
+    trends: Trends  # what was known of load and device before; a drain is no reason to think otherwise
+    redo_rate: float  # R over a minute while draining, bytes/s
+    rates: MeanRates  # R and F over some seconds
+    reached: float | None = None  # monotonic time when the target was met first, None before
+    cancelled: str = ""  # who ended it before its time; empty while nobody has
+    scheduled: bool = False  # a window of the schedule asked for it, not a person
+    shown: bool = False  # it was begun in advisory mode, and nothing is written for it
 
 
 class Return(Struct, frozen=True):
-    """The way back to the set-point after a drain.
+    """The way back to the set-point after a drain."""
 
-    Attributes:
-        begun: monotonic time when the drain ended, seconds.
-        rates: R and F over some seconds.
-    """
-
-    begun: float
-    rates: MeanRates
+    begun: float  # monotonic time when the drain ended, seconds
+    rates: MeanRates  # R and F over some seconds
 
 
 class Writes(Struct, frozen=True):
-    """What was written and what we believe is in force.
+    """What was written and what we believe is in force."""
 
-    Attributes:
-        expected: the pair that should be in force; None when unknown.
-        own: the pair in force where our last write made it; None otherwise.
-        left: what an earlier run's writes may have left, until the first reading shows what is in force.
-        known: the pairs of which one is in force where nobody changed it since the last run, the
-            likeliest first; empty where that is not known, and after the first reading.
-        pending: the pair of a write whose outcome could not be read; the next reading shows what it left.
-        before: the pair that was in force before the last write.
-        last: monotonic time of the last write, None before the first.
-        counted: times of the writes of the last hour that count for the budget.
-        tokens: what the policy's own changes are paid from.
-        failures: writes that failed in a row.
-        raised_from: M before the emergency that made the one in force; 0 where none did.
-        too_low: an M of ours that an emergency found too low; 0 where none is remembered.
-        too_low_until: how long that is remembered, monotonic seconds.
-        adjusted: the pair last asked for where the server made another one of it; None otherwise.
-    """
-
-    expected: Capacity | None = None
-    own: Capacity | None = None
+    expected: Capacity | None = None  # the pair that should be in force; None when unknown
+    own: Capacity | None = None  # the pair in force where our last write made it; None otherwise
+    # what an earlier run's writes may have left, until the first reading shows what is in force
     left: tuple[Capacity, ...] = ()
+    # the pairs of which one is in force where nobody changed it since the last run, the likeliest first;
+    # empty where that is not known, and after the first reading
     known: tuple[Capacity, ...] = ()
+    # the pair of a write whose outcome could not be read; the next reading shows what it left
     pending: Capacity | None = None
-    before: Capacity | None = None
-    last: float | None = None
-    counted: tuple[float, ...] = ()
-    tokens: TokenBucket = TokenBucket()
-    failures: int = 0
-    raised_from: int = 0
-    too_low: int = 0
-    too_low_until: float = 0.0
+    before: Capacity | None = None  # the pair that was in force before the last write
+    last: float | None = None  # monotonic time of the last write, None before the first
+    counted: tuple[float, ...] = ()  # times of the writes of the last hour that count for the budget
+    tokens: TokenBucket = TokenBucket()  # what the policy's own changes are paid from
+    failures: int = 0  # writes that failed in a row
+    raised_from: int = 0  # M before the emergency that made the one in force; 0 where none did
+    too_low: int = 0  # an M of ours that an emergency found too low; 0 where none is remembered
+    too_low_until: float = 0.0  # how long that is remembered, monotonic seconds
+    # the pair last asked for where the server made another one of it; None otherwise
     adjusted: Capacity | None = None
 
 
 class Originals(Struct, frozen=True):
-    """What the server was set to before us.
+    """What the server was set to before us."""
 
-    Attributes:
-        capacity: the pair as it was.
-        saved: it is durably on disk.
-    """
-
-    capacity: Capacity
-    saved: bool = False
+    capacity: Capacity  # the pair as it was
+    saved: bool = False  # it is durably on disk
 
 
 class OtherServer(Struct, frozen=True):
-    """The originals of another server that answered at this address before.
+    """The originals of another server that answered at this address before."""
 
-    Attributes:
-        identity: which server.
-        started: when it had started, on our monotonic clock, seconds.
-        originals: what it was set to before us.
-        low_water: the same of its low-water mark, where ours may be in force; None otherwise.
-    """
-
-    identity: str
-    started: float
-    originals: Originals
-    low_water: int | None = None
+    identity: str  # which server
+    started: float  # when it had started, on our monotonic clock, seconds
+    originals: Originals  # what it was set to before us
+    low_water: int | None = None  # the same of its low-water mark, where ours may be in force; None otherwise
 
 
 class Latches(Struct, frozen=True):
@@ -191,44 +145,26 @@ class ParkFor(StrEnum):
 
 
 class OwedPark(Struct, frozen=True):
-    """A park that is to be written at the next reading that allows it.
+    """A park that is to be written at the next reading that allows it."""
 
-    Attributes:
-        kind: what for; one for a person is owed whoever made the values in force.
-        why: the same for people, with who or which.
-        in_steps: it was owed across a gap in time, and goes there by the step limit.
-    """
-
-    kind: ParkFor
-    why: str
-    in_steps: bool = False
+    kind: ParkFor  # what for; one for a person is owed whoever made the values in force
+    why: str  # the same for people, with who or which
+    in_steps: bool = False  # it was owed across a gap in time, and goes there by the step limit
 
 
 class LowWater(Struct, frozen=True):
-    """MariaDB's low-water mark of dirty pages; marks in millionths of a percent, times monotonic seconds.
+    """MariaDB's low-water mark of dirty pages; marks in millionths of a percent, times monotonic seconds."""
 
-    Attributes:
-        original: the operator's, while ours is or may be in force; None otherwise.
-        saved: that is on disk.
-        own: ours, where our last write made it; None otherwise.
-        asked: that of a write whose outcome is not known yet.
-        left: the original is an earlier run's: the next reading shows whose mark is in force.
-        failures: writes of it that failed in a row.
-        retry_at: it is not written before.
-        refused: why the server does not take ours; empty where it does, or was not asked.
-        foreign: the hold ``foreign_change`` is for this variable.
-        until: when active mode was left, the original may be written until then; None before.
-    """
-
-    original: int | None = None
-    saved: bool = False
-    own: int | None = None
-    asked: int | None = None
-    left: bool = False
-    failures: int = 0
-    retry_at: float = 0.0
-    refused: str = ""
-    foreign: bool = False
+    original: int | None = None  # the operator's, while ours is or may be in force; None otherwise
+    saved: bool = False  # that is on disk
+    own: int | None = None  # ours, where our last write made it; None otherwise
+    asked: int | None = None  # that of a write whose outcome is not known yet
+    left: bool = False  # the original is an earlier run's: the next reading shows whose mark is in force
+    failures: int = 0  # writes of it that failed in a row
+    retry_at: float = 0.0  # it is not written before
+    refused: str = ""  # why the server does not take ours; empty where it does, or was not asked
+    foreign: bool = False  # the hold ``foreign_change`` is for this variable
+    # when active mode was left, the original may be written until then; None before
     until: float | None = None
 
     @staticmethod
@@ -248,24 +184,9 @@ class LowWater(Struct, frozen=True):
 
 
 class State(Struct, frozen=True):
-    """The whole state; each module owns its slice.
+    """The whole state; each module owns its slice."""
 
-    Of the fields that do not say by themselves what they are: ``readopted`` has the times at which the
-    baseline was taken over again; ``advisory_until_said`` is a restore's or a person's word against active
-    mode; ``pace`` is the last restore's; ``facts_due`` waits for the server's facts to be read anew;
-    ``why_advisory`` says whose word ``advisory_until_said`` is; ``role`` is the server's, with read_only,
-    as last seen; ``handed_over`` is when a park for another role was taken over last; ``unpaid_since`` is
-    since when a park that is owed on leaving active mode waits for a reading; ``previous_server`` is the
-    server that the last run ended beside, where another one answers at its address now, until that is said;
-    ``lock_asked`` tells that readings show who has the writer lock, which is asked for from the tick after
-    active mode is entered; ``schedule`` has the windows that are active; ``low_water`` is about MariaDB's
-    low-water mark of dirty pages; ``settings`` are those in force, ``configured`` the configuration's where
-    an ``overlay`` makes the difference, None without one; ``pending_events`` are events, code and message,
-    that the first tick says; ``unheard`` is why it is not known what stood when the run began, until a
-    person ends that; ``unrecorded`` is why no decision can be kept any more.
-    """
-
-    settings: Settings
+    settings: Settings  # those in force
     facts: Facts
     mode: Mode
     lifecycle: Lifecycle = Lifecycle.STARTING
@@ -275,7 +196,8 @@ class State(Struct, frozen=True):
     gate: GateState = GateState()
     policy: Any = None
     set_point: float | None = None
-    set_point_source: str = ""
+    set_point_source: SetPointSource | None = None
+    set_point_window: str = ""  # of the schedule, where one decides the set-point or the budget that does
     caution: Caution = Caution()
     announced: Announced = Announced()
     sawtooth: Sawtooth = Sawtooth()
@@ -293,25 +215,70 @@ class State(Struct, frozen=True):
     park_target: Capacity | None = None
     park_owed: OwedPark | None = None
     restoring: str = ""
-    pace: RestorePace | None = None
+    pace: RestorePace | None = None  # of the last restore
     last_good: float | None = None
     missed: str = ""
     good_since_restart: int = 0
-    readopted: tuple[float, ...] = ()
-    advisory_until_said: bool = False
-    facts_due: bool = False
-    role: SeenRole | None = None
+    readopted: tuple[float, ...] = ()  # times at which the baseline was taken over again
+    advisory_until_said: bool = False  # a restore's or a person's word against active mode
+    facts_due: bool = False  # the server's facts are to be read anew
+    role: SeenRole | None = None  # as last seen
     occurrences: Occurrences = Occurrences()
-    handed_over: float | None = None
+    handed_over: float | None = None  # when a park for another role was taken over last
+    # since when a park that is owed on leaving active mode waits for a reading
     unpaid_since: float | None = None
+    # the server that the last run ended beside, where another one answers now; until that is said
     previous_server: str = ""
+    # readings show who has the writer lock, which is asked for from the tick after active mode is entered
     lock_asked: bool = True
-    why_advisory: str = ""
-    schedule: tuple[Window, ...] = ()
+    why_advisory: str = ""  # whose word ``advisory_until_said`` is
+    schedule: tuple[Window, ...] = ()  # the windows that are active
     trials: Trials = Trials()
-    low_water: LowWater = LowWater()
-    configured: Settings | None = None
+    low_water: LowWater = LowWater()  # MariaDB's low-water mark of dirty pages
+    configured: Settings | None = None  # the configuration's, where an overlay makes the difference
     overlay: Overlay | None = None
-    pending_events: tuple[tuple[str, str], ...] = ()
-    unheard: str = ""
-    unrecorded: str = ""
+    pending_events: tuple[tuple[str, str], ...] = ()  # code and message, said by the first tick
+    unheard: str = ""  # why it is not known what stood when the run began, until a person ends that
+    unrecorded: str = ""  # why no decision can be kept any more
+
+    @property
+    def set_point_by(self) -> str:
+        """Return who or what decides the set-point, as people read it."""
+        source, window = self.set_point_source, self.set_point_window
+        if source is None or source is SetPointSource.SCHEDULE:
+            return window
+        return f"{window}: {source}" if window else source.value
+
+
+def encode_state(state: State) -> bytes:
+    """Return the state in MessagePack; a policy's own state is stored by its field names."""
+    relief = replace(state.relief, other=_plain(state.relief.other))
+    return msgspec.msgpack.encode(replace(state, policy=_plain(state.policy), relief=relief))
+
+
+def _plain(memory: object) -> dict[str, object] | None:
+    """Return a policy's own state by its field names; None for none."""
+    return asdict(memory) if is_dataclass(memory) and not isinstance(memory, type) else None
+
+
+def decode_state(blob: bytes) -> State:
+    """Return the state that was encoded.
+
+    Raises:
+        msgspec.ValidationError: the bytes are of another version's state.
+    """
+    state = msgspec.msgpack.decode(blob, type=State)
+    if state.policy is None and state.relief.other is None:
+        return state
+    policy = make_policy(
+        state.settings.policy,
+        flush_law=state.facts.flush_law,
+        fixed_io_capacity_max=state.settings.fixed_io_capacity_max,
+    )
+    fresh = policy.start()
+
+    def memory(plain: object) -> object:
+        return None if fresh is None or plain is None else msgspec.convert(plain, type(fresh))
+
+    relief = replace(state.relief, other=memory(state.relief.other))
+    return replace(state, policy=memory(state.policy), relief=relief)

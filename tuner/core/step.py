@@ -54,8 +54,6 @@ def start(
     """Return the state before the first tick.
 
     Args:
-        settings: what the operator wants.
-        facts: what the server is.
         originals: the pair from before an earlier run of ours on this very start of the server.
         left: what that run's writes may have left; ours to park where one of them is in force.
         known: the pairs of which one is in force where nobody changed it since; empty where unknown.

@@ -4,11 +4,20 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from typing import NamedTuple
 
 from msgspec.structs import replace
 
 from policies.equilibrium import rate_at_rest
-from policies.setpoint import LOWEST, Headroom, bounds_of, follow, highest_ratio, suggested_ratio
+from policies.setpoint import (
+    LOWEST,
+    Headroom,
+    SetPointSource,
+    bounds_of,
+    follow,
+    highest_ratio,
+    suggested_ratio,
+)
 from policies.types import Suggestion
 from tuner.core.baseline.guard import Side
 from tuner.core.commands import schedule
@@ -17,7 +26,7 @@ from tuner.core.estimate.load import MEMORY_SECONDS
 from tuner.core.estimate.sawtooth import Sawtooth
 from tuner.core.estimate.window import telling, warm
 from tuner.core.laws import MARGIN, law_of
-from tuner.core.leaving.parked import parked
+from tuner.core.leaving.park_restore import parked
 from tuner.core.limits import bounds, home_of
 from tuner.core.ownership.handover import role_of
 from tuner.core.setpoint import budgets
@@ -26,159 +35,184 @@ from tuner.core.setpoint.budgets import foreseen
 from tuner.core.setpoint.resting import heeded_from, law_found, resting_ratio
 from tuner.core.state import Role, State
 from tuner.core.trials import optimising
-from tuner.records import Capacity, Estimate, Event, Sample, Window, winners
+from tuner.records import Capacity, Estimate, Event, Sample, winners
 from tuner.settings import HIGHEST_CHECKPOINT_AGE_RATIO, Settings
 
-FOLLOWED = frozenset({"flush_law", "free_pages"})
-"""Sources whose set-point is followed as it is: constant or smooth already, where steps would swing."""
+FOLLOWED = frozenset(
+    {SetPointSource.PERSON, SetPointSource.SCHEDULE, SetPointSource.FLUSH_LAW, SetPointSource.FREE_PAGES}
+)
+"""Whose set-point is followed as it is: asked for, constant or smooth already, where steps would swing."""
 
 SEEN_SECONDS = 2.0 * MEMORY_SECONDS
 """The baseline has to be in force for so long before the mean age is its own, seconds."""
 
 
-def follow_targets(state: State, sample: Sample, *, now: float, wall: float) -> tuple[State, list[Event]]:
-    """Work out the set-point and what would be left behind; both must be ready before they are needed.
+class Asked(NamedTuple):
+    """What persons and the schedule ask of the set-point."""
 
-    The flush law's limit comes after all but a person and the schedule, what waits for a free page allow and
-    the role's limit after whoever decided. Where no M moves the age it rests at the flush limit, whoever
-    wants it elsewhere.
-    """
+    settings: Settings  # with the budgets of active windows in place of the configuration's
+    wish: tuple[float, str] | None  # a set-point, and who asks for it
+    source: SetPointSource | None  # whether that is a person or the schedule
+    windows: Mapping[str, str]  # the windows that set a budget, by the budget's name
+
+
+def follow_targets(state: State, sample: Sample, *, now: float, wall: float) -> tuple[State, list[Event]]:
+    """Work out the set-point and what would be left behind; both must be ready before they are needed."""
     found = state.estimate
     if found is None:
         return state, []
-    asking = winners(state.schedule)
-    whose = {name: asking[effect].who for name, effect in schedule.BUDGETS.items() if effect in asking}
     state = replace(state, sawtooth=_sawtooth(state, sample))
-    baseline = baseline_ratio(state, sample, found)
-    headroom = headroom_of(state, sample, found, baseline=baseline)
-    settings = schedule.settings_of(state.settings, state.schedule)
-    law = law_of(state)
-    standing = budgets.look(
-        state.estimator.recovery,
-        headroom,
-        settings,
-        sample,
-        baseline=baseline,
-        authority=law.authority,
-        whose=whose,
-    )
+    found = replace(found, baseline_ratio=_baseline_ratio(state, sample, found))
+    headroom, asked = headroom_of(state, sample, found), _asked(state)
+    standing = standing_budgets(state, sample, found, headroom)
     state = replace(state, announced=drop(state.announced, standing, now=now))
     dropped = frozenset(name for name, debounced in state.announced.dropped if debounced.on)
-    bounds_by_budgets = {name: one.bound for name, one in standing.items() if name not in dropped}
-    wish = _wished(state.settings, asking)
-    suggestion = optimising.in_force(state, sample)
-    by_configuration = bounds_of(headroom._replace(baseline=0.0), bounds_by_budgets)
-    bound = _bound_of_request(state, {name: by_configuration[name] for name in ("alarm", *bounds_by_budgets)})
-    preferred = _preferred(
-        wish, headroom, bounds_by_budgets, whose, bound=bound, degraded=sample.degraded, suggestion=suggestion
-    )
-    wanted, source = preferred
-    if wish is None and wanted > law.highest:
-        wanted, source = law.highest, "flush_law"
-    cap = settings.max_replica_set_point if role_of(sample) is Role.REPLICA else math.inf
-    if (bound_by_waits := state.caution.bound(wanted)) < wanted:
-        wanted, source = bound_by_waits, "free_pages"
-    if cap < wanted:
-        wanted, source = cap, "role"
-    if not law.authority:
-        wanted, source, cap = 1.0, "flush_law", 1.0
-    asked_for = wish is not None and source == wish[1]
-    as_it_is = asked_for or source in FOLLOWED
-    held, moved = state.set_point, state.trials.moved
-    set_point = (
-        wanted if as_it_is else min(cap, follow(None if moved else held, wanted, steady=headroom.steady))
-    )
+    ratios = {name: one.bound for name, one in standing.items() if name not in dropped}
+    state, set_point = _take_set_point(state, sample, headroom, ratios, asked)
     announced, events = update(
         state.announced,
         standing,
         age_ratio=sample.age_ratio,
         set_point=set_point,
-        source=source,
-        wished=wish,
+        source=state.set_point_source,
+        wished=asked.wish,
         now=now,
         wall=wall,
     )
-    # a suggestion to hold less makes no age too high that is none without it
-    without = 0.0 if suggestion is None else min(law.highest, highest_ratio(headroom, bounds_by_budgets)[0])
-    recovery = state.estimator.recovery
-    state = replace(
+    return replace(
         state,
-        estimate=foreseen(found, recovery, headroom, set_point=set_point, baseline=baseline),
-        park_target=_park_target(state, sample, found),
-        set_point=set_point,
-        set_point_source=f"{whose[source]}: {source}" if source in whose else source,
-        sawtooth=state.sawtooth.held(beyond=max(set_point, without) - by_configuration["alarm"]),
         announced=announced,
-    )
-    if moved:
-        moved_from = held if held is not None and held != set_point else 0.0
-        state = replace(state, trials=replace(state.trials, moved=False, moved_from=moved_from))
-    return state, events
+        estimate=foreseen(found, state.estimator.recovery, headroom, set_point=set_point),
+        park_target=_park_target(state, sample, found),
+    ), events
 
 
-def _wished(settings: Settings, asking: Mapping[str, Window]) -> tuple[float, str] | None:
-    """Return the set-point that is asked for, and by whom: a person before the schedule; None without."""
+def _asked(state: State) -> Asked:
+    deciding, settings = winners(state.schedule), state.settings
+    wish, source, window = None, None, deciding.get("set_point")
     if settings.set_point is not None:
-        return settings.set_point, "person"
-    window = asking.get("set_point")
-    if window is None or window.set_point is None:
-        return None
-    return window.set_point, window.who
+        wish, source = (settings.set_point, "person"), SetPointSource.PERSON
+    elif window is not None and window.set_point is not None:
+        wish, source = (window.set_point, window.who), SetPointSource.SCHEDULE
+    return Asked(
+        settings=schedule.settings_of(settings, state.schedule),
+        wish=wish,
+        source=source,
+        windows={name: deciding[key].who for name, key in schedule.BUDGETS.items() if key in deciding},
+    )
 
 
-def _bound_of_request(state: State, ratios: Mapping[str, float]) -> tuple[float, str] | None:
+def standing_budgets(
+    state: State, sample: Sample, found: Estimate, headroom: Headroom
+) -> dict[str, budgets.Budget]:
+    """Return how each budget that is set stands, by name; as persons and the schedule ask for them now."""
+    asked = _asked(state)
+    return budgets.look(
+        state.estimator.recovery,
+        headroom,
+        asked.settings,
+        sample,
+        baseline=found.baseline_ratio or 0.0,
+        authority=law_of(state).authority,
+        whose=asked.windows,
+    )
+
+
+def _take_set_point(
+    state: State, sample: Sample, headroom: Headroom, ratios: Mapping[str, float], asked: Asked
+) -> tuple[State, float]:
+    """Return the state with the set-point in force and who or what decides it, and that set-point.
+
+    The flush law's limit comes after all but a person and the schedule, what waits for a free page allow and
+    the role's limit after whoever decided. Where no M moves the age it rests at the flush limit, whoever
+    wants it elsewhere.
+
+    Args:
+        ratios: the age ratios that the budgets in force bound it to, by name.
+    """
+    law, suggestion = law_of(state), optimising.in_force(state, sample)
+    by_configuration = bounds_of(headroom._replace(baseline=0.0), ratios)
+    bound = _bound_of_request(state, {name: by_configuration[name] for name in ("alarm", *ratios)})
+    wanted, source = _preferred(
+        asked, headroom, ratios, bound=bound, degraded=sample.degraded, suggestion=suggestion
+    )
+    if asked.wish is None and wanted > law.highest:
+        wanted, source = law.highest, SetPointSource.FLUSH_LAW
+    cap = asked.settings.max_replica_set_point if role_of(sample) is Role.REPLICA else math.inf
+    if (bound_by_waits := state.caution.bound(wanted)) < wanted:
+        wanted, source = bound_by_waits, SetPointSource.FREE_PAGES
+    if cap < wanted:
+        wanted, source = cap, SetPointSource.ROLE
+    if not law.authority:
+        wanted, source, cap = 1.0, SetPointSource.FLUSH_LAW, 1.0
+    held, trials = state.set_point, state.trials
+    set_point = wanted
+    if source not in FOLLOWED:
+        set_point = min(cap, follow(None if trials.moved else held, wanted, steady=headroom.steady))
+    if trials.moved:
+        moved_from = held if held is not None and held != set_point else 0.0
+        trials = replace(trials, moved=False, moved_from=moved_from)
+    # a suggestion to hold less makes no age too high that is none without it
+    without = 0.0 if suggestion is None else min(law.highest, highest_ratio(headroom, ratios)[0])
+    window = asked.wish[1] if asked.wish and source is SetPointSource.SCHEDULE else asked.windows.get(source)
+    return replace(
+        state,
+        set_point=set_point,
+        set_point_source=source,
+        set_point_window=window or "",
+        sawtooth=state.sawtooth.held(beyond=max(set_point, without) - by_configuration["alarm"]),
+        trials=trials,
+    ), set_point
+
+
+def _bound_of_request(state: State, ratios: Mapping[str, float]) -> tuple[float, SetPointSource] | None:
     """Return the age ratio up to which a set-point that was requested while running counts, and by what.
 
     The budgets and the cap on the checkpoint age are the configuration's word, which no request widens; its
     own set-point, where it has one that is higher, allows as much. None where nothing was requested.
 
     Args:
-        state: overlay and configuration.
         ratios: the age ratios that the cap and the budgets bound it to, by name.
     """
     if state.overlay is None or state.overlay.values.get("set_point") is None:
         return None
-    lowest = min((max(LOWEST, ratio), name) for name, ratio in ratios.items())
+    lowest = min((max(LOWEST, ratio), SetPointSource(name)) for name, ratio in ratios.items())
     written = configured(state).set_point
-    return lowest if written is None or written <= lowest[0] else (written, "person")
+    return lowest if written is None or written <= lowest[0] else (written, SetPointSource.PERSON)
 
 
 def _preferred(
-    wish: tuple[float, str] | None,
+    asked: Asked,
     headroom: Headroom,
     ratios: Mapping[str, float],
-    whose: Mapping[str, str],
     *,
-    bound: tuple[float, str] | None,
+    bound: tuple[float, SetPointSource] | None,
     degraded: bool,
     suggestion: Suggestion | None,
-) -> tuple[float, str]:
+) -> tuple[float, SetPointSource]:
     """Return the set-point before the role's limit, and who or what decides it.
 
-    Precedence: a person, the schedule, the budgets, what the load leaves. Budgets that the schedule sets are
-    the schedule's as well, and bound the set-point that it asks for.
+    Precedence: a person, the schedule, the budgets, an optimiser, what the load leaves. Budgets that the
+    schedule sets are the schedule's as well, and bound the set-point that it asks for.
 
     Args:
-        wish: what a person or the schedule asks for, and who.
-        headroom: what load, server and alarm leave.
         ratios: the age ratios that the budgets in force bound it to.
-        whose: which of them are the schedule's.
         bound: what a person's set-point counts up to, and by what; None for whatever it is.
-        degraded: the counters are off.
-        suggestion: an optimiser's, which comes after all of these; None for none.
     """
-    if wish is not None and wish[1] == "person":
-        return wish if bound is None or wish[0] <= bound[0] else bound
-    if wish is not None:
-        return min([wish, *((max(LOWEST, ratios[name]), name) for name in whose if name in ratios)])
+    if asked.wish is not None and asked.source is not None:
+        wish = asked.wish[0], asked.source
+        if asked.source is SetPointSource.PERSON:
+            return wish if bound is None or wish[0] <= bound[0] else bound
+        windows = [name for name in asked.windows if name in ratios]
+        return min([wish, *((max(LOWEST, ratios[name]), SetPointSource(name)) for name in windows)])
     if suggestion is not None:
         return suggested_ratio(headroom, ratios, suggestion)
     derived = highest_ratio(headroom, ratios)
-    return (max(LOWEST, derived[0] - MARGIN), "degraded") if degraded else derived
+    return (max(LOWEST, derived[0] - MARGIN), SetPointSource.DEGRADED) if degraded else derived
 
 
-def baseline_ratio(state: State, sample: Sample, found: Estimate) -> float:
-    """Return the age ratio at which the settings that the server was found with rest; 0 for unknown.
+def _baseline_ratio(state: State, sample: Sample, found: Estimate) -> float | None:
+    """Return the age ratio at which the settings that the server was found with rest; None for unknown.
 
     The settings are C, M and the low-water mark. Where they have been in force for long it is the mean age
     that was seen; else it is what the law foretells for the pages that the LRU leaves to the flush list.
@@ -188,7 +222,7 @@ def baseline_ratio(state: State, sample: Sample, found: Estimate) -> float:
     if not law.authority:
         return 1.0
     if load.combining.weight <= 0.0:
-        return 0.0
+        return None
     if (
         state.baseline_guard.side is Side.BASELINE
         and sample.monotonic - state.baseline_guard.since >= SEEN_SECONDS
@@ -206,8 +240,8 @@ def baseline_ratio(state: State, sample: Sample, found: Estimate) -> float:
     )
 
 
-def headroom_of(state: State, sample: Sample, found: Estimate, *, baseline: float) -> Headroom:
-    """Return what load, server and alarm leave of the age; ``baseline`` as ``baseline_ratio`` returns it.
+def headroom_of(state: State, sample: Sample, found: Estimate) -> Headroom:
+    """Return what load, server and alarm leave of the age.
 
     A baseline that swings up to the flush limit, as with a low-water mark of 0, rests nowhere.
     """
@@ -233,7 +267,7 @@ def headroom_of(state: State, sample: Sample, found: Estimate, *, baseline: floa
         combining_exponent=state.estimator.load.curve.combining_exponent,
         emergency_seconds=state.settings.emergency_seconds,
         steady=state.estimator.trends.steady,
-        baseline=0.0 if asked or swings else baseline,
+        baseline=0.0 if asked or swings else found.baseline_ratio or 0.0,
     )
 
 

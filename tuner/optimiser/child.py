@@ -18,7 +18,7 @@ from msgspec import Struct
 
 from policies.bayes import Bayes
 from policies.suggestions import sound
-from policies.types import Context, Suggestion, Trial
+from policies.types import LoadContext, Suggestion, Trial
 
 LONGEST = 32_768
 """Bytes of a line; 48 trials are a third of it, and a pipe takes twice as much without a reader."""
@@ -42,7 +42,7 @@ class Question(Struct, frozen=True, forbid_unknown_fields=True):
 
     number: int
     seed: int
-    context: Context
+    context: LoadContext
     log: tuple[Trial, ...] = ()
 
 
@@ -84,7 +84,7 @@ def parse(text: bytes, kind: type[T]) -> T:
         raise NonsenseError(str(error)) from error
 
 
-def answer(log: Sequence[Trial], context: Context, *, seed: int) -> Suggestion | None:
+def answer(log: Sequence[Trial], context: LoadContext, *, seed: int) -> Suggestion | None:
     """Return what to try next; None where nothing is worth a trial.
 
     Args:

@@ -64,6 +64,10 @@ class Estimate(Struct, frozen=True):
     recovery_at_set_point: Annotated[
         float | None, field("longest crash recovery with the age at the set-point", "seconds", "gauge")
     ] = None
+    baseline_ratio: Annotated[
+        float | None,
+        field("age ratio where the settings that the server was found with hold the age", "ratio", "gauge"),
+    ] = None
     recovery_at_baseline: Annotated[
         float | None,
         field(

@@ -53,6 +53,11 @@ class Capacity(Struct, frozen=True):
     io_capacity: Annotated[int, field("innodb_io_capacity", "pages/s")]
     io_capacity_max: Annotated[int, field("innodb_io_capacity_max", "pages/s")]
 
+    @property
+    def gain(self) -> int:
+        """Return K, the gain that the flush law has with this pair: C * (M // C), pages/s."""
+        return self.io_capacity * (self.io_capacity_max // self.io_capacity)
+
     def __str__(self) -> str:
         """Return the pair as people write it."""
         return f"{self.io_capacity}/{self.io_capacity_max}"

@@ -10,8 +10,7 @@ from lab.plant.clock import SimClock
 from lab.plant.server import SimulatedServer
 from lab.scenarios.load import load_scenario
 from lab.simulate_loop import SimInbox
-from tuner.core.snapshot import encode_state
-from tuner.core.state import State
+from tuner.core.state import State, encode_state
 from tuner.core.step import start
 from tuner.journal.writer import JournalWriter
 from tuner.loop import drive

@@ -6,17 +6,115 @@ over the model: where it does worse under our values than noise explains, the ba
 
 from __future__ import annotations
 
+import dataclasses
+import math
+from collections.abc import Iterator
 from enum import StrEnum
 from typing import NamedTuple
 
 from msgspec import Struct
 from msgspec.structs import replace
 
-from policies.suggestions import plausible
-from policies.types import Context
-from tuner.core.baseline.comparison import LEAST, Shown, alike, worse
+from policies.suggestions import distance, plausible
+from policies.types import LoadContext
 from tuner.core.estimate.window import all_flushed
 from tuner.records import Capacity, Sample
+
+LEAST, MOST = 10, 60
+"""Blocks of each side that a comparison needs, and that a mean stands for at most: it forgets older ones."""
+
+ERRORS = 5.0
+"""Standard errors that a difference has to have: it is looked at every minute, of as few as ten blocks."""
+
+ROWS, PAGES, STARVED, WAITS = 0.02, 0.05, 0.01, 1.0
+"""What is worse: fewer rows, more pages by this share; more starved time by this part of it; waits, 1/s."""
+
+NEAR = 0.5
+"""Distance within which two loads are of a kind."""
+
+
+class Mean(Struct, frozen=True):
+    """A mean that forgets, with its variance; of how many blocks."""
+
+    count: int = 0
+    mean: float = 0.0
+    variance: float = 0.0
+
+    def add(self, value: float) -> Mean:
+        """Return it with a block more."""
+        count = min(MOST, self.count + 1)
+        away = value - self.mean
+        step = away / count
+        return Mean(count, self.mean + step, (1.0 - 1.0 / count) * (self.variance + away * step))
+
+    @property
+    def error(self) -> float:
+        """Return the standard error of the mean."""
+        return math.sqrt(self.variance / (self.count - 1)) if self.count > 1 else math.inf
+
+
+class Shown(Struct, frozen=True):
+    """What one side showed under one kind of load."""
+
+    rows: Mean = Mean()  # row changes/s
+    pages: Mean = Mean()  # pages dirtied, which at rest is those written, for each row change
+    starved: Mean = Mean()  # share of the time in which hardly any rows came through
+    waits: Mean = Mean()  # waits for a free page, 1/s
+    # share of the time in which the age was where none may be: sync flushing, or above the limit
+    beyond: Mean = Mean()
+    concurrency: Mean = Mean()  # writing statements under way; 0 where the server does not show it
+
+
+def alike(one: LoadContext, other: LoadContext) -> bool:
+    """Tell whether two loads are of a kind: the rows for each are, and either the concurrency or the rate.
+
+    A load that is offered keeps its rate whatever M does, and one that waits for the server its concurrency;
+    the share of the LRU follows M in both. Where no concurrency is seen the rate may be what M made of it.
+    """
+    other = dataclasses.replace(other, lru_share=one.lru_share)
+    if distance(one, dataclasses.replace(other, redo_rate=one.redo_rate)) <= NEAR:
+        return True
+    seen = one.concurrency > 0.0 and other.concurrency > 0.0
+    return seen and distance(one, dataclasses.replace(other, concurrency=one.concurrency)) <= NEAR
+
+
+def worse(baseline: Shown, ours: Shown, *, errors: float = ERRORS, part: float = 1.0) -> Iterator[str]:
+    """Yield what is worse by so many standard errors, and by so large a part of what matters.
+
+    Fewer rows are a loss where as many statements are under way: a load that asks for less has fewer of both.
+    More pages, waits or starved time are none where more rows come through, nor are more pages than a
+    baseline writes that keeps the age where it may not be.
+    """
+    length = f"{ours.rows.count} minutes of InnoBrim's values, {baseline.rows.count} of the server's own"
+    before, after = baseline.concurrency, ours.concurrency
+    if min(before.mean, after.mean, baseline.rows.mean) > 0.0:
+        kept = min(1.0, after.mean / before.mean)
+        lost = 1.0 - ours.rows.mean / baseline.rows.mean / kept
+        noise = math.hypot(*(_relative(one) for one in (baseline.rows, ours.rows, before, after)))
+        if lost > max(part * ROWS, errors * noise if errors else 0.0):
+            figures = f"{ours.rows.mean:.0f} row changes/s in place of {baseline.rows.mean:.0f}"
+            yield f"{figures}, with as many statements under way ({length})"
+    if ours.rows.mean > (1.0 + ROWS) * baseline.rows.mean:
+        return
+    allowed = baseline.beyond.mean < STARVED
+    for what, old, new, least in (
+        ("pages for each row change", baseline.pages, ours.pages, PAGES * abs(baseline.pages.mean)),
+        ("of the time with hardly a row change", baseline.starved, ours.starved, STARVED),
+        (
+            "waits for a free page a second",
+            baseline.waits,
+            ours.waits,
+            max(WAITS, PAGES * baseline.waits.mean),
+        ),
+    ):
+        noise = errors * math.hypot(old.error, new.error) if errors else 0.0
+        if new.mean - old.mean > max(part * least, noise) and (allowed or old is not baseline.pages):
+            yield f"{new.mean:.3g} {what} in place of {old.mean:.3g} ({length})"
+
+
+def _relative(mean: Mean) -> float:
+    return mean.error / mean.mean
+
 
 BLOCK_SECONDS = 60.0
 LEAST_SETTLING, LONGEST_SETTLING = 120.0, 1200.0
@@ -48,7 +146,7 @@ class Side(StrEnum):
 class Kind(Struct, frozen=True):
     """One kind of load: what it was like when first seen, what both sides showed, and losses in a row."""
 
-    context: Context
+    context: LoadContext
     baseline: Shown = Shown()
     ours: Shown = Shown()
     losses: int = 0
@@ -75,49 +173,29 @@ class Block(Struct, frozen=True):
 
 
 class Returned(Struct, frozen=True):
-    """The baseline is back because the server did worse under our values.
+    """The baseline is back because the server did worse under our values."""
 
-    Attributes:
-        why: what was worse, in words.
-        context: under which load.
-        ours: what our values showed.
-        again: what the baseline has shown since.
-        apart: how long the load has been another one, seconds.
-    """
-
-    why: str
-    context: Context
-    ours: Shown
-    again: Shown = Shown()
-    apart: float = 0.0
+    why: str  # what was worse, in words
+    context: LoadContext  # under which load
+    ours: Shown  # what our values showed
+    again: Shown = Shown()  # what the baseline has shown since
+    apart: float = 0.0  # how long the load has been another one, seconds
 
 
 class BaselineGuard(Struct, frozen=True):
-    """What is remembered.
+    """What is remembered."""
 
-    Attributes:
-        at: time of the last reading, monotonic seconds; None before the first.
-        side: whose values were in force at it.
-        since: since when, monotonic seconds.
-        pace: row changes/s, mean of two minutes.
-        dip: how long they have been less than half of that, seconds.
-        timed: when the time that writing statements took was seen to change last, and what it was, seconds.
-        block: under way; None without one.
-        pair: the baseline that the kinds know.
-        kinds: of load, the one seen last at the end.
-        returned: set while the baseline is back for the guard.
-    """
-
-    at: float | None = None
-    side: Side = Side.NEITHER
-    since: float = 0.0
-    pace: float = 0.0
-    dip: float = 0.0
+    at: float | None = None  # time of the last reading, monotonic seconds; None before the first
+    side: Side = Side.NEITHER  # whose values were in force at it
+    since: float = 0.0  # since when, monotonic seconds
+    pace: float = 0.0  # row changes/s, mean of two minutes
+    dip: float = 0.0  # how long they have been less than half of that, seconds
+    # when the time that writing statements took was seen to change last, and what it was, seconds
     timed: tuple[float, float] | None = None
-    block: Block | None = None
-    pair: Capacity | None = None
-    kinds: tuple[Kind, ...] = ()
-    returned: Returned | None = None
+    block: Block | None = None  # under way; None without one
+    pair: Capacity | None = None  # the baseline that the kinds know
+    kinds: tuple[Kind, ...] = ()  # of load, the one seen last at the end
+    returned: Returned | None = None  # set while the baseline is back for the guard
 
     def restarted(self) -> BaselineGuard:
         """Return what outlives a start of mysqld, whose settings and buffer pool are others now."""
@@ -150,25 +228,15 @@ class BaselineGuard(Struct, frozen=True):
 
 
 class BaselineTick(NamedTuple):
-    """What one tick has to say.
+    """What one tick has to say."""
 
-    Attributes:
-        now: monotonic time, seconds.
-        sample: the reading.
-        side: whose values are in force.
-        disturbed: something goes on that this block must not be counted with.
-        rows_now: row changes/s of the last three seconds.
-        beyond: the server sync-flushes, or the age is above what is allowed.
-        settling: one residence time, seconds.
-    """
-
-    now: float
-    sample: Sample
-    side: Side
-    disturbed: bool
-    rows_now: float
-    beyond: bool
-    settling: float
+    now: float  # monotonic time, seconds
+    sample: Sample  # the reading
+    side: Side  # whose values are in force
+    disturbed: bool  # something goes on that this block must not be counted with
+    rows_now: float  # row changes/s of the last three seconds
+    beyond: bool  # the server sync-flushes, or the age is above what is allowed
+    settling: float  # one residence time, seconds
 
 
 class Ended(NamedTuple):
@@ -240,7 +308,7 @@ def _counters(state: BaselineGuard, sample: Sample) -> Counters:
     )
 
 
-def _context(start: Counters, end: Counters, sample: Sample) -> Context | None:
+def _context(start: Counters, end: Counters, sample: Sample) -> LoadContext | None:
     """Return what the load of a block was like; None where it says nothing of one."""
     seconds, rows, redo = end.at - start.at, end.rows - start.rows, end.lsn - start.lsn
     if min(rows, redo) <= 0 or end.waits < start.waits:
@@ -251,12 +319,12 @@ def _context(start: Counters, end: Counters, sample: Sample) -> Context | None:
     if start.statements is not None and end.statements is not None:
         selects, changes = (new - old for old, new in zip(start.statements, end.statements, strict=True))
         reads = selects / (selects + changes) if min(selects, changes) >= 0 < selects + changes else None
-    found = Context(redo / seconds, redo / rows, 0.0, concurrency, float(sample.flush_limit), reads)
+    found = LoadContext(redo / seconds, redo / rows, 0.0, concurrency, float(sample.flush_limit), reads)
     return found if plausible(found) else None
 
 
 def _counted(
-    state: BaselineGuard, block: Block, end: Counters, context: Context
+    state: BaselineGuard, block: Block, end: Counters, context: LoadContext
 ) -> tuple[BaselineGuard, Ended]:
     """Return the state with a block more of its kind of load, and what it comes to."""
     kind = next((one for one in reversed(state.kinds) if alike(one.context, context)), Kind(context))
@@ -277,7 +345,7 @@ def _counted(
     return replace(state, kinds=(*others, kind)[-KINDS:], returned=returned), Ended(kind, loss)
 
 
-def _with(shown: Shown, block: Block, end: Counters, context: Context) -> Shown:
+def _with(shown: Shown, block: Block, end: Counters, context: LoadContext) -> Shown:
     start = block.start
     seconds, rows = end.at - start.at, end.rows - start.rows
     return Shown(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
+from policies.setpoint import SetPointSource
 from tuner.core.baseline import guard as baseline
 from tuner.core.baseline.guard import APART_SECONDS, BaselineTick, Ended, Returned, Side
 from tuner.core.commands import schedule
@@ -14,7 +15,7 @@ from tuner.core.state import State
 from tuner.records import Decision, DecisionKind, Estimate, Event, Lifecycle, Sample, winners
 from tuner.settings import Mode
 
-BUDGETS = frozenset(schedule.BUDGETS)
+BUDGETS = frozenset({SetPointSource.RECOVERY, SetPointSource.SHUTDOWN})
 """Sources of a set-point that a person's budget bounds."""
 
 DIP_SECONDS = 3.0
@@ -34,12 +35,7 @@ def follow(
     """Take in the tick that was just decided; a way back begins with the next one.
 
     Args:
-        state: after the decision.
-        sample: the reading; None where it was missed.
-        decision: what the tick came to.
         before: whether, and why, the baseline was back as the tick began.
-        now: monotonic time, seconds.
-        wall: Unix time, seconds.
     """
     guard = state.baseline_guard
     if guard.returned is not None and state.mode is Mode.ACTIVE and state.restoring != BASELINE_GUARD:

@@ -16,35 +16,21 @@ ADVISORY = "the mode is advisory, which writes nothing"
 
 
 class Outcome(Struct, frozen=True):
-    """The state after a command, and what to say about it.
+    """The state after a command, and what to say about it."""
 
-    Attributes:
-        state: the next state.
-        message: what happened or why it was refused.
-        accepted: False leaves the state as it was.
-        event: code of the event to record; empty for none.
-        remedies: what ends what is said.
-    """
-
-    state: State
-    message: str
-    accepted: bool = True
-    event: str = ""
-    remedies: tuple[Remedy, ...] = ()
+    state: State  # the next state
+    message: str  # what happened or why it was refused
+    accepted: bool = True  # False leaves the state as it was
+    event: str = ""  # code of the event to record; empty for none
+    remedies: tuple[Remedy, ...] = ()  # what ends what is said
 
 
 class CommandContext(Struct, frozen=True):
-    """A command and what it may look at.
+    """A command and what it may look at."""
 
-    Attributes:
-        command: who asks what.
-        sample: this tick's reading, None when it was missed.
-        now: monotonic time, seconds.
-    """
-
-    command: Command
-    sample: Sample | None
-    now: float
+    command: Command  # who asks what
+    sample: Sample | None  # this tick's reading, None when it was missed
+    now: float  # monotonic time, seconds
 
 
 def refused(state: State, why: str, *remedies: Remedy) -> Outcome:

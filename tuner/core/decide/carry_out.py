@@ -148,7 +148,7 @@ def _guarded(state: State, wanted: Wanted, current: Capacity, found: Estimate, *
     in_force = current.io_capacity_max
     floors = (floor(state, in_force), _too_low(state, now=now))
     least = min(max(floors), in_force) if wanted.kind is DecisionKind.SET else 0
-    context = guards.Context(
+    context = guards.GuardContext(
         now=now,
         settings=state.settings,
         current=current,

@@ -134,25 +134,17 @@ def _least(lowest: float, sample: Sample, fits: Callable[[float], bool]) -> floa
 
 
 class Cleaner(Struct, frozen=True):
-    """What the last rounds show of the page cleaner.
+    """What the last rounds show of the page cleaner."""
 
-    Attributes:
-        asked: n, pages/s.
-        mean_rate: F', pages/s; at the cap, where n shows only the least it can be, that or the rate now.
-        by_age: p, pages/s.
-    """
-
-    asked: float
-    mean_rate: float
-    by_age: float
+    asked: float  # n, pages/s
+    mean_rate: float  # F', pages/s; at the cap, where n shows only the least it can be, that or the rate now
+    by_age: float  # p, pages/s
 
     def capacity_for(self, law: FlushLaw, *, flush_rate: float, ratio: float) -> float:
         """Return the M, pages/s, with which the server flushes at a rate; never less than that rate.
 
         Args:
-            law: the server's.
             flush_rate: wanted, pages/s.
-            ratio: age ratio.
         """
         if law.alone and ratio >= 1.0:
             return max(flush_rate, law.asking(ratio, flush_rate))
@@ -169,10 +161,6 @@ def cleaner(
     """Return what the page cleaner does; as if at rest where the server does not say, or is idle.
 
     Args:
-        law: the server's.
-        window: the readings of the last seconds.
-        sample: the newest of them.
-        found: rates.
         wrote: time of the last write, seconds; None before the first.
     """
     if idled(window) or sample.degraded or sample.flush_requested <= 0:
@@ -190,17 +178,11 @@ def cleaner(
 
 
 class Course(Struct, frozen=True):
-    """The M that is wanted now.
+    """The M that is wanted now."""
 
-    Attributes:
-        io_capacity_max: pages/s.
-        act: it differs enough from the one in force.
-        terms: the named parts of the answer.
-    """
-
-    io_capacity_max: float
-    act: bool
-    terms: dict[str, float]
+    io_capacity_max: float  # pages/s
+    act: bool  # it differs enough from the one in force
+    terms: dict[str, float]  # the named parts of the answer
 
 
 def course(
@@ -216,13 +198,8 @@ def course(
     """Return the M that brings the modified age to its aim, and keeps it there.
 
     Args:
-        state: the loop's.
-        sample: the newest reading.
-        found: rates.
-        rates: their means.
         aim: modified age to rest at, bytes.
         arrival: time when it is to be there, seconds.
-        now: seconds.
     """
     law = LAWS[state.facts.flush_law]
     flusher = cleaner(law, state.estimator.window, sample, found, wrote=state.writes.last)

@@ -10,7 +10,6 @@ from tuner.core.estimate.window import list_rate_since
 from tuner.core.laws import asleep, catches_up, slept
 from tuner.core.state import State
 from tuner.core.writes.guards import DEAD_BAND, EMERGENCY_SPACING
-from tuner.core.writes.plan import gain
 from tuner.records import Estimate, Sample
 
 RELIEF_SECONDS = 10.0
@@ -33,17 +32,11 @@ AGAIN = 2.0
 
 
 class Raise(Struct, frozen=True):
-    """One that is called for.
+    """One that is called for."""
 
-    Attributes:
-        io_capacity_max: wanted M, pages/s.
-        detail: why, in words.
-        seconds_left: until what it is to prevent.
-    """
-
-    io_capacity_max: float
-    detail: str
-    seconds_left: float
+    io_capacity_max: float  # wanted M, pages/s
+    detail: str  # why, in words
+    seconds_left: float  # until what it is to prevent
 
 
 def called_for(state: State, sample: Sample, found: Estimate) -> Raise | None:
@@ -74,7 +67,7 @@ def called_for(state: State, sample: Sample, found: Estimate) -> Raise | None:
     seconds, name = min(near)
     demand = found.demand * _hurry(law, found)
     wanted = max(LEAST_FACTOR * demand, _beyond(state, law, sample, found, flushed=flushed))
-    if wanted <= gain(sample.capacity) * (1.0 + DEAD_BAND):
+    if wanted <= sample.capacity.gain * (1.0 + DEAD_BAND):
         return None
     detail = f"{name} in {seconds:.0f} s at age ratio {found.age_ratio:.3f}"
     return Raise(io_capacity_max=wanted, detail=detail, seconds_left=seconds)

@@ -12,17 +12,16 @@ from msgspec.structs import replace
 
 from policies.registry import LAWS, make_policy
 from policies.types import Policy, Proposal, Situation, horizon
-from tuner.core import relief, unanswered
 from tuner.core.ages import said
 from tuner.core.decide import course, emergency
 from tuner.core.decide.course import aim_of
+from tuner.core.estimate import relief, unanswered
 from tuner.core.estimate.trends import AUTHORITY_LOST
+from tuner.core.estimate.unanswered import Unanswered
 from tuner.core.estimate.window import flushed_share, idled, warm
 from tuner.core.laws import asleep, catches_up, law_of, without_authority
 from tuner.core.state import Drain, Return, State
 from tuner.core.trials import optimising
-from tuner.core.unanswered import Unanswered
-from tuner.core.writes.plan import gain
 from tuner.records import Capacity, DecisionKind, Estimate, Reason, Sample
 
 FADING = 0.5
@@ -48,24 +47,15 @@ IDLE_HOURS = 2.0
 
 
 class Wanted(Struct, frozen=True):
-    """The winning wish.
+    """The winning wish."""
 
-    Attributes:
-        kind: what asks.
-        io_capacity_max: wanted M, pages/s.
-        reason: why.
-        detail: the same in words.
-        source: emergency, person, schedule or policy.
-        terms: the law's named parts.
-        relief: the relief of the device that this begins or ends; None where it does neither.
-    """
-
-    kind: DecisionKind
-    io_capacity_max: float
-    reason: Reason
-    detail: str
-    source: str
-    terms: dict[str, float] = {}
+    kind: DecisionKind  # what asks
+    io_capacity_max: float  # wanted M, pages/s
+    reason: Reason  # why
+    detail: str  # the same in words
+    source: str  # emergency, person, schedule or policy
+    terms: dict[str, float] = {}  # the law's named parts
+    # the relief of the device that this begins or ends; None where it does neither
     relief: relief.Change | None = None
 
 
@@ -303,7 +293,7 @@ def situation_of(state: State, sample: Sample, found: Estimate, *, now: float) -
         flush_response=found.flush_response,
         flush_rate=found.flush_rate,
         authority=found.authority,
-        io_capacity_max=gain(sample.capacity),
+        io_capacity_max=sample.capacity.gain,
         sustained_capacity=found.sustained_capacity,
         learns=state.occurrences.learns(sample.monotonic) and not _raised(state, sample.capacity, now=now),
         row_rate=found.row_rate,

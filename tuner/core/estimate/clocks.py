@@ -46,18 +46,13 @@ class Apart(Struct, frozen=True):
 
 
 class Clocks(Struct, frozen=True):
-    """How the clocks stood at the last reading.
+    """How the clocks stood at the last reading."""
 
-    Attributes:
-        at: our monotonic time of it, seconds; None before the first.
-        uptime: of the server, against ours; None before the first reading of this start of it.
-        wall: the same of the wall clock.
-        gap: our monotonic time of the first reading after a gap, until rates are warm again; None otherwise.
-    """
-
-    at: float | None = None
+    at: float | None = None  # our monotonic time of it, seconds; None before the first
+    # of the server, against ours; None before the first reading of this start of it
     uptime: Apart | None = None
-    wall: Apart | None = None
+    wall: Apart | None = None  # the same of the wall clock
+    # our monotonic time of the first reading after a gap, until rates are warm again; None otherwise
     gap: float | None = None
 
     def begun(self) -> Clocks:

@@ -38,23 +38,14 @@ class Quality(StrEnum):
 
 
 class EstimatorState(Struct, frozen=True):
-    """All that is remembered of earlier readings.
+    """All that is remembered of earlier readings."""
 
-    Attributes:
-        window: the readings of the last seconds.
-        tail: the pages that are flushed next.
-        last: the newest reading; None before the first.
-        load: what is known of write combining.
-        trends: what minutes and hours have shown.
-        recovery: model of crash recovery and shutdown.
-    """
-
-    window: Window = ()
-    tail: Tail = Tail()
-    last: Sample | None = None
-    load: Load = Load()
-    trends: Trends = Trends()
-    recovery: Recovery = Recovery()
+    window: Window = ()  # the readings of the last seconds
+    tail: Tail = Tail()  # the pages that are flushed next
+    last: Sample | None = None  # the newest reading; None before the first
+    load: Load = Load()  # what is known of write combining
+    trends: Trends = Trends()  # what minutes and hours have shown
+    recovery: Recovery = Recovery()  # model of crash recovery and shutdown
 
 
 def update(
@@ -71,8 +62,6 @@ def update(
     """Take one reading in.
 
     Args:
-        state: after the reading before.
-        sample: the new one.
         interrupted: how long it is since the one before is not known: it is taken for the first.
         learns: False where something else goes on than the load: rates, ages and ledger go on, and
             what is known of load and device stays as it is.

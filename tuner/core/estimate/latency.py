@@ -39,21 +39,13 @@ class Reading(Struct, frozen=True):
 
 
 class RestorePace(Struct, frozen=True):
-    """What a restore knows of the latency.
+    """What a restore knows of the latency."""
 
-    Attributes:
-        begun: monotonic time when it was asked for, seconds.
-        readings: of the last seconds, oldest first.
-        baseline: mean latency before the first step, seconds; None where it is not known.
-        stepped: monotonic time of the last step, None before the first.
-        steps: taken so far.
-    """
-
-    begun: float
-    readings: tuple[Reading, ...] = ()
-    baseline: float | None = None
-    stepped: float | None = None
-    steps: int = 0
+    begun: float  # monotonic time when it was asked for, seconds
+    readings: tuple[Reading, ...] = ()  # of the last seconds, oldest first
+    baseline: float | None = None  # mean latency before the first step, seconds; None where it is not known
+    stepped: float | None = None  # monotonic time of the last step, None before the first
+    steps: int = 0  # taken so far
 
     @property
     def limit(self) -> float | None:
@@ -104,7 +96,6 @@ def judge(pace: RestorePace, *, now: float, hidden: bool = False) -> Verdict:
 
     Args:
         pace: with the newest reading in it.
-        now: monotonic time, seconds.
         hidden: the account is known not to see the counters.
     """
     if pace.stepped is None:

@@ -53,21 +53,13 @@ STEEPEST = 10.0
 
 
 class Regression(Struct, frozen=True):
-    """Weighted means and central moments of pairs (x, y), older ones fading.
+    """Weighted means and central moments of pairs (x, y), older ones fading."""
 
-    Attributes:
-        mean_x: weighted mean of x.
-        mean_y: weighted mean of y.
-        covariance: mean of (x - mean_x) * (y - mean_y).
-        variance: mean of (x - mean_x) ** 2.
-        weight: seconds that the means stand for.
-    """
-
-    mean_x: float = 0.0
-    mean_y: float = 0.0
-    covariance: float = 0.0
-    variance: float = 0.0
-    weight: float = 0.0
+    mean_x: float = 0.0  # weighted mean of x
+    mean_y: float = 0.0  # weighted mean of y
+    covariance: float = 0.0  # mean of (x - mean_x) * (y - mean_y)
+    variance: float = 0.0  # mean of (x - mean_x) ** 2
+    weight: float = 0.0  # seconds that the means stand for
 
     def add(self, x: float, y: float, *, elapsed: float, memory: float) -> Regression:
         """Return the regression with one pair more, which stands for ``elapsed`` seconds."""
@@ -92,19 +84,14 @@ class Regression(Struct, frozen=True):
 
 
 class Curve(Struct, frozen=True):
-    """The mean of the last hours in each class of age ratios.
+    """The mean of the last hours in each class of age ratios."""
 
-    Attributes:
-        densities: ln(pages newly dirtied per redo byte), one for a class.
-        seconds: how long that was seen, fading; 0 for a class that was not.
-        combining_exponent: b over all ages that were seen, 0 to 1; the prior while they were all alike.
-        unheard: time since the last reading that was taken in, seconds.
-    """
-
-    densities: tuple[float, ...] = (0.0,) * CLASSES
+    densities: tuple[float, ...] = (0.0,) * CLASSES  # ln(pages newly dirtied per redo byte), one for a class
+    # how long that was seen, fading; 0 for a class that was not
     seconds: tuple[float, ...] = (0.0,) * CLASSES
+    # b over all ages that were seen, 0 to 1; the prior while they were all alike
     combining_exponent: float = PRIOR
-    unheard: float = EVERY_SECONDS
+    unheard: float = EVERY_SECONDS  # time since the last reading that was taken in, seconds
 
     def see(self, *, ratio: float, density: float, elapsed: float) -> Curve:
         """Return the curve with ``elapsed`` seconds more.
@@ -156,18 +143,12 @@ class Response(Struct, frozen=True):
     """How R answers to F: a closed load shares its device with the flushing.
 
     At rest neither moves and nothing is learned, so nothing is forgotten either.
-
-    Attributes:
-        flush_rate: F, pages/s, mean of ``RESPONSE_SECONDS``; 0 before the first reading.
-        redo_rate: R, bytes/s, likewise.
-        covariance: sum of dF * dR * seconds.
-        variance: sum of dF ** 2 * seconds.
     """
 
-    flush_rate: float = 0.0
-    redo_rate: float = 0.0
-    covariance: float = 0.0
-    variance: float = 0.0
+    flush_rate: float = 0.0  # F, pages/s, mean of ``RESPONSE_SECONDS``; 0 before the first reading
+    redo_rate: float = 0.0  # R, bytes/s, likewise
+    covariance: float = 0.0  # sum of dF * dR * seconds
+    variance: float = 0.0  # sum of dF ** 2 * seconds
 
     def see(self, flush_rate: float, redo_rate: float, elapsed: float) -> Response:
         """Return it with ``elapsed`` seconds more."""
@@ -199,17 +180,12 @@ def _prior(flush_rate: float) -> float:
 
 
 class Load(Struct, frozen=True):
-    """What has been learned of the load.
+    """What has been learned of the load."""
 
-    Attributes:
-        combining: ln(pages newly dirtied per redo byte) over ln(age ratio); its slope is -b.
-        answer: how R answers to F.
-        curve: the first over hours, by age ratio.
-    """
-
+    # ln(pages newly dirtied per redo byte) over ln(age ratio); its slope is -b
     combining: Regression = Regression()
-    answer: Response = Response()
-    curve: Curve = Curve()
+    answer: Response = Response()  # how R answers to F
+    curve: Curve = Curve()  # the first over hours, by age ratio
 
     def see(
         self, *, ratio: float, density: float, redo_rate: float, flush_rate: float, elapsed: float
@@ -219,8 +195,6 @@ class Load(Struct, frozen=True):
         Args:
             ratio: age over flush limit.
             density: pages newly dirtied per redo byte.
-            redo_rate: R, bytes/s.
-            flush_rate: F, pages/s.
             elapsed: seconds that these stand for.
         """
         answer = self.answer.see(flush_rate, redo_rate, elapsed)

@@ -81,23 +81,14 @@ class Habit(Struct, frozen=True):
 
 
 class Occurrences(Struct, frozen=True):
-    """What goes on now, and what it leaves behind; times are monotonic seconds.
+    """What goes on now, and what it leaves behind; times are monotonic seconds."""
 
-    Attributes:
-        underway: what has begun and not ended.
-        ended: when the last one ended that nothing is learned from; None where none did.
-        unlocked: when the last read lock ended.
-        busy: since when statements alone have kept learning out; None where they do not.
-        habits: statements that do so no more.
-        restarted: a restart of mysqld was seen, and its uptime is still that of a warm-up.
-    """
-
-    underway: tuple[Underway, ...] = ()
-    ended: float | None = None
-    unlocked: float | None = None
-    busy: float | None = None
-    habits: tuple[Habit, ...] = ()
-    restarted: bool = False
+    underway: tuple[Underway, ...] = ()  # what has begun and not ended
+    ended: float | None = None  # when the last one ended that nothing is learned from; None where none did
+    unlocked: float | None = None  # when the last read lock ended
+    busy: float | None = None  # since when statements alone have kept learning out; None where they do not
+    habits: tuple[Habit, ...] = ()  # statements that do so no more
+    restarted: bool = False  # a restart of mysqld was seen, and its uptime is still that of a warm-up
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -123,9 +114,7 @@ def update(
     """Take one reading in.
 
     Args:
-        state: after the reading before.
         last: that reading; None for the first of a server.
-        sample: the new one.
         restarted: mysqld was restarted between the two, so that its counters began anew.
 
     Returns:

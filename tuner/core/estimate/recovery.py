@@ -56,37 +56,25 @@ WEIGHT = 0.5
 
 
 class Recovery(Struct, frozen=True):
-    """What is known about recovery and shutdown of one server.
+    """What is known about recovery and shutdown of one server."""
 
-    Attributes:
-        factor: crash recoveries measured over what the priors predicted, averaged.
-        measured_on: server version of these recoveries; empty before the first.
-        pages_per_byte: dirty pages per byte of modified age, mean of the last minute.
-        seen_at: modified age that this was seen at, mean of the last minute, bytes.
-        fastest: highest flush rate since the device was the limit, fading, pages/s.
-        limited: the flush rate when the device was the limit last, pages/s; 0 before the first time.
-        awaited: what a recovery of which the duration is not known yet was predicted to take
-            with a factor of 1, seconds; None without one.
-        share: part of that which redo and pages made, and not the start alone.
-    """
-
-    factor: float = 1.0
-    measured_on: str = ""
-    pages_per_byte: float = 0.0
-    seen_at: float = 0.0
-    fastest: float = 0.0
+    factor: float = 1.0  # crash recoveries measured over what the priors predicted, averaged
+    measured_on: str = ""  # server version of these recoveries; empty before the first
+    pages_per_byte: float = 0.0  # dirty pages per byte of modified age, mean of the last minute
+    seen_at: float = 0.0  # modified age that this was seen at, mean of the last minute, bytes
+    fastest: float = 0.0  # highest flush rate since the device was the limit, fading, pages/s
+    # the flush rate when the device was the limit last, pages/s; 0 before the first time
     limited: float = 0.0
+    # what a recovery of which the duration is not known yet was predicted to take with a factor of 1,
+    # seconds; None without one
     awaited: float | None = None
-    share: float = 0.0
+    share: float = 0.0  # part of that which redo and pages made, and not the start alone
 
     def see(self, sample: Sample, *, flush_rate: float, limited: float, elapsed: float) -> Recovery:
         """Return it with one reading more.
 
         Args:
-            sample: the reading.
-            flush_rate: F, pages/s.
             limited: D when the device was the limit last, pages/s; 0 before the first time.
-            elapsed: seconds since the last reading.
         """
         age = max(sample.modified_age, FLUSH_ORDER_LAG)
         density = sample.pages_dirty / age
@@ -110,12 +98,7 @@ class Recovery(Struct, frozen=True):
         return self.factor * (START_SECONDS + self._work_seconds(checkpoint_age, modified_age, pages_dirty))
 
     def pages_at(self, age: float, combining_exponent: float) -> float:
-        """Return the dirty pages at another age: ``age ** (1 - b)``, as changes fall on pages dirty already.
-
-        Args:
-            age: bytes.
-            combining_exponent: b, 0 to 1.
-        """
+        """Return the dirty pages at another age: ``age ** (1 - b)``, as changes fall on dirty pages."""
         if age <= 0.0 or self.seen_at <= 0.0:
             return max(0.0, age) * self.pages_per_byte
         growth = max(LEAST_GROWTH, 1.0 - combining_exponent)
@@ -149,7 +132,6 @@ class Recovery(Struct, frozen=True):
         """Remember what the recovery from the last reading before a crash should take.
 
         Args:
-            sample: that reading.
             unseen: time from it to the new start of mysqld, seconds; after too long nothing is predicted.
         """
         if unseen > LONGEST_UNSEEN:
@@ -160,12 +142,7 @@ class Recovery(Struct, frozen=True):
         )
 
     def measured(self, seconds: float, *, version: str) -> Recovery:
-        """Return it with one measured recovery more; one that was nearly all start says little.
-
-        Args:
-            seconds: how long it took.
-            version: server version that it was measured on.
-        """
+        """Return it with one measured recovery more; one that was nearly all start says little."""
         if self.awaited is None:
             return self
         ratio = min(MOST_FACTOR, max(LEAST_FACTOR, seconds / self.awaited))

@@ -39,28 +39,18 @@ LONGEST_GAP = 10.5
 
 
 class Sawtooth(Struct, frozen=True):
-    """What was seen of late.
+    """What was seen of late."""
 
-    Attributes:
-        at: time of the last reading, seconds; None before the first.
-        begun: when the present half began, seconds.
-        highest: highest peak of this half, seconds of redo.
-        before: that of the half before; None while there was none.
-        since: when the readings began, seconds.
-        surged: when the checkpoint age was too high last, seconds; None where it never was.
-        beyond: age ratio by which the set-point lies beyond what the operator's share of the redo log allows.
-            It follows the set-point down as slowly as an age does.
-        aim: where it goes: that of the set-point in force.
-    """
-
-    at: float | None = None
-    begun: float = 0.0
-    highest: float = 0.0
-    before: float | None = None
-    surged: float | None = None
-    since: float = 0.0
+    at: float | None = None  # time of the last reading, seconds; None before the first
+    begun: float = 0.0  # when the present half began, seconds
+    highest: float = 0.0  # highest peak of this half, seconds of redo
+    before: float | None = None  # that of the half before; None while there was none
+    surged: float | None = None  # when the checkpoint age was too high last, seconds; None where it never was
+    since: float = 0.0  # when the readings began, seconds
+    # age ratio by which the set-point lies beyond what the operator's share of the redo log allows. It
+    # follows the set-point down as slowly as an age does
     beyond: float = 0.0
-    aim: float = 0.0
+    aim: float = 0.0  # where it goes: that of the set-point in force
 
     def allowed(self, sample: Sample, *, share: float) -> float:
         """Return the checkpoint age above which it is higher than anybody wants it, bytes.
@@ -82,10 +72,8 @@ class Sawtooth(Struct, frozen=True):
         """Return it with one reading more.
 
         Args:
-            now: time of the reading, seconds.
             lag: checkpoint age beyond the modified age, less what it is right after a checkpoint, bytes.
             redo_rate: R, mean of the last minutes, bytes/s.
-            checkpoint_age: bytes.
             allowed: the highest that it may get to, bytes.
         """
         surged = now if checkpoint_age > SURGE * allowed else self.surged

@@ -34,15 +34,10 @@ FLUSHED_AWAY = 1.0 / 200.0
 
 
 class Ledger(Struct, frozen=True):
-    """Cumulated newly dirtied pages at rising LSNs.
+    """Cumulated newly dirtied pages at rising LSNs."""
 
-    Attributes:
-        lsns: knots, bytes, rising.
-        pages: cumulated pages at each knot.
-    """
-
-    lsns: tuple[float, ...] = ()
-    pages: tuple[float, ...] = ()
+    lsns: tuple[float, ...] = ()  # knots, bytes, rising
+    pages: tuple[float, ...] = ()  # cumulated pages at each knot
 
     def add(self, *, lsn: float, new_pages: float, oldest: float, flush_limit: float) -> Ledger:
         """Return the ledger with the pages dirtied up to ``lsn``; what lies before ``oldest`` is dropped."""
@@ -104,19 +99,13 @@ class Ledger(Struct, frozen=True):
 
 
 class Tail(Struct, frozen=True):
-    """What is known of the pages that are flushed next.
+    """What is known of the pages that are flushed next."""
 
-    Attributes:
-        ledger: pages by the redo position at which they were dirtied.
-        due: share of the ledger's pages that are flushed still when the tail passes them.
-        beside: pages flushed as neighbours that may be in the list still, where the server leaves them there.
-        density: dirty pages per redo byte at the tail.
-    """
-
-    ledger: Ledger = Ledger()
-    due: float = 1.0
+    ledger: Ledger = Ledger()  # pages by the redo position at which they were dirtied
+    due: float = 1.0  # share of the ledger's pages that are flushed still when the tail passes them
+    # pages flushed as neighbours that may be in the list still, where the server leaves them there
     beside: float = 0.0
-    density: float = 0.0
+    density: float = 0.0  # dirty pages per redo byte at the tail
 
     @classmethod
     def at(cls, sample: Sample) -> Tail:
@@ -127,8 +116,6 @@ class Tail(Struct, frozen=True):
         """Return it with the pages that were dirtied since the last reading.
 
         Args:
-            sample: the new reading.
-            last: the one before.
             dirtied: growth of the flush list, and what was flushed, pages.
             lists_written: this server counts pages as dirty for a time after they were written as neighbours.
         """
@@ -152,8 +139,6 @@ class Tail(Struct, frozen=True):
         """Return it with its density: from the ledger, else from what flushing it took.
 
         Args:
-            sample: the new reading.
-            pages: flushed of late.
             passed: bytes that the tail moved on by meanwhile.
         """
         return replace(self, density=self._density(sample, pages, passed))

@@ -86,15 +86,11 @@ def hour_of_week(wall: float) -> int:
 
 
 class Week(Struct, frozen=True):
-    """The largest burst that began in each hour of the week.
+    """The largest burst that began in each hour of the week."""
 
-    Attributes:
-        bytes: redo beyond the device, fading where a week passes without, one number an hour.
-        visits: weeks in which that hour was seen.
-    """
-
+    # redo beyond the device, fading where a week passes without, one number an hour
     bytes: tuple[float, ...] = (0.0,) * HOURS
-    visits: tuple[int, ...] = (0,) * HOURS
+    visits: tuple[int, ...] = (0,) * HOURS  # weeks in which that hour was seen
 
     def visited(self, hour: int, burst: float) -> Week:
         """Return the week with that hour seen once more, and the largest burst that began in it."""
@@ -123,19 +119,12 @@ class Week(Struct, frozen=True):
 
 
 class Late(Struct, frozen=True):
-    """What the last hours showed, as it outlives a daemon.
+    """What the last hours showed, as it outlives a daemon."""
 
-    Attributes:
-        at: Unix time up to which they were seen, seconds; 0 where nothing was.
-        recent: the largest burst of the last hours as of then, bytes.
-        seen: seconds of the hour of that time that were seen.
-        hours_burst: the largest burst that began in it, bytes.
-    """
-
-    at: float = 0.0
-    recent: float = 0.0
-    seen: float = 0.0
-    hours_burst: float = 0.0
+    at: float = 0.0  # Unix time up to which they were seen, seconds; 0 where nothing was
+    recent: float = 0.0  # the largest burst of the last hours as of then, bytes
+    seen: float = 0.0  # seconds of the hour of that time that were seen
+    hours_burst: float = 0.0  # the largest burst that began in it, bytes
 
     @property
     def sound(self) -> bool:
@@ -145,33 +134,20 @@ class Late(Struct, frozen=True):
 
 
 class Bursts(Struct, frozen=True):
-    """What is known of the load's bursts.
+    """What is known of the load's bursts."""
 
-    Attributes:
-        excess: redo beyond the device in the burst under way, bytes; 0 without one.
-        largest: the most that this burst came to, bytes.
-        before: modified age at the last reading that was not in a burst, bytes; None before the first.
-        began: hour of the week in which it began.
-        recent: the largest burst of the last hours, fading, bytes.
-        hour: hour of the week that is being seen; None before the first reading.
-        seen: seconds of it that were seen.
-        hours_burst: the largest burst that began in it, bytes.
-        week: what earlier hours came to.
-        at: Unix time of the last reading that was followed, seconds; 0 before the first.
-        resumed: that was an earlier daemon's, and no reading has been followed since.
-    """
-
-    excess: float = 0.0
-    largest: float = 0.0
+    excess: float = 0.0  # redo beyond the device in the burst under way, bytes; 0 without one
+    largest: float = 0.0  # the most that this burst came to, bytes
+    # modified age at the last reading that was not in a burst, bytes; None before the first
     before: float | None = None
-    began: int = 0
-    recent: float = 0.0
-    hour: int | None = None
-    seen: float = 0.0
-    hours_burst: float = 0.0
-    week: Week = Week()
-    at: float = 0.0
-    resumed: bool = False
+    began: int = 0  # hour of the week in which it began
+    recent: float = 0.0  # the largest burst of the last hours, fading, bytes
+    hour: int | None = None  # hour of the week that is being seen; None before the first reading
+    seen: float = 0.0  # seconds of it that were seen
+    hours_burst: float = 0.0  # the largest burst that began in it, bytes
+    week: Week = Week()  # what earlier hours came to
+    at: float = 0.0  # Unix time of the last reading that was followed, seconds; 0 before the first
+    resumed: bool = False  # that was an earlier daemon's, and no reading has been followed since
 
     @classmethod
     def recalled(cls, week: Week, late: Late) -> Bursts:
@@ -201,9 +177,6 @@ class Bursts(Struct, frozen=True):
         Args:
             beyond: redo written beyond what the device flushes now, bytes/s; None where the device is not
                 the limit.
-            age: modified age, bytes.
-            wall: Unix time of the reading, seconds.
-            elapsed: seconds since the last reading.
             steady: the load has been steady for long.
         """
         if self.resumed:
@@ -265,26 +238,16 @@ class Bursts(Struct, frozen=True):
 
 
 class Seen(Struct, frozen=True):
-    """One reading's rates.
+    """One reading's rates."""
 
-    Attributes:
-        redo_rate: R, bytes/s.
-        flush_rate: F, pages/s.
-        demand: P, pages/s.
-        authority: pages flushed per page asked for.
-        age: modified age, bytes.
-        elapsed: seconds since the last reading.
-        wall: Unix time of the reading, seconds.
-        need_share: pages that the server counts as due for their age over F; None where it does not say.
-    """
-
-    redo_rate: float
-    flush_rate: float
-    demand: float
-    authority: float
-    age: float
-    elapsed: float
-    wall: float
+    redo_rate: float  # R, bytes/s
+    flush_rate: float  # F, pages/s
+    demand: float  # P, pages/s
+    authority: float  # pages flushed per page asked for
+    age: float  # modified age, bytes
+    elapsed: float  # seconds since the last reading
+    wall: float  # Unix time of the reading, seconds
+    # pages that the server counts as due for their age over F; None where it does not say
     need_share: float | None = None
 
     @property
@@ -294,15 +257,10 @@ class Seen(Struct, frozen=True):
 
 
 class MeanRates(Struct, frozen=True):
-    """What load and flushing did together in the last time, while M is moved on purpose.
+    """What load and flushing did together in the last time, while M is moved on purpose."""
 
-    Attributes:
-        redo_rate: mean of R, bytes/s.
-        flush_rate: mean of F, pages/s.
-    """
-
-    redo_rate: float
-    flush_rate: float
+    redo_rate: float  # mean of R, bytes/s
+    flush_rate: float  # mean of F, pages/s
 
     def follow(self, *, redo_rate: float, flush_rate: float, elapsed: float, memory: float) -> MeanRates:
         """Return the means with ``elapsed`` seconds more at these rates; they span ``memory`` seconds."""
@@ -314,31 +272,19 @@ class MeanRates(Struct, frozen=True):
 
 
 class Trends(Struct, frozen=True):
-    """What is remembered beyond the window.
+    """What is remembered beyond the window."""
 
-    Attributes:
-        rate_seconds: time that the two means stand for, seconds.
-        rate_mean: mean of R, bytes/s.
-        rate_square: mean of its square.
-        sustained: D, pages/s; None until the device was the limit, and when that is too long ago.
-        measured: D when the device was the limit last, pages/s.
-        limited_seconds: for how long the device was the limit, fading, seconds.
-        bursts: redo beyond the device.
-        checkpoint_seconds: longest time between two checkpoints, fading.
-        need_share: mean of two minutes of what the server counts as due for its age, over F.
-        calm_seconds: since when R has hardly deviated from its mean, seconds.
-    """
-
-    rate_seconds: float = 0.0
-    rate_mean: float = 0.0
-    rate_square: float = 0.0
+    rate_seconds: float = 0.0  # time that the two means stand for, seconds
+    rate_mean: float = 0.0  # mean of R, bytes/s
+    rate_square: float = 0.0  # mean of its square
+    # D, pages/s; None until the device was the limit, and when that is too long ago
     sustained: float | None = None
-    measured: float = 0.0
-    limited_seconds: float = 0.0
-    bursts: Bursts = Bursts()
-    checkpoint_seconds: float = 0.0
-    need_share: float = 1.0
-    calm_seconds: float = 0.0
+    measured: float = 0.0  # D when the device was the limit last, pages/s
+    limited_seconds: float = 0.0  # for how long the device was the limit, fading, seconds
+    bursts: Bursts = Bursts()  # redo beyond the device
+    checkpoint_seconds: float = 0.0  # longest time between two checkpoints, fading
+    need_share: float = 1.0  # mean of two minutes of what the server counts as due for its age, over F
+    calm_seconds: float = 0.0  # since when R has hardly deviated from its mean, seconds
 
     def follow(self, seen: Seen, window: Window) -> Trends:
         """Return the trends with one reading more."""

@@ -72,7 +72,6 @@ def point_of(sample: Sample, *, dirtied: float, most: float = math.inf) -> Point
     """Return a reading as a point.
 
     Args:
-        sample: the reading.
         dirtied: pages newly dirtied since the window began.
         most: pages that a batch can get to, where the server ends it early; infinite where it does not.
     """

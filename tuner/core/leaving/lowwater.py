@@ -57,7 +57,6 @@ def unfit(facts: Facts, operator: int | None) -> str:
     """Return why the mark cannot be set on this server by this account; empty where it can.
 
     Args:
-        facts: the server.
         operator: the mark that would come back, millionths of a percent; None where it decides nothing.
     """
     if operator is None:

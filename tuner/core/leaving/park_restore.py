@@ -2,22 +2,28 @@
 
 from __future__ import annotations
 
+import math
+
 from msgspec.structs import replace
 
+from policies.flushlaw import FlushLaw
+from policies.pace import AIM
 from tuner.core.estimate import latency
 from tuner.core.holds import NEVER_PARKED, holds_needing_resume, not_writer
-from tuner.core.leaving import lowwater, parked
+from tuner.core.leaving import lowwater
 from tuner.core.limits import bounds, contradiction, home_of
 from tuner.core.ownership import transitions
 from tuner.core.ownership.standing import cut_short
 from tuner.core.ownership.transitions import kept, written
 from tuner.core.state import OwedPark, ParkFor, State
 from tuner.core.writes.guards import DEAD_BAND
-from tuner.core.writes.plan import Steps, gain, near, plan
+from tuner.core.writes.plan import Steps, near, plan
 from tuner.records import (
+    CAPACITY_MINIMUM,
     Capacity,
     Decision,
     DecisionKind,
+    Estimate,
     Hold,
     Reason,
     Receipt,
@@ -25,7 +31,76 @@ from tuner.records import (
     Sample,
     TickRecord,
 )
-from tuner.settings import Mode
+from tuner.settings import Mode, Settings
+
+PARKED_RATIO = 0.70
+"""Age ratio that a parked setting leads to under the load it leaves room for."""
+
+RESTORE_FACTOR = 1.25
+"""Restoring moves M by no more than this factor in a step; ``latency`` says how often."""
+
+LONGEST_RESTORE = 200
+"""No way back to the originals has as many steps."""
+
+
+def parked(
+    estimate: Estimate,
+    law: FlushLaw,
+    settings: Settings,
+    *,
+    current: int,
+    lowest: int,
+    highest: int,
+    home: int,
+    ratio: float = PARKED_RATIO,
+) -> Capacity:
+    """Return the pair that holds a load ``park_slack`` times as high clear of sync flushing.
+
+    The demand at the parked age follows from write combining, ``P * (x / ratio) ** b``; the gain
+    from the server's own law. Where no M moves the age the demand is that of now, and the gain is
+    the pace's. Never below what is in force.
+
+    Args:
+        current: M that it is not to be below, pages/s.
+        ratio: age ratio that it leads to.
+    """
+    demand = max(estimate.demand, estimate.demand_ahead, estimate.flush_rate)
+    gain = law.resting_gain(ratio)
+    if not law.authority:
+        gain = AIM
+    elif 0 < estimate.age_ratio < ratio:
+        demand *= (estimate.age_ratio / ratio) ** estimate.combining_exponent
+    elif estimate.age_ratio > ratio:
+        demand *= estimate.age_ratio / ratio
+    wanted = settings.park_slack * gain * demand
+    return near(max(wanted, float(current)), home=home, ratio=settings.ratio, lowest=lowest, highest=highest)
+
+
+def restore_step(current: Capacity, originals: Capacity) -> Capacity:
+    """Return the next pair on the way back to the originals; the originals themselves at the end.
+
+    On the way M is the originals' own multiple of C, or as large a one as the server's minimum for C allows.
+    """
+    wanted, now = originals.io_capacity_max, current.io_capacity_max
+    low, high = now / RESTORE_FACTOR, now * RESTORE_FACTOR
+    if low <= wanted <= high:
+        return originals
+    following = high if wanted > now else low
+    ratio = max(
+        1, min(originals.io_capacity_max // originals.io_capacity, int(following) // CAPACITY_MINIMUM)
+    )
+    capacity = math.floor(following / ratio) if wanted > now else math.ceil(following / ratio)
+    return Capacity(io_capacity=capacity, io_capacity_max=capacity * ratio)
+
+
+def restore_steps(current: Capacity, originals: Capacity) -> int:
+    """Return how many steps lead back to the originals; 0 where they are in force."""
+    taken = 0
+    while current != originals and taken < LONGEST_RESTORE:
+        current = restore_step(current, originals)
+        taken += 1
+    return taken
+
 
 PARKED_BEFORE = frozenset({ParkFor.STOPPING, ParkFor.LEAVING})
 """Parks that a hold in force has already done on its entry."""
@@ -38,9 +113,7 @@ def stop(state: State, *, leaves: bool, now: float) -> State:
     """Return the state in which the daemon leaves.
 
     Args:
-        state: before.
         leaves: all is left as it is.
-        now: monotonic time, seconds.
     """
     owing = state.mode is Mode.ACTIVE or state.park_owed is not None
     parks = owing and not state.restoring and not leaves
@@ -50,13 +123,7 @@ def stop(state: State, *, leaves: bool, now: float) -> State:
 
 
 def once_more(state: State, record: TickRecord, receipt: Receipt | None) -> bool:
-    """Tell whether a stop takes one tick more: C and M are parked, and the low-water mark is not back yet.
-
-    Args:
-        state: after the tick.
-        record: of the tick.
-        receipt: of its write; None without one.
-    """
+    """Tell whether a stop takes one tick more: C and M are parked, and the low-water mark is not back yet."""
     tick = record.tick
     went_well = isinstance(tick.reading, Sample) and (receipt is None or not receipt.error)
     put_back = record.decision.kind is DecisionKind.LOW_WATER
@@ -77,12 +144,7 @@ def park(
     After one for another role the loop goes on, but not before the dwell is over.
 
     Args:
-        state: before.
-        owed: what for.
-        sample: the reading.
-        holds: in force.
         needed: M that an emergency asks for at this tick, pages/s; None without one.
-        now: monotonic time, seconds.
     """
     why, current = owed.why, sample.capacity
     state = transitions.owe_park(state, None)
@@ -136,7 +198,7 @@ def _as_far(
         lowest=lowest,
         highest=max(lowest, min(highest, most)),
     )
-    return pair if gain(pair) > gain(current) else current
+    return pair if pair.gain > current.gain else current
 
 
 def _as_safe(current: Capacity, target: Capacity) -> bool:
@@ -162,7 +224,7 @@ def restore(state: State, sample: Sample, *, now: float) -> tuple[State, Decisio
     if not verdict.go:
         return state, replace(base, detail=f"restoring for {who}: {verdict.why}")
     adjusted = state.writes.adjusted
-    target = originals.capacity if adjusted else parked.restore_step(current, originals.capacity)
+    target = originals.capacity if adjusted else restore_step(current, originals.capacity)
     if target == adjusted:
         return _given_back(state, base, f"the server makes {current} of them")
     state = written(state, target, now=now, counts=False)
@@ -183,7 +245,7 @@ def progress(state: State, sample: Sample | None, *, now: float) -> RestoreProgr
     if not state.restoring or state.originals is None:
         return None
     asked = state.writes.pending or (sample.capacity if sample is not None else state.writes.expected)
-    left = 0 if asked is None else parked.restore_steps(asked, state.originals.capacity)
+    left = 0 if asked is None else restore_steps(asked, state.originals.capacity)
     since = now - pace.stepped if pace is not None and pace.stepped is not None else 0.0
     seconds = left * latency.STEP_SECONDS - min(since, latency.STEP_SECONDS) if left else 0.0
     return RestoreProgress(

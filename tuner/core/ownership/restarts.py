@@ -5,13 +5,13 @@ from __future__ import annotations
 from msgspec.structs import replace
 
 from tuner.core import gate
+from tuner.core.estimate.relief import Relief
+from tuner.core.estimate.unanswered import Unanswered
 from tuner.core.estimate.window import all_flushed
 from tuner.core.ownership.standing import another_server, cut_short
-from tuner.core.relief import Relief
 from tuner.core.setpoint import caution
 from tuner.core.setpoint.announced import Announced
 from tuner.core.state import SAME_START_SECONDS, Latches, LowWater, OtherServer, State, Writes
-from tuner.core.unanswered import Unanswered
 from tuner.records import Event, EventCode, Hold, HoldCode, Remedy, Sample
 from tuner.settings import Mode
 
@@ -23,14 +23,7 @@ SERVERS_REMEMBERED = 8
 
 
 def begin_anew(state: State, sample: Sample, *, now: float, wall: float) -> tuple[State, list[Event]]:
-    """Return what of the state outlives the server of the last reading, and what is said of it.
-
-    Args:
-        state: before the reading.
-        sample: the reading.
-        now: monotonic time, seconds.
-        wall: Unix time, seconds.
-    """
+    """Return what of the state outlives the server of the last reading, and what is said of it."""
     last = state.estimator.last
     if sample.identity != state.facts.identity:
         return _other_server(state, sample), [_answers(sample, wall=wall)]

@@ -5,36 +5,26 @@ from __future__ import annotations
 from msgspec import Struct
 from msgspec.structs import replace
 
-from tuner.core.baseline.comparison import Shown
-from tuner.core.baseline.guard import BaselineGuard, Returned
+from tuner.core.baseline.guard import BaselineGuard, Returned, Shown
 from tuner.core.state import SAME_START_SECONDS, LowWater, State
 from tuner.records import Hold, HoldCode, Remedy
 from tuner.settings import Mode
 
 
 class Standing(Struct, frozen=True):
-    """Reasons to keep hands off one server that wait for a person.
+    """Reasons to keep hands off one server that wait for a person."""
 
-    Attributes:
-        identity: which server.
-        started: when it had started, Unix time.
-        paused: why and by whom, empty where nobody paused.
-        foreign: the change by somebody else that the loop yielded to, empty without one.
-        advisory: a person, a restore, or another server at the address made an active loop advisory.
-        why: which of these, for people.
-        low_water: the operator's low-water mark, where ours may be in force, in millionths of a percent.
-        returned: why the baseline guard made it advisory; None where it did not.
-        unheard: why it was not known what stood before, and nobody has spoken since; empty where it was.
-    """
-
-    identity: str
-    started: float
-    paused: str = ""
-    foreign: str = ""
+    identity: str  # which server
+    started: float  # when it had started, Unix time
+    paused: str = ""  # why and by whom, empty where nobody paused
+    foreign: str = ""  # the change by somebody else that the loop yielded to, empty without one
+    # a person, a restore, or another server at the address made an active loop advisory
     advisory: bool = False
-    why: str = ""
+    why: str = ""  # which of these, for people
+    # the operator's low-water mark, where ours may be in force, in millionths of a percent
     low_water: int | None = None
-    returned: Returned | None = None
+    returned: Returned | None = None  # why the baseline guard made it advisory; None where it did not
+    # why it was not known what stood before, and nobody has spoken since; empty where it was
     unheard: str = ""
 
 
@@ -102,7 +92,6 @@ def moved(state: State, before: Standing, *, now: float) -> State:
     Args:
         state: as a daemon begins, with what stands for the server that answers now.
         before: what the last daemon left of the other one.
-        now: monotonic time, seconds.
     """
     here = replace(standing_of(state), advisory=True, why=another_server(state.facts.identity))
     state = take_up(state, replace(here, paused=here.paused or before.paused), now=now)
@@ -115,9 +104,7 @@ def take_up(state: State, standing: Standing | None, *, now: float) -> State:
     A change by somebody else is over with the start of mysqld that it was made on.
 
     Args:
-        state: as a daemon begins.
         standing: what the last one left; None without one, or of another server.
-        now: monotonic time, seconds.
     """
     if standing is None or standing.identity != state.facts.identity:
         return state

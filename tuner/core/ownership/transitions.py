@@ -27,7 +27,7 @@ def kept(state: State, current: Capacity | None, reason: Reason, detail: str) ->
         target=current,
         policy=state.settings.policy,
         set_point=state.set_point,
-        set_point_source=state.set_point_source,
+        set_point_source=state.set_point_by,
         source="policy",
     )
 
@@ -36,8 +36,6 @@ def written(state: State, target: Capacity, *, now: float | None, counts: bool, 
     """Return the state with a write under way.
 
     Args:
-        state: before the write.
-        target: the pair asked for.
         now: when, monotonic seconds; None for a write that no pace applies to.
         counts: it counts for the hourly budget.
         pays: it is the policy's own, and is paid from its tokens.
@@ -101,8 +99,6 @@ def see(state: State, pair: Capacity, *, ours: bool | None) -> State:
     """Return the state with a pair that a reading shows and nobody expected.
 
     Args:
-        state: before.
-        pair: in force.
         ours: whether it is our own, where this is the first reading since that was not known; None where
             somebody else changed it.
     """
@@ -116,7 +112,6 @@ def yielded(state: State, hold: Hold | None) -> State:
     """Return the state in which somebody else's values stay; with a hold no override comes back either.
 
     Args:
-        state: before.
         hold: of the foreign change; None where the loop does not write anyway, or one stands already.
     """
     state = replace(state, park_owed=None, restoring="")
@@ -172,13 +167,7 @@ SLOTS = {
 
 
 def change_mode(state: State, mode: Mode, why: str) -> State:
-    """Return the state in another mode; what is owed on leaving active is owed here.
-
-    Args:
-        state: before.
-        mode: wanted.
-        why: whose word it is.
-    """
+    """Return the state in another mode; what is owed on leaving active is owed here."""
     if state.baseline_guard.returned is not None:
         restoring = "" if state.restoring == BASELINE_GUARD else state.restoring
         state = replace(state, baseline_guard=state.baseline_guard.forgiven(), restoring=restoring)
@@ -208,7 +197,6 @@ def resumed(state: State, in_force: Capacity | None) -> State:
     """Return the state in which a person ended all holds that waited for one.
 
     Args:
-        state: before.
         in_force: the pair read at this tick; None where the next reading shows whether it is still our own.
     """
     own = state.writes.own if in_force in {None, state.writes.own} else None
@@ -226,7 +214,6 @@ def stopping(state: State, *, parks: bool, why: str) -> State:
     """Return the state in which the daemon leaves.
 
     Args:
-        state: before.
         parks: a park is owed.
         why: why the loop is advisory from now on; empty where it stays what it is.
     """
@@ -255,8 +242,6 @@ def owe_park(state: State, owed: OwedPark | None, *, role_at: float | None = Non
     """Owe a park at the next reading that allows it; None for none any more.
 
     Args:
-        state: before.
-        owed: what for.
         role_at: where it is for another role, when that was seen, monotonic seconds.
     """
     handed_over = state.handed_over if role_at is None else role_at

@@ -7,12 +7,14 @@ from collections.abc import Mapping
 from msgspec import Struct
 from msgspec.structs import replace
 
-from policies.setpoint import LOWEST, NOISE, STEP
+from policies.setpoint import LOWEST, NOISE, STEP, SetPointSource
 from tuner.core.setpoint.budgets import KEYS, Budget
 from tuner.core.setpoint.debounce import Debounced
 from tuner.records import Event
 
-SAID = frozenset({"recovery", "shutdown", "role", "free_pages"})
+SAID = frozenset(
+    {SetPointSource.RECOVERY, SetPointSource.SHUTDOWN, SetPointSource.ROLE, SetPointSource.FREE_PAGES}
+)
 """Bounds that are news when they decide; the others are everyday."""
 
 OVER_SECONDS = 30.0
@@ -26,20 +28,15 @@ SOON = 10.0
 
 
 class Announced(Struct, frozen=True):
-    """What stands as said.
+    """What stands as said."""
 
-    Attributes:
-        deciding: bounds said to decide, each with the time when it last did, seconds.
-        asked: the set-point that was asked for by then, None where nobody did, and the budgets.
-        exceeded: for each budget whether it is said not to be kept.
-        unkept: of those that are, what would keep them, in words, as of the last reading.
-        dropped: for each budget whether the lowest set-point does not keep it, so that it bounds nothing.
-    """
-
+    # bounds said to decide, each with the time when it last did, seconds
     deciding: tuple[tuple[str, float], ...] = ()
+    # the set-point that was asked for by then, None where nobody did, and the budgets
     asked: tuple[float | None, ...] = ()
-    exceeded: tuple[tuple[str, Debounced], ...] = ()
-    unkept: tuple[str, ...] = ()
+    exceeded: tuple[tuple[str, Debounced], ...] = ()  # for each budget whether it is said not to be kept
+    unkept: tuple[str, ...] = ()  # of those that are, what would keep them, in words, as of the last reading
+    # for each budget whether the lowest set-point does not keep it, so that it bounds nothing
     dropped: tuple[tuple[str, Debounced], ...] = ()
 
 
@@ -49,7 +46,7 @@ def update(
     *,
     age_ratio: float,
     set_point: float,
-    source: str,
+    source: SetPointSource | None,
     wished: tuple[float, str] | None,
     now: float,
     wall: float,
@@ -57,17 +54,14 @@ def update(
     """Return what is said by now, and the events that say it.
 
     Args:
-        state: what was said before.
-        budgets: how each budget stands.
         age_ratio: x; far below the set-point it says little about the budgets there.
-        set_point: f in force.
         source: which bound, person or window decided it.
         wished: the set-point that a person or the schedule asks for, and who; None where nobody does.
-        now: monotonic time, seconds.
-        wall: Unix time, seconds.
     """
-    deciding, events = _follow_deciding(state, set_point=set_point, source=source, now=now, wall=wall)
-    wanted = None if wished is None else wished[0]
+    wanted, who = (None, "") if wished is None else wished
+    deciding, events = _follow_deciding(
+        state, set_point=set_point, source=source, who=who, now=now, wall=wall
+    )
     asked = (wanted, *(one.allowed for one in budgets.values()))
     before = dict(state.exceeded) if state.asked == asked else {}
     unkept: list[str] = []
@@ -86,13 +80,7 @@ def update(
 
 
 def drop(state: Announced, budgets: Mapping[str, Budget], *, now: float) -> Announced:
-    """Return which budgets bound nothing: those that no set-point keeps, for minutes or by far.
-
-    Args:
-        state: what was so before.
-        budgets: how each budget stands.
-        now: monotonic time, seconds.
-    """
+    """Return which budgets bound nothing: those that no set-point keeps, for minutes or by far."""
     if not budgets and not state.dropped:
         return state
     before = dict(state.dropped)
@@ -126,13 +114,13 @@ def _see(was: Debounced, budget: Budget, *, age_ratio: float, aim: float, now: f
 
 
 def _follow_deciding(
-    state: Announced, *, set_point: float, source: str, now: float, wall: float
+    state: Announced, *, set_point: float, source: SetPointSource | None, who: str, now: float, wall: float
 ) -> tuple[tuple[tuple[str, float], ...], list[Event]]:
     """Return the bounds that stand as said to decide, and the events that say what is new."""
     if source not in SAID and not state.deciding:
         return (), []
     deciding, events = dict(state.deciding), []
-    if source in SAID:
+    if source is not None and source in SAID:
         if source not in deciding:
             message = f"the set-point is bounded by {source}: {set_point:.3f}"
             events.append(Event(wall=wall, code=f"bound_{source}", message=message))
@@ -140,7 +128,8 @@ def _follow_deciding(
     for name, at in state.deciding:
         if name != source and now - at >= OVER_SECONDS:
             del deciding[name]
-            message = f"the set-point is no longer bounded by {name}: {set_point:.3f} by {source}"
+            by = who if source is SetPointSource.SCHEDULE else source
+            message = f"the set-point is no longer bounded by {name}: {set_point:.3f} by {by}"
             events.append(Event(wall=wall, code=f"unbound_{name}", message=message))
     return tuple(deciding.items()), events
 

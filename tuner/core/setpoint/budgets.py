@@ -49,29 +49,18 @@ LEAST_SHARE = 0.01
 
 
 class Budget(Struct, frozen=True):
-    """How one budget stands; seconds.
+    """How one budget stands; seconds."""
 
-    Attributes:
-        ratio: age ratio at which it is used up.
-        predicted: what recovery or shutdown would take now.
-        allowed: what it may take.
-        least: the smallest budget that the lowest set-point keeps.
-        baseline: age ratio at which the settings that the server was found with come to rest; 0 for unknown.
-        there: what it takes at that age.
-        exponent: b, by which a lower age costs page writes.
-        authority: M moves the age.
-        whose: the window of the schedule that allows so much; empty where the settings do.
-    """
-
-    ratio: float
-    predicted: float
-    allowed: float
-    least: float
+    ratio: float  # age ratio at which it is used up
+    predicted: float  # what recovery or shutdown would take now
+    allowed: float  # what it may take
+    least: float  # the smallest budget that the lowest set-point keeps
+    # age ratio at which the settings that the server was found with come to rest; 0 for unknown
     baseline: float = 0.0
-    there: float = 0.0
-    exponent: float = 0.5
-    authority: bool = True
-    whose: str = ""
+    there: float = 0.0  # what it takes at that age
+    exponent: float = 0.5  # b, by which a lower age costs page writes
+    authority: bool = True  # M moves the age
+    whose: str = ""  # the window of the schedule that allows so much; empty where the settings do
 
     @property
     def exceeded(self) -> bool:
@@ -158,10 +147,6 @@ def look(
     """Return how each budget that is set stands, by name; the shutdown's only where dirty pages were seen.
 
     Args:
-        recovery: what is known about the server.
-        headroom: flush limit, lag of the checkpoint, write combining.
-        settings: the budgets.
-        sample: the newest reading.
         baseline: age ratio at which the settings that the server was found with come to rest; 0 for unknown.
         authority: M moves the age.
         whose: the windows of the schedule that some of them come from, by name.
@@ -223,8 +208,6 @@ def ratios(recovery: Recovery, headroom: Headroom, settings: Settings) -> dict[s
     """Return the age ratios at which recovery and shutdown take as long as they may, by name.
 
     Args:
-        recovery: what is known about the server.
-        headroom: flush limit, lag of the checkpoint, write combining.
         settings: the budgets; those that are not set are left out.
     """
     exponent = headroom.combining_exponent
@@ -255,16 +238,11 @@ def _highest(seconds_at: Callable[[float], float], allowed: float, *, most: floa
 
 
 class Durations(Struct, frozen=True):
-    """One of the two from three ages, seconds; None where the age is not known.
+    """One of the two from three ages, seconds; None where the age is not known."""
 
-    Attributes:
-        now: from where the age is.
-        set_point: from the set-point, at its longest.
-        baseline: from where the settings that the server was found with hold the age, at its longest.
-    """
-
-    now: float
-    set_point: float | None = None
+    now: float  # from where the age is
+    set_point: float | None = None  # from the set-point, at its longest
+    # from where the settings that the server was found with hold the age, at its longest
     baseline: float | None = None
 
     @property
@@ -302,25 +280,16 @@ def durations_of(found: Estimate) -> dict[Name, Durations]:
     }
 
 
-def foreseen(
-    found: Estimate, recovery: Recovery, headroom: Headroom, *, set_point: float, baseline: float
-) -> Estimate:
+def foreseen(found: Estimate, recovery: Recovery, headroom: Headroom, *, set_point: float) -> Estimate:
     """Return the estimate with both as they will be at the set-point, and as they would be without a daemon.
 
-    Args:
-        found: the estimate.
-        recovery: what is known about the server.
-        headroom: flush limit, sync point, lag of the checkpoint, write combining.
-        set_point: f in force.
-        baseline: age ratio at which the settings that the server was found with come to rest; 0 for unknown.
-            Past the sync point the server flushes whatever M.
+    Past the sync point the server flushes whatever M.
     """
     held = recovery_and_shutdown(recovery, headroom, set_point)
     rests: tuple[float | None, float | None] = (None, None)
-    if baseline > 0.0:
-        rests = recovery_and_shutdown(
-            recovery, headroom, min(baseline, headroom.sync_point / headroom.flush_limit)
-        )
+    if found.baseline_ratio:
+        highest = headroom.sync_point / headroom.flush_limit
+        rests = recovery_and_shutdown(recovery, headroom, min(found.baseline_ratio, highest))
     return replace(
         found,
         recovery_at_set_point=held[0],
@@ -348,13 +317,7 @@ def set_point_at_first_sight(sample: Sample, settings: Settings) -> float:
 
 
 def recovery_and_shutdown(recovery: Recovery, headroom: Headroom, ratio: float) -> tuple[float, float]:
-    """Return how long both take at most where an age ratio is held: the age wanders, and its checkpoint lags.
-
-    Args:
-        recovery: what is known about the server.
-        headroom: flush limit, lag of the checkpoint, write combining.
-        ratio: the age ratio that is held.
-    """
+    """Return how long both take at most where a ratio is held: the age wanders, and its checkpoint lags."""
     age = (ratio + NOISE) * headroom.flush_limit
     exponent = headroom.combining_exponent
     return (

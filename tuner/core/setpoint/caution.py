@@ -49,25 +49,15 @@ REDO_SECONDS = 5.0
 
 
 class Caution(Struct, frozen=True):
-    """What is remembered of them.
+    """What is remembered of them."""
 
-    Attributes:
-        at: time of the last reading, seconds; None before the first.
-        waits: waits for a free page counted by then.
-        pressure: how hard these press, 0 to 1.
-        lru_share: share of the LRU in the pages flushed, averaged.
-        device: the device gives less than the flush law asks for, and it matters.
-        redo: another consumer holds redo.
-        lru: the LRU does the flushing, and the age is low.
-    """
-
-    at: float | None = None
-    waits: int = 0
-    pressure: float = 0.0
-    lru_share: float = 0.0
-    device: Debounced = Debounced()
-    redo: Debounced = Debounced()
-    lru: Debounced = Debounced()
+    at: float | None = None  # time of the last reading, seconds; None before the first
+    waits: int = 0  # waits for a free page counted by then
+    pressure: float = 0.0  # how hard these press, 0 to 1
+    lru_share: float = 0.0  # share of the LRU in the pages flushed, averaged
+    device: Debounced = Debounced()  # the device gives less than the flush law asks for, and it matters
+    redo: Debounced = Debounced()  # another consumer holds redo
+    lru: Debounced = Debounced()  # the LRU does the flushing, and the age is low
 
     def bound(self, wanted: float) -> float:
         """Return the age ratio that waits for a free page allow at most, averaged over minutes.
@@ -100,16 +90,7 @@ def update(
     now: float,
     wall: float,
 ) -> tuple[Caution, list[Event]]:
-    """Take one reading in; say what begins and what ends.
-
-    Args:
-        state: what is remembered.
-        sample: the reading.
-        found: its estimate.
-        set_point: f in force; None before the first.
-        now: monotonic time, seconds.
-        wall: Unix time, seconds.
-    """
+    """Take one reading in; say what begins and what ends."""
     elapsed = 0.0 if state.at is None else min(LONGEST_GAP, max(0.0, now - state.at))
     before = state
     state = replace(

@@ -6,14 +6,10 @@ from msgspec import Struct
 
 
 class Debounced(Struct, frozen=True):
-    """Whether something lasts.
+    """Whether something lasts."""
 
-    Attributes:
-        on: it does.
-        turning: since when the opposite has been seen without a break, seconds; None while it is not.
-    """
-
-    on: bool = False
+    on: bool = False  # it does
+    # since when the opposite has been seen without a break, seconds; None while it is not
     turning: float | None = None
 
     def see(self, *, begins: bool, ends: bool, now: float, seconds: float) -> Debounced:
@@ -22,8 +18,6 @@ class Debounced(Struct, frozen=True):
         Args:
             begins: what has to be seen for ``seconds`` before it is on.
             ends: what has to be seen for ``seconds`` before it is over.
-            now: monotonic time, seconds.
-            seconds: how long.
         """
         if not (ends if self.on else begins):
             return self if self.turning is None else Debounced(on=self.on)

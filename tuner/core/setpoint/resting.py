@@ -7,7 +7,6 @@ from collections.abc import Callable
 
 from policies.equilibrium import rate_at_rest
 from policies.flushlaw import SOFT_LIMIT, FlushLaw
-from tuner.core.writes.plan import gain
 from tuner.records import MILLIONTHS, Capacity, Sample
 
 LEAST_RATIO, MOST_RATIO = 0.02, 1.2
@@ -24,7 +23,6 @@ def law_found(law: FlushLaw, operator: int | None) -> FlushLaw:
     """Return the flush law with the low-water mark that the server was found with.
 
     Args:
-        law: in force.
         operator: that mark, millionths of a percent, while ours is in force; None where that one is.
     """
     return SOFT_LIMIT if operator == 0 else law
@@ -36,7 +34,6 @@ def heeded_from(sample: Sample, operator: int | None, *, combining_exponent: flo
     Args:
         sample: the reading; with more dirty pages the age is as much higher as write combining says.
         operator: as for ``law_found``.
-        combining_exponent: b.
     """
     if not operator or sample.pages_dirty <= 0:
         return 0.0
@@ -53,7 +50,6 @@ def resting_ratio(
     redo_rate: float,
     flush_rate: float,
     response: float,
-    device: float = math.inf,
     heeded: float = 0.0,
 ) -> float:
     """Return the age ratio at which the age rests with a fixed C and M, by the law and by write combining.
@@ -64,15 +60,13 @@ def resting_ratio(
     Args:
         law: the server's, from ``heeded`` on.
         density_at: rho, pages that the flush list has to write per redo byte, at an age ratio.
-        pair: C and M, pages/s.
         redo_rate: R, mean of minutes, bytes/s.
         flush_rate: F, likewise, pages/s.
         response: redo that the load gives up for each page flushed, bytes.
-        device: pages/s that the device gives at most.
         heeded: age ratio from which on the age counts.
 
     Returns:
-        At least ``LEAST_RATIO``, and ``MOST_RATIO`` where M or the device is too small to hold any age.
+        At least ``LEAST_RATIO``, and ``MOST_RATIO`` where M is too small to hold any age.
     """
 
     def pages(ratio: float) -> float:
@@ -81,12 +75,12 @@ def resting_ratio(
             redo_rate=redo_rate, flush_rate=flush_rate, density=density, response=response
         )
 
-    whole, third = gain(pair), pair.io_capacity_max / 3.0
-    by_law = _lowest(lambda ratio: min(device, whole / law.resting_gain(ratio)) >= pages(ratio))
+    whole, third = pair.gain, pair.io_capacity_max / 3.0
+    by_law = _lowest(lambda ratio: whole / law.resting_gain(ratio) >= pages(ratio))
     if heeded <= LEAST_RATIO:
         return by_law
     blind = pair.io_capacity if pair.io_capacity <= third else 0.5 * (pair.io_capacity + third)
-    by_blind = _lowest(lambda ratio: min(device, blind) >= pages(ratio))
+    by_blind = _lowest(lambda ratio: blind >= pages(ratio))
     return by_blind if by_blind < heeded else max(heeded, by_law)
 
 

@@ -12,7 +12,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from policies.suggestions import LIMITS, allowed, distance
-from policies.types import Context, Suggestion, Trial
+from policies.types import LoadContext, Suggestion, Trial
 from tuner.core.estimate.averages import CONTEXT_SECONDS, Averages, averaged, context_of, interrupted
 from tuner.core.estimate.window import all_flushed
 from tuner.core.trials import switchback
@@ -63,39 +63,22 @@ TAKEN_UP = 0.7
 
 
 class Trials(Struct, frozen=True):
-    """The outer loop's slice of state; times are monotonic seconds.
+    """The outer loop's slice of state; times are monotonic seconds."""
 
-    Attributes:
-        evidence: what lasts.
-        running: the trial under way.
-        used: what won and is in force where no trial runs.
-        asking: number of the trial that a suggestion is asked for; 0 for none.
-        number: of the last trial.
-        averages: the load.
-        context: the same as an optimiser takes it; None until it is known.
-        at: time of the last tick.
-        quiet_since: since when nothing bars a trial.
-        rest_until: none is begun before.
-        lost: trials lost in a row.
-        why: what bars one.
-        moved: what is in force has changed, and the set-point has to follow.
-        moved_from: the set-point before it did, at the tick at which it does; else 0.
-    """
-
-    evidence: Evidence = Evidence()
-    running: Running | None = None
-    used: Win | None = None
-    asking: int = 0
-    number: int = 0
-    averages: Averages = Averages()
-    context: Context | None = None
-    at: float | None = None
-    quiet_since: float | None = None
-    rest_until: float = 0.0
-    lost: int = 0
-    why: str = ""
-    moved: bool = False
-    moved_from: float = 0.0
+    evidence: Evidence = Evidence()  # what lasts
+    running: Running | None = None  # the trial under way
+    used: Win | None = None  # what won and is in force where no trial runs
+    asking: int = 0  # number of the trial that a suggestion is asked for; 0 for none
+    number: int = 0  # of the last trial
+    averages: Averages = Averages()  # the load
+    context: LoadContext | None = None  # the same as an optimiser takes it; None until it is known
+    at: float | None = None  # time of the last tick
+    quiet_since: float | None = None  # since when nothing bars a trial
+    rest_until: float = 0.0  # none is begun before
+    lost: int = 0  # trials lost in a row
+    why: str = ""  # what bars one
+    moved: bool = False  # what is in force has changed, and the set-point has to follow
+    moved_from: float = 0.0  # the set-point before it did, at the tick at which it does; else 0
 
     @property
     def in_force(self) -> Suggestion | None:
@@ -106,29 +89,17 @@ class Trials(Struct, frozen=True):
 
 
 class TrialTick(Struct, frozen=True):
-    """What the slice may know at one tick.
+    """What the slice may know at one tick."""
 
-    Attributes:
-        now: monotonic time, seconds.
-        wall: Unix time, seconds.
-        sample: the reading.
-        found: its estimate.
-        set_point: f in force.
-        lru_share: share of the LRU in the pages flushed, averaged.
-        bars: why no trial may go on; empty where one may.
-        unsafe: which guard fired; empty where none did.
-        learns: the reading may be learned from.
-    """
-
-    now: float
-    wall: float
-    sample: Sample
-    found: Estimate
-    set_point: float
-    lru_share: float
-    bars: str = ""
-    unsafe: str = ""
-    learns: bool = True
+    now: float  # monotonic time, seconds
+    wall: float  # Unix time, seconds
+    sample: Sample  # the reading
+    found: Estimate  # its estimate
+    set_point: float  # f in force
+    lru_share: float  # share of the LRU in the pages flushed, averaged
+    bars: str = ""  # why no trial may go on; empty where one may
+    unsafe: str = ""  # which guard fired; empty where none did
+    learns: bool = True  # the reading may be learned from
 
 
 def progress(state: Trials, *, now: float) -> OptimiserProgress:
@@ -168,7 +139,7 @@ def event(wall: float, code: str, message: str, *, subject: str = "") -> Event:
     return Event(wall=wall, code=code, message=message, who="optimiser", subject=subject)
 
 
-def left(load: Context, now: Context | None) -> bool:
+def left(load: LoadContext, now: LoadContext | None) -> bool:
     """Tell whether the load is another one than it was; one that is not known is not."""
     return now is not None and distance(load, now) > LEFT
 
@@ -303,8 +274,6 @@ def begin(state: Trials, suggestion: Suggestion, *, block: tuple[float, float]) 
     """Begin the trial that was asked for, with an analytic block.
 
     Args:
-        state: asking, with a context.
-        suggestion: what to try.
         block: seconds that a block lasts, and that it settles.
     """
     if state.context is None or state.at is None:

@@ -9,7 +9,7 @@ from msgspec.structs import replace
 
 from policies.suggestions import allowed, plausible
 from policies.suggestions import sound as sound_trial
-from policies.types import Context, Suggestion, Trial
+from policies.types import LoadContext, Suggestion, Trial
 
 REMEMBERED = 48
 WINS = 8
@@ -23,7 +23,7 @@ class Win(Struct, frozen=True):
     """A suggestion that beat the analytic set-point: under which load, by how much, when last (Unix time)."""
 
     suggestion: Suggestion
-    context: Context
+    context: LoadContext
     gain: float
     low: float
     high: float

@@ -9,6 +9,7 @@ from __future__ import annotations
 from msgspec.structs import replace
 
 from policies.registry import LAWS
+from policies.setpoint import SetPointSource
 from policies.types import Suggestion
 from tuner.core.commands.context import CommandContext, Outcome, refused
 from tuner.core.state import Role, State
@@ -194,8 +195,8 @@ def _bars(state: State, sample: Sample, decision: Decision) -> str:
         ("set_point" in winners(state.schedule), "the schedule's set-point"),
         (sample.degraded, "InnoDB's counters are off"),
         (state.caution.redo.on, "another consumer holds redo"),
-        (state.set_point_source == "role", "the role's limit decides the set-point"),
-        (state.set_point_source == "free_pages", "waits for a free page decide the set-point"),
+        (state.set_point_source is SetPointSource.ROLE, "the role's limit decides the set-point"),
+        (state.set_point_source is SetPointSource.FREE_PAGES, "waits for a free page decide the set-point"),
         (not state.occurrences.learns(sample.monotonic), _going_on(state)),
         (decision.reason in IDLE, decision.detail),
         (len(state.writes.counted) > CHANGES_SHARE * state.settings.max_changes_per_hour, "many changes"),

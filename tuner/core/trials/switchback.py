@@ -14,7 +14,7 @@ from statistics import fmean, stdev
 from msgspec import Struct
 from msgspec.structs import replace
 
-from policies.types import Context, Suggestion
+from policies.types import LoadContext, Suggestion
 
 LOOKS: Mapping[int, float] = {4: 4.857, 8: 3.128, 16: 2.694}
 """Suggested blocks after which the difference is looked at, and the quantile: 0.025 / 3, one-sided, n - 1."""
@@ -38,19 +38,12 @@ ALIKE = 0.35
 
 
 class Block(Struct, frozen=True):
-    """The counted part of one block.
+    """The counted part of one block."""
 
-    Attributes:
-        rows: ln of the row changes/s.
-        pages: ln of the row changes for each page dirtied, which at rest is each page flushed.
-        redo_rate: R, bytes/s.
-        seconds: how long was counted.
-    """
-
-    rows: float
-    pages: float
-    redo_rate: float
-    seconds: float
+    rows: float  # ln of the row changes/s
+    pages: float  # ln of the row changes for each page dirtied, which at rest is each page flushed
+    redo_rate: float  # R, bytes/s
+    seconds: float  # how long was counted
 
 
 class Counters(Struct, frozen=True):
@@ -66,31 +59,19 @@ class Counters(Struct, frozen=True):
 
 
 class Running(Struct, frozen=True):
-    """A trial under way.
+    """A trial under way."""
 
-    Attributes:
-        number: of the trial.
-        suggestion: what is tried.
-        context: the load as it began.
-        retest: the suggestion is in use, and has to show again that it is better.
-        begun: monotonic time, seconds.
-        block_begun: when the present block began, the same.
-        block_seconds: how long a block is at least.
-        settling_seconds: first part of such a block, which is not counted.
-        start: counters as the counted part of the present block began; None while it settles.
-        blocks: those that ended; even places analytic, odd ones suggested.
-    """
-
-    number: int
-    suggestion: Suggestion
-    context: Context
-    retest: bool
-    begun: float
-    block_begun: float
-    block_seconds: float
-    settling_seconds: float
+    number: int  # of the trial
+    suggestion: Suggestion  # what is tried
+    context: LoadContext  # the load as it began
+    retest: bool  # the suggestion is in use, and has to show again that it is better
+    begun: float  # monotonic time, seconds
+    block_begun: float  # when the present block began, the same
+    block_seconds: float  # how long a block is at least
+    settling_seconds: float  # first part of such a block, which is not counted
+    # counters as the counted part of the present block began; None while it settles
     start: Counters | None = None
-    blocks: tuple[Block, ...] = ()
+    blocks: tuple[Block, ...] = ()  # those that ended; even places analytic, odd ones suggested
 
     @property
     def suggested(self) -> bool:

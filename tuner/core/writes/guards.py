@@ -12,7 +12,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from tuner.core.estimate.trends import AUTHORITY_LOST
-from tuner.core.writes.plan import gain, near
+from tuner.core.writes.plan import near
 from tuner.records import Capacity, DecisionKind, Reason
 from tuner.settings import Settings
 
@@ -42,50 +42,30 @@ def leads_back(raised_from: int, current: Capacity, io_capacity_max: float) -> b
 
     Args:
         raised_from: M before it, pages/s; 0 where none made the pair in force.
-        current: the pair in force.
         io_capacity_max: M in question, pages/s.
     """
     return 0 < raised_from <= io_capacity_max < current.io_capacity_max
 
 
-class Context(Struct, frozen=True):
-    """What guards may look at.
+class GuardContext(Struct, frozen=True):
+    """What guards may look at."""
 
-    Attributes:
-        now: the tick's monotonic time, seconds.
-        settings: limits and paces.
-        current: the pair in force.
-        lowest: smallest M allowed by settings and server, pages/s.
-        highest: largest M allowed by settings and server, pages/s.
-        last_write: time of the last write, None before the first.
-        changes: writes within the last hour that count for the budget.
-        authority: pages flushed per page asked for.
-        sustained_capacity: D, pages/s; None when the device was never the limit.
-        demand: P, pages/s.
-        home: C that the server was set to, which C stays near, pages/s.
-        sync_stalls: writers wait from the sync point on: no emergency asks for too little there.
-        reserved: changes of an hour that are kept for reliefs of the device.
-        raised_from: M before the emergency that made the one in force, pages/s; 0 where none did.
-        coupling: pages that the load dirties less for each page flushed more.
-        floor: lowest M that this load lets the policy choose, part of ``lowest``, pages/s; 0 for any.
-    """
-
-    now: float
-    settings: Settings
-    current: Capacity
-    lowest: int
-    highest: int
-    last_write: float | None
-    changes: int
-    authority: float = 1.0
-    sustained_capacity: float | None = None
-    demand: float = 0.0
-    coupling: float = 0.0
-    home: int = 0
-    floor: int = 0
-    raised_from: int = 0
-    reserved: int = 0
-    sync_stalls: bool = False
+    now: float  # the tick's monotonic time, seconds
+    settings: Settings  # limits and paces
+    current: Capacity  # the pair in force
+    lowest: int  # smallest M allowed by settings and server, pages/s
+    highest: int  # largest M allowed by settings and server, pages/s
+    last_write: float | None  # time of the last write, None before the first
+    changes: int  # writes within the last hour that count for the budget
+    authority: float = 1.0  # pages flushed per page asked for
+    sustained_capacity: float | None = None  # D, pages/s; None when the device was never the limit
+    demand: float = 0.0  # P, pages/s
+    coupling: float = 0.0  # pages that the load dirties less for each page flushed more
+    home: int = 0  # C that the server was set to, which C stays near, pages/s
+    floor: int = 0  # lowest M that this load lets the policy choose, part of ``lowest``, pages/s; 0 for any
+    raised_from: int = 0  # M before the emergency that made the one in force, pages/s; 0 where none did
+    reserved: int = 0  # changes of an hour that are kept for reliefs of the device
+    sync_stalls: bool = False  # writers wait from the sync point on: no emergency asks for too little there
 
     def is_way_back(self, io_capacity_max: float) -> bool:
         """Tell whether an M is on the way back from an emergency, to no less than it was before."""
@@ -93,23 +73,14 @@ class Context(Struct, frozen=True):
 
 
 class Wish(Struct, frozen=True):
-    """A wanted M on its way through the guards.
+    """A wanted M on its way through the guards."""
 
-    Attributes:
-        kind: what asks.
-        io_capacity_max: wanted M, pages/s.
-        refused: why a guard stopped it; None where none did.
-        detail: why, in words.
-        touched: codes of the guards that changed or stopped it.
-        pair: what it comes to as C and M; None before that is known.
-    """
-
-    kind: DecisionKind
-    io_capacity_max: float
-    refused: Reason | None = None
-    detail: str = ""
-    touched: tuple[str, ...] = ()
-    pair: Capacity | None = None
+    kind: DecisionKind  # what asks
+    io_capacity_max: float  # wanted M, pages/s
+    refused: Reason | None = None  # why a guard stopped it; None where none did
+    detail: str = ""  # why, in words
+    touched: tuple[str, ...] = ()  # codes of the guards that changed or stopped it
+    pair: Capacity | None = None  # what it comes to as C and M; None before that is known
 
     def changed(self, code: str, io_capacity_max: float) -> Wish:
         """Return the wish with another value."""
@@ -121,13 +92,13 @@ class Wish(Struct, frozen=True):
         return replace(self, refused=code, detail=detail, touched=touched)
 
 
-def limits(wish: Wish, context: Context) -> Wish:
+def limits(wish: Wish, context: GuardContext) -> Wish:
     """Keep M inside the configured limits and the server's own."""
     bounded = min(float(context.highest), max(float(context.lowest), wish.io_capacity_max))
     return wish if bounded == wish.io_capacity_max else wish.changed("limits", bounded)
 
 
-def authority(wish: Wish, context: Context) -> Wish:
+def authority(wish: Wish, context: GuardContext) -> Wish:
     """Leave the load its share of the device: an M that asks for all that it gives starves the commits.
 
     Who drains wants all that the device gives, and is bounded where more would move nothing.
@@ -139,7 +110,7 @@ def authority(wish: Wish, context: Context) -> Wish:
     return wish if wish.io_capacity_max <= ceiling else wish.changed("authority", ceiling)
 
 
-def need(wish: Wish, context: Context) -> Wish:
+def need(wish: Wish, context: GuardContext) -> Wish:
     """Bound an emergency by what the device was seen to give, which may have been misjudged by half."""
     if context.sustained_capacity is None or (context.sync_stalls and context.authority >= AUTHORITY_LOST):
         return wish
@@ -154,7 +125,7 @@ def back_to(raised_from: int) -> float:
     return AGAIN * raised_from * (1.0 + ROUNDING)
 
 
-def way_back(wish: Wish, context: Context) -> Wish:
+def way_back(wish: Wish, context: GuardContext) -> Wish:
     """Let a way back from an emergency end a little above where that began: there M was too low."""
     back = AGAIN * context.raised_from
     if 0 < back < context.current.io_capacity_max and wish.io_capacity_max < back:
@@ -162,7 +133,7 @@ def way_back(wish: Wish, context: Context) -> Wish:
     return wish
 
 
-def step(wish: Wish, context: Context) -> Wish:
+def step(wish: Wish, context: GuardContext) -> Wish:
     """Move M by no more than the step factor in one write."""
     if context.is_way_back(wish.io_capacity_max):
         return wish
@@ -171,7 +142,7 @@ def step(wish: Wish, context: Context) -> Wish:
     return wish if bounded == wish.io_capacity_max else wish.changed("step", bounded)
 
 
-def ratio(wish: Wish, context: Context) -> Wish:
+def ratio(wish: Wish, context: GuardContext) -> Wish:
     """Make M a whole multiple of C; rounding is no news, so it is not counted as touched."""
     pair = near(
         wish.io_capacity_max,
@@ -183,14 +154,14 @@ def ratio(wish: Wish, context: Context) -> Wish:
     return replace(wish, io_capacity_max=float(pair.io_capacity_max), pair=pair)
 
 
-def dead_band(wish: Wish, context: Context) -> Wish:
+def dead_band(wish: Wish, context: GuardContext) -> Wish:
     """Refuse a change too small to be worth a write, both of M and of the gain in force.
 
     The two differ where a pair is no whole multiple, as a write that was left half-way may be. Where the load
     answers flushing, a small change of M moves the age far. An M that the configuration names is meant as it
     is.
     """
-    in_force = (context.current.io_capacity_max, gain(context.current))
+    in_force = (context.current.io_capacity_max, context.current.gain)
     change = max((wish.io_capacity_max / one - 1.0 for one in in_force), key=abs)
     least = 0.0 if context.settings.policy == "fixed" else DEAD_BAND / (1.0 + context.coupling)
     if abs(change) >= least and change != 0.0:
@@ -203,7 +174,7 @@ def dead_band(wish: Wish, context: Context) -> Wish:
     return wish.stopped(Reason.DEAD_BAND, f"a change of {change:+.1%} is inside the dead band")
 
 
-def _at_limit(context: Context) -> str:
+def _at_limit(context: GuardContext) -> str:
     """Return which limit M is at, in words."""
     current, settings = context.current.io_capacity_max, context.settings
     if current - context.lowest <= context.highest - current:
@@ -216,7 +187,7 @@ def _at_limit(context: Context) -> str:
     return f"M is at {current}, the {end} that is allowed: {whose}"
 
 
-def dwell(wish: Wish, context: Context) -> Wish:
+def dwell(wish: Wish, context: GuardContext) -> Wish:
     """Refuse a write too soon after the last one."""
     if context.last_write is None:
         return wish
@@ -226,7 +197,7 @@ def dwell(wish: Wish, context: Context) -> Wish:
     )
 
 
-def budget(wish: Wish, context: Context) -> Wish:
+def budget(wish: Wish, context: GuardContext) -> Wish:
     """Refuse a write beyond the hourly budget, and one that lowers M where only the last of it is left.
 
     So a budget that runs out does so with an M that is too high for the load, which is dear, and not with one
@@ -248,25 +219,25 @@ def budget(wish: Wish, context: Context) -> Wish:
     return wish
 
 
-def raises(wish: Wish, context: Context) -> Wish:
+def raises(wish: Wish, context: GuardContext) -> Wish:
     """Refuse an emergency that limits, device or a whole ratio have turned into a lowering.
 
     An odd pair has a gain below its M: a larger gain with a smaller M would lower what is flushed at most.
     """
     current = context.current
-    if wish.io_capacity_max > gain(current) and wish.io_capacity_max >= current.io_capacity_max:
+    if wish.io_capacity_max > current.gain and wish.io_capacity_max >= current.io_capacity_max:
         return wish
     return wish.stopped(Reason.NO_RAISE, "M is as high already as limits and device allow")
 
 
-def spacing(wish: Wish, context: Context) -> Wish:
+def spacing(wish: Wish, context: GuardContext) -> Wish:
     """Refuse an emergency raise before the server can have answered the last write."""
     if context.last_write is None or context.now - context.last_write >= EMERGENCY_SPACING:
         return wish
     return wish.stopped(Reason.SPACING, "the server has not had time to answer the last write")
 
 
-Guard = Callable[[Wish, Context], Wish]
+Guard = Callable[[Wish, GuardContext], Wish]
 
 TABLE: dict[DecisionKind, tuple[Guard, ...]] = {
     DecisionKind.SET: (limits, authority, way_back, step, ratio, dead_band, dwell, budget),
@@ -278,7 +249,7 @@ TABLE[DecisionKind.DRAIN] = TABLE[DecisionKind.SET]
 """Restore is exempt from all of them: originals go back as they were. A park is made inside the limits."""
 
 
-def guard(wish: Wish, context: Context) -> Wish:
+def guard(wish: Wish, context: GuardContext) -> Wish:
     """Pass a wish through its guards in order; stop at the first refusal."""
     for check in TABLE[wish.kind]:
         wish = check(wish, context)

@@ -19,20 +19,8 @@ MOST_RATIO = 20
 Steps = tuple[tuple[str, int], ...]
 
 
-def gain(pair: Capacity) -> int:
-    """Return K, the gain that the flush law has with this pair, pages/s."""
-    return pair.io_capacity * (pair.io_capacity_max // pair.io_capacity)
-
-
 def rounded(io_capacity_max: float, *, ratio: int, lowest: int, highest: int) -> Capacity:
-    """Return the pair with M = ratio * C nearest to the wanted M and inside the limits.
-
-    Args:
-        io_capacity_max: wanted M, pages/s.
-        ratio: k.
-        lowest: smallest M allowed.
-        highest: largest M allowed.
-    """
+    """Return the pair with M = ratio * C nearest to the wanted M and inside the limits."""
     smallest = -(-lowest // ratio)
     largest = highest // ratio
     capacity = min(largest, max(smallest, round(io_capacity_max / ratio)))
@@ -46,11 +34,7 @@ def near(io_capacity_max: float, *, home: int, ratio: int | None, lowest: int, h
     where k is whole. So the multiple is the one that keeps C nearest to ``home``, at most ``MOST_RATIO``.
 
     Args:
-        io_capacity_max: wanted M, pages/s.
-        home: C that the server was set to, pages/s.
         ratio: k where the operator wants it fixed; None otherwise.
-        lowest: smallest M allowed.
-        highest: largest M allowed.
     """
     if ratio is None:
         wanted = min(float(highest), max(float(lowest), io_capacity_max))
@@ -68,7 +52,7 @@ def plan(old: Capacity, new: Capacity) -> Steps:
     Raises:
         ValueError: no such order exists (never for a legal new pair with a whole ratio).
     """
-    low, high = sorted((gain(old), gain(new)))
+    low, high = sorted((old.gain, new.gain))
     frontier: list[tuple[Capacity, Steps]] = [(old, ())]
     seen = {old}
     for _ in range(LONGEST + 1):
@@ -103,7 +87,7 @@ def on_the_way(old: Capacity, new: Capacity) -> tuple[Capacity, ...]:
 
 def _moves(pair: Capacity, old: Capacity, new: Capacity) -> list[tuple[Capacity, tuple[str, int]]]:
     """Return what one SET can reach: the ends' own values, and M rounded down to a whole ratio."""
-    maxima = {new.io_capacity_max, old.io_capacity_max, gain(old), gain(new), gain(pair)}
+    maxima = {new.io_capacity_max, old.io_capacity_max, old.gain, new.gain, pair.gain}
     capacities = {new.io_capacity, old.io_capacity}
     moves = [(Capacity(c, pair.io_capacity_max), (CAPACITY, c)) for c in sorted(capacities)]
     moves += [(Capacity(pair.io_capacity, m), (CAPACITY_MAX, m)) for m in sorted(maxima)]
@@ -113,4 +97,4 @@ def _moves(pair: Capacity, old: Capacity, new: Capacity) -> list[tuple[Capacity,
 def _legal(pair: Capacity, new: Capacity, low: int, high: int) -> bool:
     if pair.io_capacity > pair.io_capacity_max:
         return False
-    return pair == new or low <= gain(pair) <= high
+    return pair == new or low <= pair.gain <= high

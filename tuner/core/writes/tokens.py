@@ -22,17 +22,11 @@ def depth(budget: int) -> float:
 
 
 class TokenBucket(Struct, frozen=True):
-    """How full it is.
+    """How full it is."""
 
-    Attributes:
-        missing: tokens until it was full.
-        at: when that was so, monotonic seconds.
-        exhausted: it was empty, and has not been full since.
-    """
-
-    missing: float = 0.0
-    at: float = 0.0
-    exhausted: bool = False
+    missing: float = 0.0  # tokens until it was full
+    at: float = 0.0  # when that was so, monotonic seconds
+    exhausted: bool = False  # it was empty, and has not been full since
 
     def until_full(self, *, now: float, budget: int) -> float:
         """Return the tokens that are missing until it is full."""

@@ -15,7 +15,6 @@ from typing import NamedTuple
 from msgspec import Struct
 from msgspec.structs import replace
 
-from tuner.core.writes.plan import gain
 from tuner.records import Estimate, Sample
 
 TELLING = 0.1
@@ -61,51 +60,29 @@ LRU_DECIDES = 0.2
 
 
 class Seen(Struct, frozen=True):
-    """What one setting came to, averaged.
+    """What one setting came to, averaged."""
 
-    Attributes:
-        io_capacity_max: pages/s.
-        seconds: time that the means stand for.
-        rows: row changes/s.
-        disturbance: how far R of three seconds is from that of ten, as a share of it.
-        waits: waits for a free page, 1/s.
-    """
-
-    io_capacity_max: int
-    seconds: float = 0.0
-    rows: float = 0.0
-    disturbance: float = 0.0
-    waits: float = 0.0
+    io_capacity_max: int  # pages/s
+    seconds: float = 0.0  # time that the means stand for
+    rows: float = 0.0  # row changes/s
+    disturbance: float = 0.0  # how far R of three seconds is from that of ten, as a share of it
+    waits: float = 0.0  # waits for a free page, 1/s
 
 
 class Unanswered(Struct, frozen=True):
-    """What is remembered.
+    """What is remembered."""
 
-    Attributes:
-        at: time of the last reading, monotonic seconds; None before the first.
-        waits: waits for a free page counted by then.
-        began: modified age when the move that is looked at began, bytes.
-        foretold: what it should have moved by since, bytes.
-        misses: unanswered moves in a row.
-        anchor: M that the one in force is near to, pages/s.
-        anchored_at: since when, monotonic seconds.
-        seen: settings and what they came to.
-        until: end of the rest, monotonic seconds; None while there is none.
-        rest: how long the last rest was, seconds.
-        why: what decides in place of M, in words.
-    """
-
-    at: float | None = None
-    waits: int = 0
-    began: float = 0.0
-    foretold: float = 0.0
-    misses: int = 0
-    anchor: int = 0
-    anchored_at: float = 0.0
-    seen: tuple[Seen, ...] = ()
-    until: float | None = None
-    rest: float = 0.0
-    why: str = ""
+    at: float | None = None  # time of the last reading, monotonic seconds; None before the first
+    waits: int = 0  # waits for a free page counted by then
+    began: float = 0.0  # modified age when the move that is looked at began, bytes
+    foretold: float = 0.0  # what it should have moved by since, bytes
+    misses: int = 0  # unanswered moves in a row
+    anchor: int = 0  # M that the one in force is near to, pages/s
+    anchored_at: float = 0.0  # since when, monotonic seconds
+    seen: tuple[Seen, ...] = ()  # settings and what they came to
+    until: float | None = None  # end of the rest, monotonic seconds; None while there is none
+    rest: float = 0.0  # how long the last rest was, seconds
+    why: str = ""  # what decides in place of M, in words
 
     @property
     def best(self) -> int | None:
@@ -119,19 +96,12 @@ class Unanswered(Struct, frozen=True):
 
 
 class Circumstances(NamedTuple):
-    """What the loop knows beside reading and estimate.
+    """What the loop knows beside reading and estimate."""
 
-    Attributes:
-        set_point: f in force.
-        lru_share: share of the LRU in the pages flushed, mean of minutes.
-        lru_rules: LRU flushing does nearly all of the writing.
-        counts: M is the policy's own choice, and the load goes on as it is.
-    """
-
-    set_point: float
-    lru_share: float
-    lru_rules: bool
-    counts: bool
+    set_point: float  # f in force
+    lru_share: float  # share of the LRU in the pages flushed, mean of minutes
+    lru_rules: bool  # LRU flushing does nearly all of the writing
+    counts: bool  # M is the policy's own choice, and the load goes on as it is
 
 
 def follow(
@@ -140,18 +110,14 @@ def follow(
     """Return what is remembered with one reading more.
 
     Args:
-        state: what was remembered.
-        sample: the reading.
-        found: its estimate.
         beside: what the loop knows besides.
-        now: monotonic time, seconds.
     """
     elapsed = 0.0 if state.at is None else min(LONGEST_GAP, max(0.0, now - state.at))
     waits = max(0, sample.free_page_waits - state.waits) / elapsed if elapsed > 0.0 else 0.0
     state = replace(state, at=now, waits=sample.free_page_waits)
     if not beside.counts:
         return replace(state, began=found.modified_age, foretold=0.0)
-    m = gain(sample.capacity)
+    m = sample.capacity.gain
     if state.anchor == 0 or abs(math.log(m / state.anchor)) > WIDTH:
         state = replace(state, anchor=m, anchored_at=now)
     if now - state.anchored_at >= SHOWN_SECONDS:

@@ -22,7 +22,6 @@ from msgspec.structs import replace
 from policies.types import Policy
 from tuner.core.estimate.trends import AUTHORITY_LOST
 from tuner.core.estimate.window import Window, authority_since, list_rate_since, redo_rate_since
-from tuner.core.writes.plan import gain
 from tuner.records import Capacity, Estimate, Sample
 
 T = TypeVar("T")
@@ -79,27 +78,17 @@ KEPT_SECONDS = 3600.0
 
 
 class Relief(Struct, frozen=True):
-    """What is remembered of a device that gives less now and then.
+    """What is remembered of a device that gives less now and then."""
 
-    Attributes:
-        since: when it was relieved, monotonic seconds; None while it is not.
-        before: M that was in force before, pages/s.
-        rate_before: R then, bytes/s.
-        slow: M that was in force when the device came back last; 0 before the first time.
-        other: what the policy knew of the other device; None before the first time.
-        moments: times of the reliefs of the last hour.
-        wait: how long the next one waits after one that was none of the device, seconds; 0 for not at all.
-        ratio: age ratio when it was relieved.
-    """
-
-    since: float | None = None
-    before: int = 0
-    rate_before: float = 0.0
-    slow: int = 0
-    other: Any = None
-    moments: tuple[float, ...] = ()
+    since: float | None = None  # when it was relieved, monotonic seconds; None while it is not
+    before: int = 0  # M that was in force before, pages/s
+    rate_before: float = 0.0  # R then, bytes/s
+    slow: int = 0  # M that was in force when the device came back last; 0 before the first time
+    other: Any = None  # what the policy knew of the other device; None before the first time
+    moments: tuple[float, ...] = ()  # times of the reliefs of the last hour
+    # how long the next one waits after one that was none of the device, seconds; 0 for not at all
     wait: float = 0.0
-    ratio: float = 0.0
+    ratio: float = 0.0  # age ratio when it was relieved
 
     def reserved(self, *, now: float) -> int:
         """Return the changes that an hour keeps for reliefs and their ends, once there have been some."""
@@ -125,17 +114,11 @@ class Relief(Struct, frozen=True):
 
 
 class Change(Struct, frozen=True):
-    """An M that begins or ends a relief.
+    """An M that begins or ends a relief."""
 
-    Attributes:
-        io_capacity_max: pages/s; 0 where the relief ends without a write.
-        detail: why, in words.
-        begins: it begins one.
-    """
-
-    io_capacity_max: float
-    detail: str
-    begins: bool
+    io_capacity_max: float  # pages/s; 0 where the relief ends without a write
+    detail: str  # why, in words
+    begins: bool  # it begins one
 
 
 def called_for(
@@ -151,13 +134,8 @@ def called_for(
     """Return the change of M that begins or ends a relief; None where neither is called for.
 
     Args:
-        relief: what is remembered.
-        window: the readings of the last seconds.
-        sample: the newest.
-        found: its estimate.
         set_point: f; above it the age has to come down, and the load waits for that.
         last_write: monotonic time of the last write, seconds; None before the first.
-        now: likewise.
     """
     if last_write is not None and now - last_write < SPACING_SECONDS:
         return None
@@ -174,8 +152,8 @@ def called_for(
     ):
         return None
     flushed = list_rate_since(window, FAST_SECONDS)
-    wanted = min(SHARE * flushed, gain(sample.capacity)) if relief.slow == 0 else float(relief.slow)
-    if not 0.0 < wanted < gain(sample.capacity):
+    wanted = min(SHARE * flushed, sample.capacity.gain) if relief.slow == 0 else float(relief.slow)
+    if not 0.0 < wanted < sample.capacity.gain:
         return None
     return Change(
         io_capacity_max=wanted,
@@ -185,14 +163,7 @@ def called_for(
 
 
 def by_emergency(relief: Relief, window: Window, sample: Sample, *, now: float) -> Change | None:
-    """Return the end of a relief in place of an emergency that the device's return brings about.
-
-    Args:
-        relief: what is remembered.
-        window: the readings of the last seconds.
-        sample: the newest.
-        now: monotonic time, seconds.
-    """
+    """Return the end of a relief in place of an emergency that the device's return brings about."""
     change = _end(relief, sample, redo_rate_since(window, 1.0), now=now)
     if change is None or change.io_capacity_max <= 0.0:
         return None
@@ -202,7 +173,7 @@ def by_emergency(relief: Relief, window: Window, sample: Sample, *, now: float) 
 def _end(relief: Relief, sample: Sample, redo_rate: float, *, now: float) -> Change | None:
     if relief.since is None or redo_rate < RETURNED * relief.rate_before:
         return None
-    wanted = 0.0 if relief.flaps(now=now) or relief.before <= gain(sample.capacity) else float(relief.before)
+    wanted = 0.0 if relief.flaps(now=now) or relief.before <= sample.capacity.gain else float(relief.before)
     return Change(io_capacity_max=wanted, detail="the device gives what it gave before", begins=False)
 
 
@@ -225,14 +196,7 @@ def switched(
     """Return what is remembered from a change on, and what the policy knows of the device that is there now.
 
     Args:
-        relief: what was remembered.
-        change: begins or ends a relief.
-        policy: the law.
-        memory: what it knows.
-        current: the pair in force.
-        found: the estimate.
         settled: M before an emergency that made the one in force, pages/s; 0 where none did.
-        now: monotonic time, seconds.
     """
     other = policy.start() if relief.other is None else policy.resumed(relief.other, now)
     if change.begins:
