@@ -27,6 +27,7 @@ LOST = 2013
 ABORTED = 1184
 DENIED = 1045
 BY_SYSTEM = 1698
+NOT_READY = 1047
 COUNTED = frozenset({DENIED, 3955, 4150})
 """Logins that failed, by which servers may lock the account, and what they say then (MySQL, MariaDB)."""
 
@@ -42,8 +43,8 @@ _UNBLOCK = (
 )
 FIXES: Mapping[int, str] = {
     1040: "raise max_connections, or close connections that nobody needs",
-    1047: "a Galera node that is in no working cluster takes no statement: SHOW STATUS LIKE 'wsrep_%' there; "
-    "it is read again as soon as it is back",
+    NOT_READY: "a Galera node that is in no working cluster takes no statement: SHOW STATUS LIKE 'wsrep_%' "
+    "there; it is read again as soon as it is back",
     1044: "check user and password",
     1053: "mysqld is on its way down: wait until it has started again",
     1129: "TRUNCATE TABLE performance_schema.host_cache on the server lets this host in again",
