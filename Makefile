@@ -1,12 +1,12 @@
 # make demo      see the loop at work within two minutes; installs nothing outside .venv
 # make test      everything that must hold; starts its own servers, needs root once where Docker or sysbench is missing;
 #                ARGS=tests/journal: that alone, WORKERS=0: one test after the other, in one process
-# make check     what needs neither server nor browser, side by side
+# make check     within five minutes: what needs neither server nor browser, and no hours of simulated time, side by side
 # make prove     the long measurements, an hour at a time, gone on with by the same command: PART=bench SUITE=contenders, one of
 #                `innobrim bench --help`, into docs/results/bench, no row of which begins after TIME=55m; PART=soak: the daemon on a
 #                real server with a random fault every minute; PART=no-harm: every scenario with the loop and without;
 #                PART=ablation: and without each mechanism; PART=hostile: a daemon beside a server that answers oddly;
-#                PART=mutants: small changes in guards, gate, tokens and restore, and whether a test notices them;
+#                PART=mutants: small changes in what must not break, and whether a test notices them;
 #                PART=audit: known vulnerabilities in the lock files, all of them looked up; SERVICE=osv
 # make deb       dist/innobrim_*.deb for Debian 12, with its own environment; needs what make servers makes; REVISION=2
 # make image     the container image innobrim:latest; BASE=python:3.11-slim-bookworm@sha256:… names its base by the digest,
@@ -27,6 +27,7 @@ WORKERS ?= 4
 BIN := .venv/bin
 ROWS = docs/results/bench/$(SUITE)
 export PYTHON
+unexport PYTHONDONTWRITEBYTECODE # hundreds of tests start a Python, which would compile all of ours each time
 
 .PHONY: help setup demo servers lint check test prove deb image lock
 
@@ -51,7 +52,7 @@ lint: setup
 	$(BIN)/lint-imports
 
 check: lint
-	$(BIN)/pytest -n $(WORKERS) -m "not real and not browser" $(ARGS)
+	$(BIN)/pytest -n $(WORKERS) -m "not real and not browser and not long" $(ARGS)
 
 ## Side by side: docs/decisions/tests.md. No test is tried again: one that fails now and then is mended.
 test: servers lint
@@ -74,7 +75,7 @@ else ifeq ($(PART),ablation)
 else ifeq ($(PART),hostile)
 	HOSTILE_SECONDS=3300 $(BIN)/pytest tests/servers/test_hostile_daemon.py $(ARGS)
 else ifeq ($(PART),mutants)
-	@tests/mutants.sh
+	$(BIN)/python -m tests.mutants $(ARGS)
 else ifeq ($(PART),audit)
 	for lock in deploy/requirements.lock deploy/build.lock; do \
 	  $(BIN)/pip-audit --strict --require-hashes --disable-pip -s $(SERVICE) -r $$lock || exit 1; \
