@@ -19,7 +19,7 @@ from tuner.records import is_account, is_local, login
 from tuner.servers.driver import UnresolvedError
 from tuner.servers.endpoint import Endpoint
 from tuner.servers.passwords import CACHING, CHECKED_TLS, CLEAR, EXTRA, PasswordKeptError
-from tuner.servers.release import LONGEST
+from tuner.servers.release import LONGEST, release_of
 
 LOST = 2013
 """The driver's number for a connection that ended, or gave no answer in time."""
@@ -89,6 +89,12 @@ _USER_AND_HOST = re.compile(r"'([^']*)'@'([^']*)'")
 
 TOO_OLD = frozenset({"UNSUPPORTED_PROTOCOL", "TLSV1_ALERT_PROTOCOL_VERSION", "WRONG_SSL_VERSION"})
 """OpenSSL's reasons for two ends without a version of TLS in common."""
+
+NO_TLS_RECORD = "WRONG_VERSION_NUMBER"
+"""OpenSSL's reason for an answer that is no TLS: MySQL with yaSSL says "Bad handshake" in its own protocol."""
+
+FIRST, SINCE_TLS_12 = (5,), (5, 7, 28)
+"""Releases between which a MySQL may have yaSSL, which ends with TLS 1.1."""
 
 _NOT_TAKEN = re.compile(r"ALERT_(\w*CERTIFICATE\w*|UNKNOWN_CA)")
 """OpenSSL's reasons for what the server says of the client's certificate."""
@@ -244,7 +250,10 @@ def handshake_cause(
     if isinstance(system, ssl.SSLCertVerificationError):
         return _unverified(system)
     version = _version(connection)
-    if isinstance(system, ssl.SSLError) and system.reason in TOO_OLD:
+    yassl = FIRST < release_of(version) < SINCE_TLS_12
+    if isinstance(system, ssl.SSLError) and (
+        system.reason in TOO_OLD or (yassl and system.reason == NO_TLS_RECORD)
+    ):
         return _too_old(endpoint, version)
     ours = endpoint.tls_details.certificate
     if isinstance(system, ssl.SSLError) and ours and (why := _NOT_TAKEN.search(system.reason or "")):
