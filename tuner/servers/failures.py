@@ -91,7 +91,7 @@ TOO_OLD = frozenset({"UNSUPPORTED_PROTOCOL", "TLSV1_ALERT_PROTOCOL_VERSION", "WR
 """OpenSSL's reasons for two ends without a version of TLS in common."""
 
 NO_TLS_RECORD = "WRONG_VERSION_NUMBER"
-"""OpenSSL's reason for an answer that is no TLS: MySQL with yaSSL says "Bad handshake" in its own protocol."""
+"""OpenSSL's reason for what is no TLS: MySQL with yaSSL says "Bad handshake" in its own protocol."""
 
 FIRST, SINCE_TLS_12 = (5,), (5, 7, 28)
 """Releases between which a MySQL may have yaSSL, which ends with TLS 1.1."""
