@@ -173,31 +173,6 @@ class Table(Struct, frozen=True):
     slices: tuple[Slice, ...]
 
 
-ROW_COLUMNS = (
-    ("commits", "commits/s", 1.0),
-    ("latency_p99", "latency p99, ms", 1000.0),
-    ("checkpoint_age", "checkpoint age, MiB", 1 / MEBIBYTE),
-    ("modified_age", "modified age, MiB", 1 / MEBIBYTE),
-    ("io_capacity_max", "M", 1.0),
-    ("pages_flushed", "pages flushed/s", 1.0),
-    ("sync_pages", "of them sync-flushed", 1.0),
-    ("device_writes", "device writes/s", 1.0),
-)
-
-
-def row_table(row: Row) -> Table | None:
-    """Return a row's series as a table; None where it has none."""
-    if not row.series.at:
-        return None
-    at = [moment - row.series.counted_from for moment in row.series.at]
-    columns = [
-        (title, _scaled(values, factor))
-        for name, title, factor in ROW_COLUMNS
-        if _known(values := row.series.column(name))
-    ]
-    return sliced(f"{row.contender}, block {row.block}", at, columns)
-
-
 def sliced(title: str, at: Sequence[float], columns: Sequence[tuple[str, Values]]) -> Table:
     """Return series cut into stretches of equal length: mean, and lowest to highest, of each."""
     first, last = at[0], at[-1]

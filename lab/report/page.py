@@ -163,7 +163,7 @@ def _bench_page(title: str, rows: Sequence[Row], made: str) -> str:
         references=[_references(group) for group in found],
         headline=[group.known(_named(HEADLINE)) for group in found],
         tables=TABLES,
-        charted=[[table for row in group.rows if (table := charts.row_table(row))] for group in found],
+        charted=[any(row.series.at for row in group.rows) for group in found],
         events=[_events(group) for group in found],
         search_figures=_named(SEARCHED),
         plan=msgspec.json.format(msgspec.json.encode(plan)).decode() if plan else "",
