@@ -110,12 +110,7 @@ def points_each(series: int) -> int:
 
 
 def group_payload(group: Group, points: int) -> dict[str, Any]:
-    """Return what the charts of a group are drawn from.
-
-    Args:
-        group: the rows.
-        points: that each series may have.
-    """
+    """Return what the charts of a group are drawn from, each series with so many points."""
     names = group.coloured()
     return {
         "contenders": names,

@@ -50,13 +50,7 @@ def assets() -> Assets:
 
 
 def render(template: str, payload: object, **values: Any) -> str:  # noqa: ANN401 - whatever the template names
-    """Return a page; every value but the assets and the payload is escaped.
-
-    Args:
-        template: file name.
-        payload: what the charts are drawn from.
-        values: what the template names.
-    """
+    """Return a page with what its charts are drawn from; every value but that and the assets is escaped."""
     return _environment().get_template(template).render(assets=assets(), payload=embedded(payload), **values)
 
 

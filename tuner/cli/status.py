@@ -219,12 +219,7 @@ def _left(seconds: float | None) -> str:
 
 
 def learned_text(known: Known, *, in_use: bool) -> str:
-    """Return what was learned in one line.
-
-    Args:
-        known: the figures.
-        in_use: what won a trial is in force.
-    """
+    """Return what was learned in one line; ``in_use``: what won a trial is in force."""
     often = f", seen up to {known.visits} times" if known.visits > 1 else ""
     found = [
         f"{known.hours} of {HOURS} hours of the week{often}",

@@ -27,13 +27,7 @@ def duration(seconds: float) -> str:
 
 
 def counted(number: int, one: str, more: str = "") -> str:
-    """Return a number of things, as ``1 run`` and ``2 runs``.
-
-    Args:
-        number: of them.
-        one: the word for one.
-        more: the word for several, where it is not that with an s.
-    """
+    """Return a number of things, as ``1 run`` and ``2 runs``; ``more``: where several have no s."""
     return f"{number} {one if number == 1 else more or f'{one}s'}"
 
 
