@@ -212,11 +212,9 @@ class Load(Struct, frozen=True):
         """Return b, 0 to 1."""
         return min(1.0, max(0.0, -self.combining.slope(prior=-COMBINING_PRIOR, spread=COMBINING_SPREAD)))
 
-    def density_at(self, ratio: float, combining_exponent: float) -> float:
-        """Return the pages newly dirtied per redo byte at an age ratio, from the mean of late; 0 for none."""
-        if self.combining.weight <= 0.0 or ratio <= 0.0:
-            return 0.0
-        away = math.log(ratio) - self.combining.mean_x
+    def density_at(self, log_ratio: float, combining_exponent: float) -> float:
+        """Return the pages newly dirtied per redo byte at ln(age ratio), from the mean of late."""
+        away = log_ratio - self.combining.mean_x
         return math.exp(self.combining.mean_y - combining_exponent * away)
 
     def flush_response(self, *, redo_rate: float, flush_rate: float) -> float:
