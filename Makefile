@@ -6,7 +6,7 @@
 #                `innobrim bench --help`, into docs/results/bench, no row of which begins after TIME=55m; PART=soak: the daemon on a
 #                real server with a random fault every minute; PART=no-harm: every scenario with the loop and without;
 #                PART=ablation: and without each mechanism; PART=hostile: a daemon beside a server that answers oddly;
-#                PART=mutants: small changes in guards, gate, tokens and restore, and whether a test notices them;
+#                PART=mutants: small changes in what must not break, and whether a test notices them;
 #                PART=audit: known vulnerabilities in the lock files, all of them looked up; SERVICE=osv
 # make deb       dist/innobrim_*.deb for Debian 12, with its own environment; needs what make servers makes; REVISION=2
 # make image     the container image innobrim:latest; BASE=python:3.11-slim-bookworm@sha256:… names its base by the digest,
@@ -74,7 +74,7 @@ else ifeq ($(PART),ablation)
 else ifeq ($(PART),hostile)
 	HOSTILE_SECONDS=3300 $(BIN)/pytest tests/servers/test_hostile_daemon.py $(ARGS)
 else ifeq ($(PART),mutants)
-	@tests/mutants.sh
+	$(BIN)/python -m tests.mutants $(ARGS)
 else ifeq ($(PART),audit)
 	for lock in deploy/requirements.lock deploy/build.lock; do \
 	  $(BIN)/pip-audit --strict --require-hashes --disable-pip -s $(SERVICE) -r $$lock || exit 1; \

@@ -120,7 +120,7 @@ def prepare(state_directory: str | Path) -> Path:
                 secret = _first_secret(directory / FIRST_FILE)
                 _save(path, Register(tokens=(_made(FIRST, Role.OPERATE, secret, expires=None),)))
     except OSError as error:
-        raise TokenError(f"{path} cannot be used: {error.strerror or error}") from error
+        raise TokenError(f"{path} cannot be used: {error.strerror}") from error
     return path
 
 
@@ -131,18 +131,17 @@ def load(path: Path) -> Register:
         TokenError: it cannot be read, others may write it, or it is no register.
     """
     try:
-        mode, raw = read_plain(path, _LARGEST + 1)
+        mode, raw = read_plain(path, _LARGEST)
     except OSError as error:
-        raise TokenError(f"{path} cannot be read: {error.strerror or error}") from error
+        raise TokenError(f"{path} cannot be read: {error.strerror}") from error
     if mode & (stat.S_IWGRP | stat.S_IWOTH):
         raise TokenError(f"{path} can be written by others than its owner; chmod 600 after a look into it")
     try:
-        found = msgspec.json.decode(raw, type=Register)
+        return msgspec.json.decode(raw, type=Register)
     except msgspec.DecodeError as error:
         raise TokenError(
             f"{path} is no register of tokens ({error}); remove it, and the next start writes a new one"
         ) from error
-    return found
 
 
 def make(state_directory: Path, name: str, role: Role, *, expires: float | None) -> str:
@@ -219,7 +218,7 @@ def _change(directory: Path, change: Callable[[Register], Register]) -> None:
         with contextlib.suppress(OSError, KeyError):
             account = f", {directory.owner()}"
         raise TokenError(
-            f"{path} cannot be changed: {error.strerror or error}; run this as the daemon's account{account}"
+            f"{path} cannot be changed: {error.strerror}; run this as the daemon's account{account}"
         ) from error
 
 
@@ -365,7 +364,7 @@ def locked(directory: Path) -> Iterator[None]:
         OSError: the directory cannot be opened.
         TimeoutError: another writer has held the lock for ``LOCK_SECONDS``.
     """
-    place = os.open(directory, os.O_RDONLY | os.O_DIRECTORY)
+    place = os.open(directory, os.O_DIRECTORY)
     try:
         ends = time.monotonic() + LOCK_SECONDS
         while True:

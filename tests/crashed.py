@@ -11,13 +11,13 @@ from msgspec.structs import replace
 
 from tests.bench import Bench, FakeServer
 from tests.factory import ACTIVE, DEFAULT, EPOCH
-from tuner.core.ownership.standing import standing_of
+from tuner.core.ownership.standing import Standing, standing_of
 from tuner.core.state import encode_state
 from tuner.journal.ending import Ending, ending
 from tuner.journal.writer import JournalWriter
 from tuner.memory import look
 from tuner.settings import Mode
-from tuner.without_daemon import Notebook, park_offline
+from tuner.without_daemon import park_offline
 
 SOON = 10.0
 PAIRED = replace(ACTIVE, ratio=2)
@@ -53,21 +53,21 @@ class Crash(NamedTuple):
         facts = self.server.facts()
         left = look(self.directory, quietly=True)
         assert left.originals_of(facts) == DEFAULT
-        notes = Notebook(self.directory, keep_ticks=3600)
+        notes = JournalWriter(self.directory, keep_ticks=3600, on_error=pytest.fail)
         try:
             return park_offline(
                 self.server,
                 clock,
                 left.begin(ADVISORY, facts, now=clock.monotonic()),
                 self.ending,
-                standing=left.stood(facts),
+                standing=left.stood(facts) or Standing(facts.identity, facts.started),
                 notes=notes,
                 began=clock.monotonic(),
                 unattended=unattended,
                 wait=self.server.live,
             )
         finally:
-            assert notes.close() == ""
+            assert notes.close(SOON)
 
     @property
     def ending(self) -> Ending:

@@ -123,6 +123,16 @@ def test_a_new_password_goes_into_a_file_for_the_daemon(tmp_path: Path, *, named
         assert f"IDENTIFIED BY '{options['password']}'" in call(*words, password=None).stdout
 
 
+def test_the_file_is_for_the_account_that_is_made(tmp_path: Path) -> None:
+    """It logs in as the account that got the password, whoever asks; one file serves no two users."""
+    file = tmp_path / "client.cnf"
+    words = (*VERSION, "--user", "root", "--new-password", str(file), "--account", "io@localhost")
+
+    assert refused(call(*words, "--account", "other@localhost", password=None), "io, other")
+    assert call(*words, password=None).exit_code == 0
+    assert read_options(file.read_text(encoding="utf-8"), "client")["user"] == "io"
+
+
 def test_no_new_password_beside_one_that_would_overrule_it(tmp_path: Path) -> None:
     """A password from the environment is taken before the file's: nothing is made, its source is named."""
     file = tmp_path / "client.cnf"

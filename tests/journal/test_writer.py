@@ -202,3 +202,15 @@ def test_the_version_on_record_is_the_installed_one(writer: MakeWriter, facts: F
     assert journal.flush(SOON)
 
     assert runs(tmp_path)[0].program == installed
+
+
+def test_a_writer_that_is_given_nothing_leaves_no_journal(tmp_path: Path) -> None:
+    """The journal is opened with the first thing to write, and one that never was can be closed."""
+    unused, used = (JournalWriter(tmp_path, keep_ticks=10, on_error=lambda _: None) for _ in range(2))
+    assert unused.close(SOON)
+    assert list(tmp_path.iterdir()) == []
+
+    used.note(wall=1.0, code="offline", message="parked", who="innobrim park")
+    assert (unused.started, used.started) == (False, True)
+    assert used.close(SOON)
+    assert rows(tmp_path, "SELECT message FROM events") == [("parked",)]

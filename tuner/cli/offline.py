@@ -19,19 +19,21 @@ from tuner.config.keys import IDENTITY_VARIABLE
 from tuner.config.schema import Config
 from tuner.core.estimate.latency import HIDDEN
 from tuner.core.leaving.lowwater import may_be_written
+from tuner.core.ownership.standing import Standing
 from tuner.core.state import SAME_START_SECONDS
 from tuner.journal.ending import Ending, ending
 from tuner.journal.keeper import claimed
 from tuner.journal.reader import absence, done_offline, last_record, originals, runs
 from tuner.journal.readonly import located, lost
-from tuner.journal.tables import LOCK_NAME, JournalError, Originals
+from tuner.journal.tables import LOCK_NAME, OFFLINE, JournalError, Originals
+from tuner.journal.writer import JournalWriter
 from tuner.memory import known_from_journal, look
 from tuner.records import Facts
 from tuner.servers.port import ServerError
 from tuner.servers.port import Unreachable as ServerUnreachable
 from tuner.settings import Mode
 from tuner.statedir import as_caller
-from tuner.without_daemon import WAIT_SECONDS, WHO, Notebook, park_offline, restore_offline
+from tuner.without_daemon import NOTE_SECONDS, WAIT_SECONDS, WHO, park_offline, restore_offline, stands
 
 RETRY_SECONDS = 1.0
 
@@ -96,7 +98,7 @@ def restore_without_daemon(
         raise Refused(f"{nobody.message}; and {nothing}")
     say(f"{nobody.message}; going by the journal in {directory}{_of_whom(directory, nobody)}")
     server = real_server(config, SystemClock())
-    notes = Notebook(directory, keep_ticks=config.daemon.keep_ticks)
+    notes = _notes(directory, config)
     try:
         try:
             facts = _reached(server.facts)
@@ -105,7 +107,7 @@ def restore_without_daemon(
         found = _originals_of(facts, known, directory)
         standing = look(directory, quietly=True).advisory_from_here(facts)
         if abs(found.started - facts.started) > SAME_START_SECONDS:
-            notes.stands(standing)
+            stands(notes, standing)
             return (
                 f"nothing to restore: {facts.endpoint} was restarted since a daemon wrote to it, "
                 f"and runs with the values of its own configuration; {ADVISORY_NEXT}"
@@ -118,22 +120,22 @@ def restore_without_daemon(
                 found.capacity,
                 low_water=standing.low_water,
                 say=say,
-                begins=lambda: notes.stands(standing),
+                begins=lambda: stands(notes, standing),
                 hidden=HIDDEN in facts.unseen,
             )
         except ServerError as error:
-            if not notes.begun:
+            if not notes.started:
                 raise Refused(str(error)) from error
-            notes.done(f"not restored: {error}", wall=time.time(), who="innobrim restore")
+            _done(notes, f"not restored: {error}", "innobrim restore")
             raise Refused(f"{error}\n{_by_hand(found)}") from error
         notes.given_back(found.identity)
         if standing.low_water is not None:
-            notes.stands(replace(standing, low_water=None))
+            stands(notes, replace(standing, low_water=None))
         pair = found.capacity
         done = f"restored C {pair.io_capacity}, M {pair.io_capacity_max} on {facts.endpoint}"
-        notes.done(done, wall=time.time(), who="innobrim restore")
+        _done(notes, done, "innobrim restore")
     finally:
-        lost = notes.close()
+        lost = _lost(notes, directory)
         server.close()
         if lost:
             say(f"warning: {lost}; the next daemon will not know of this restore, and may write again")
@@ -205,7 +207,7 @@ def _park(config: Config, found: Ending, *, say: Callable[[str], None], unattend
     directory, clock = Path(config.daemon.state_directory), SystemClock()
     began = clock.monotonic()
     server = real_server(config, clock)
-    notes = Notebook(directory, keep_ticks=config.daemon.keep_ticks)
+    notes = _notes(directory, config)
     try:
         facts = _reached(server.facts, patience=WAIT_SECONDS if unattended else 0.0)
         left = look(directory, quietly=True)
@@ -219,25 +221,42 @@ def _park(config: Config, found: Ending, *, say: Callable[[str], None], unattend
             clock,
             state,
             found,
-            standing=left.stood(facts),
+            standing=left.stood(facts) or Standing(facts.identity, facts.started),
             notes=notes,
             began=began,
             unattended=unattended,
         )
-        if notes.begun:
-            notes.done(f"{done} on {facts.endpoint}", wall=clock.wall(), who=WHO)
+        if notes.started:
+            _done(notes, f"{done} on {facts.endpoint}", WHO)
     except ServerUnreachable as error:
         raise Unreachable(f"the server cannot be reached: {error}") from error
     except ServerError as error:
-        if notes.begun:
-            notes.done(str(error), wall=clock.wall(), who=WHO)
+        if notes.started:
+            _done(notes, str(error), WHO)
         raise Refused(str(error)) from error
     finally:
-        lost = notes.close()
+        lost = _lost(notes, directory)
         server.close()
     if lost:
         say(f"warning: {lost}; the next daemon will not know these values as its own")
     return f"{done} on {facts.endpoint}"
+
+
+def _notes(directory: Path, config: Config) -> JournalWriter:
+    """Return the journal, untouched until there is something to note; what it cannot note ``_lost`` tells."""
+    return JournalWriter(directory, keep_ticks=config.daemon.keep_ticks, on_error=lambda _: None)
+
+
+def _done(notes: JournalWriter, message: str, who: str) -> None:
+    """Note what was done to a server without its daemon, for whoever asks for the status."""
+    notes.note(wall=time.time(), code=OFFLINE, message=message, who=who)
+
+
+def _lost(notes: JournalWriter, directory: Path) -> str:
+    """Write what is left; return why something was lost, empty where nothing was."""
+    if notes.close(NOTE_SECONDS):
+        return ""
+    return f"{directory}: {notes.trouble or f'the disk took no notes within {NOTE_SECONDS:.0f} s'}"
 
 
 def _claimed(directory: Path) -> bool:

@@ -115,7 +115,7 @@ def setup_sql(
         request = Request(
             version=version,
             accounts=named,
-            password="" if remove else _password(config, found, new_password),
+            password="" if remove else _password(config, found, new_password, named),
             definer_password=drawn(),
             bounds=bounds_of(config),
             renewed=new_password is not None,
@@ -209,8 +209,8 @@ def _before(config: Config, new: Path) -> Config:
     return msgspec.structs.replace(config, server=msgspec.structs.replace(config.server, defaults_file=None))
 
 
-def _password(config: Config, found: Endpoint, new: str | None) -> str:
-    """Return the account's password; a new one is kept in a file that only its owner can read."""
+def _password(config: Config, found: Endpoint, new: str | None, accounts: tuple[str, ...]) -> str:
+    """Return the accounts' password; a new one is kept in a file that only its owner can read."""
     source = read_credentials(config.server, environ=os.environ).password_from
     if new is None:
         if not found.password.isprintable():
@@ -226,11 +226,14 @@ def _password(config: Config, found: Endpoint, new: str | None) -> str:
             "out, and the SQL is made with that one. For another one, take that away first: the account is "
             "then given the new one"
         )
+    user, *others = dict.fromkeys(one.rpartition("@")[0] for one in accounts)
+    if others:
+        raise Unusable(f"--new-password {new}: a file for one user, and not for {', '.join([user, *others])}")
     made = drawn()
     try:
         handle = os.open(new, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
         with os.fdopen(handle, "w", encoding="utf-8") as file:
-            file.write(f"[client]\nuser={written(found.user)}\npassword={made}\n")
+            file.write(f"[client]\nuser={written(user)}\npassword={made}\n")
     except OSError as error:
         raise Unusable(
             f"--new-password {new}: {error.strerror or error}; it must be a file that is not there yet"

@@ -35,7 +35,7 @@ class GateState(Struct, frozen=True):
 
     verified: bool = False  # enough telling matches were seen since the server started
     telling: int = 0  # matches in a row with a percentage above 0
-    quiet: int = 0  # matches in a row, up to the last telling one, with a percentage of 0
+    quiet: int = 0  # matches in a row, up to now, with a percentage of 0
     recent: tuple[bool, ...] = ()  # last comparisons, True for a match
     mismatched: bool = False  # the law does not hold at present
     expected: tuple[int, int] = (0, 0)  # lowest and highest percentage we predicted last
@@ -55,25 +55,30 @@ def update(state: GateState, law: FlushLaw, last: Sample, sample: Sample, estima
         state = replace(state, verified=True)
     if not _comparable(last, sample):
         return state
-    apart = SECONDS_APART * max(estimate.redo_rate, sample.lsn_oldest - last.lsn_oldest, 0.0)
-    low_water = sample.low_water_age
+    apart = SECONDS_APART * max(estimate.redo_rate, sample.lsn_oldest - last.lsn_oldest)
     youngest, oldest = sample.modified_age - apart, sample.modified_age + apart
-    low = _percentage(law, sample, max(youngest, low_water)) - 1
+    low = _percentage(law, sample, max(youngest, sample.low_water_age)) - 1
     high = _percentage(law, sample, oldest) + 1
+    lowest = 0 if youngest < sample.low_water_age else max(0, low)
     said = sample.flush_percentage
-    match = (oldest >= low_water and low <= said <= high) if said > 0 else (youngest < low_water or low <= 0)
-    telling = state.telling + 1 if said > 0 else state.telling
-    quiet = state.quiet + 1 if said == 0 and match else 0
+    if said == 0:
+        match = lowest == 0
+        telling, quiet = state.telling, state.quiet + 1
+    else:
+        match = oldest >= sample.low_water_age and low <= said <= high
+        telling, quiet = state.telling + 1, 0
+    if not match:
+        telling = quiet = 0
     recent = (*state.recent, match)[-REMEMBERED:]
     wrong = recent.count(False)
     return replace(
         state,
-        verified=state.verified or (match and telling >= NEEDED) or quiet >= NEEDED_QUIET,
-        telling=telling if match else 0,
+        verified=state.verified or telling >= NEEDED or quiet >= NEEDED_QUIET,
+        telling=telling,
         quiet=quiet,
         recent=recent,
-        mismatched=wrong >= MISMATCHES if not state.mismatched else wrong > REMEMBERED - MISMATCHES,
-        expected=(0 if youngest < low_water else max(0, low), high),
+        mismatched=wrong > REMEMBERED - MISMATCHES if state.mismatched else wrong >= MISMATCHES,
+        expected=(lowest, high),
     )
 
 
@@ -98,10 +103,8 @@ def _comparable(last: Sample, sample: Sample) -> bool:
 
 
 def _percentage(law: FlushLaw, sample: Sample, age: float) -> int:
-    if age <= 0:
-        return 0
     return law.percentage(
-        age=age,
+        age=max(0.0, age),
         flush_limit=sample.flush_limit,
         io_capacity=sample.io_capacity,
         io_capacity_max=sample.io_capacity_max,

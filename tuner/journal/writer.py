@@ -51,7 +51,7 @@ class JournalWriter:
         queue_ticks: int = TICKS,
         file_name: str = FILE_NAME,
     ) -> None:
-        """Prepare; nothing is touched before ``start``.
+        """Prepare; nothing is touched before ``start``, or the first thing to write.
 
         Args:
             directory: state directory; must exist and be writable.
@@ -81,6 +81,11 @@ class JournalWriter:
         return self._thread.is_alive()
 
     @property
+    def started(self) -> bool:
+        """Tell whether it has begun, by ``start`` or with the first thing to write."""
+        return self._started
+
+    @property
     def trouble(self) -> str:
         """Return why nothing can be written just now; empty while it works."""
         if self._started and not self._closing and not self.alive:
@@ -94,9 +99,9 @@ class JournalWriter:
 
     def start(self) -> None:
         """Start the thread, which opens or makes the journal at once."""
+        self._started = True
         self._wake.set()
         self._thread.start()
-        self._started = True
 
     def begin_run(
         self, *, settings: Settings, facts: Facts, state: bytes, tick_number: int, wall: float
@@ -186,6 +191,8 @@ class JournalWriter:
     def close(self, timeout: float) -> bool:
         """Write what is left and stop; False when the disk did not take it in time (seconds), or it died."""
         self._closing = True
+        if not self._started:
+            return True
         self._wake.set()
         self._thread.join(timeout)
         return self._ended and not self._keeper.trouble
@@ -193,6 +200,8 @@ class JournalWriter:
     def _put(self, item: Item, *, urgent: bool) -> None:
         if self._backlog.put(item) or urgent:
             self._wake.set()
+        if not self._started:
+            self.start()
 
     def _work(self) -> None:
         while True:

@@ -11,7 +11,6 @@ from tuner.records import CAPACITY_MINIMUM, Bounds, Facts, grant, is_account
 from tuner.servers.adapter import Adapter, Family, quoted
 from tuner.servers.failures import (
     CUT_SHORT,
-    EXPIRED,
     HANGS,
     WITHOUT_PRIVILEGE,
     error_number,
@@ -55,16 +54,14 @@ def _failed(session: Session, error: pymysql.MySQLError) -> ServerError:
         return Unreachable(
             f"{session.endpoint}: no answer in time: {in_words(error)}", f"{HANGS}, or raise server.timeout"
         )
-    if number in EXPIRED:
-        words = in_words(error)
-        return Unreachable(f"{session.endpoint}: {words}", refusal(session.endpoint, number, words))
     if number in WITHOUT_PRIVILEGE:
         return Unsupported(
             f"{session.endpoint} may not look at what is needed ({in_words(error)}); it needs PROCESS on *.*"
         )
-    return Unsupported(
-        f"{session.endpoint} refuses what a server with InnoDB answers ({in_words(error)}); {SUPPORTED}"
-    )
+    words = in_words(error)
+    if fix := refusal(session.endpoint, number, words):
+        return Unreachable(f"{session.endpoint}: {words}", fix)
+    return Unsupported(f"{session.endpoint} refuses what a server with InnoDB answers ({words}); {SUPPORTED}")
 
 
 def _detect(session: Session) -> tuple[Facts, Adapter]:

@@ -291,6 +291,7 @@ class DriverConnection(BoundedConnection):
     every certificate authority of the system into it: 0.8 MiB and 20 ms for a check that it then turns off.
 
     And it sends the password itself to whoever asks for it; here ``tuner.servers.passwords`` decides that.
+    ``method`` is the last one that the server has asked by.
 
     Connecting has up to eight waits, which share the one limit: reaching the host, greeting, encryption, four
     answers of the authentication (three with encryption), character set, autocommit. Each is announced.
@@ -318,6 +319,7 @@ class DriverConnection(BoundedConnection):
         self._seconds = connect_timeout
         self._beat = beat
         self._preferred = preferred
+        self.method = ""
         super().__init__(connect_timeout=connect_timeout, **given)
 
     def connect(self, sock: socket.socket | None = None) -> None:
@@ -402,7 +404,8 @@ class DriverConnection(BoundedConnection):
             raise
 
     def _get_auth_plugin_handler(self, plugin_name: bytes) -> Login:
-        return Login(self, plugin_name.decode("utf-8", "replace"))
+        self.method = plugin_name.decode("utf-8", "replace")
+        return Login(self, self.method)
 
 
 def first_of(addresses: Sequence[Address], deadline: float) -> socket.socket:

@@ -18,7 +18,7 @@ from tuner.printable import shortened
 from tuner.records import is_account, is_local, login
 from tuner.servers.driver import UnresolvedError
 from tuner.servers.endpoint import Endpoint
-from tuner.servers.passwords import PasswordKeptError
+from tuner.servers.passwords import CACHING, CHECKED_TLS, CLEAR, EXTRA, PasswordKeptError
 from tuner.servers.release import LONGEST
 
 LOST = 2013
@@ -26,34 +26,39 @@ LOST = 2013
 
 ABORTED = 1184
 DENIED = 1045
-EXPIRED = frozenset({1820, 1862})
-"""A session that may only set its password, and a login that is refused for it."""
+BY_SYSTEM = 1698
+COUNTED = frozenset({DENIED, 3955, 4150})
+"""Logins that failed, by which servers may lock the account, and what they say then (MySQL, MariaDB)."""
 
+_HOST = ", with the host that the account is made for"
 _RENEW = (
     "the password has expired: as an administrator, set it once more and for good, by ALTER USER {account} "
-    "IDENTIFIED BY '…' PASSWORD EXPIRE NEVER"
+    f"IDENTIFIED BY '…' PASSWORD EXPIRE NEVER{_HOST}"
 )
-_UNLOCK = "the account is locked: as an administrator, ALTER USER {account} ACCOUNT UNLOCK"
+_UNLOCK = f"the account is locked: as an administrator, ALTER USER {{account}} ACCOUNT UNLOCK{_HOST}"
 _UNBLOCK = (
     "too many logins failed: correct the password; then, as an administrator, ALTER USER {account} ACCOUNT "
-    "UNLOCK, on MariaDB FLUSH PRIVILEGES"
+    f"UNLOCK{_HOST}, on MariaDB FLUSH PRIVILEGES"
 )
 FIXES: Mapping[int, str] = {
     1040: "raise max_connections, or close connections that nobody needs",
+    1047: "a Galera node that is in no working cluster takes no statement: SHOW STATUS LIKE 'wsrep_%' there; "
+    "it is read again as soon as it is back",
     1044: "check user and password",
     1053: "mysqld is on its way down: wait until it has started again",
     1129: "TRUNCATE TABLE performance_schema.host_cache on the server lets this host in again",
     1130: "create the account for this host, or for '%'",
     1203: "end sessions of this account that nobody needs, or raise max_user_connections",
-    1226: "end sessions of this account that nobody needs, or raise its MAX_USER_CONNECTIONS",
+    1226: "end sessions of this account that nobody needs, or raise the limit named here: ALTER USER "
+    f"{{account}} WITH MAX_USER_CONNECTIONS, MAX_QUERIES_PER_HOUR or MAX_CONNECTIONS_PER_HOUR …{_HOST}",
     1251: "give the account mysql_native_password or caching_sha2_password",
     1524: "load that plugin into the server, or give the account another one",
-    1698: "the account goes by the operating system's user (auth_socket, unix_socket): run this as that user "
-    "over the unix socket, or give the account a password",
+    BY_SYSTEM: "the account goes by the operating system's user (auth_socket, unix_socket): run this as that "
+    "user over the unix socket, or give the account a password",
     2026: "turn TLS on in the server, or ask for less: server.tls, or ssl-mode in the option file",
     2059: "the driver does not know this plugin: give the account mysql_native_password, "
     "caching_sha2_password or ed25519",
-    **dict.fromkeys(EXPIRED, _RENEW),
+    **dict.fromkeys((1820, 1862), _RENEW),  # a session that may do nothing else, and a refused login
     **dict.fromkeys((3118, 4151), _UNLOCK),  # MySQL's number and MariaDB's
     **dict.fromkeys((3955, 4150), _UNBLOCK),  # likewise
     3032: "the server is offline for everybody but administrators: SET GLOBAL offline_mode = OFF there",
@@ -68,12 +73,24 @@ ED25519 = (
     "pip install 'PyMySQL[ed25519]' where innobrim is installed, or give the account another plugin, such as "
     "mysql_native_password"
 )
+DECOY = (
+    "or there is no such account for the host that we come from, where MariaDB asks by another account's "
+    "plugin: innobrim setup-sql makes one"
+)
+SLOW_REFUSAL = ": PAM takes some seconds to refuse a wrong password"
+RENEW_OURS = (
+    "ssl-cert and ssl-key in the option file must be one that has not expired, of an authority in the "
+    "server's ssl_ca"
+)
 UNKNOWN = "the server is there, and refuses this: its error log may say why"
 
 _USER_AND_HOST = re.compile(r"'([^']*)'@'([^']*)'")
 
 TOO_OLD = frozenset({"UNSUPPORTED_PROTOCOL", "TLSV1_ALERT_PROTOCOL_VERSION", "WRONG_SSL_VERSION"})
 """OpenSSL's reasons for two ends without a version of TLS in common."""
+
+_NOT_TAKEN = re.compile(r"ALERT_(\w*CERTIFICATE\w*|UNKNOWN_CA)")
+"""OpenSSL's reasons for what the server says of the client's certificate."""
 
 OTHER_NAME = frozenset({62, 64})
 """OpenSSL's numbers for a certificate of another host name, and of another address."""
@@ -84,11 +101,11 @@ UNENCRYPTED = (
 )
 
 LIBRARIES: Mapping[str, str] = {
-    "cryptography": "use the unix socket, a server with TLS, or install the extra: "
-    "pip install 'innobrim[rsa]'",
+    "cryptography": f"use {CHECKED_TLS}, or install the extra: {EXTRA}; {CACHING} needs neither over the "
+    "unix socket",
     "pynacl": ED25519,
     "unexpected packet during authentication": "give the account one method alone, where it has a second "
-    "factor (ALTER USER … DROP 2 FACTOR)",
+    "factor (ALTER USER … DROP 2 FACTOR), or PAM a second question",
 }
 """What helps against what the driver cannot do for the account's plugin, by its words."""
 
@@ -128,6 +145,12 @@ def cause(endpoint: Endpoint, connection: Connection[Any] | None, error: Excepti
 
 def _not_let_in(endpoint: Endpoint, connection: Connection[Any], error: Exception) -> tuple[str, str]:
     """Say why a server that greeted did not become one that answers."""
+    words, fix = _why_not(endpoint, connection, error)
+    asked = isinstance(error, PasswordKeptError) or error_number(error) == BY_SYSTEM or fix == ED25519
+    return words, f"{fix}; {DECOY}" if asked and "mariadb" in _version(connection).lower() else fix
+
+
+def _why_not(endpoint: Endpoint, connection: Connection[Any], error: Exception) -> tuple[str, str]:
     if isinstance(error, PasswordKeptError):
         return error.found, error.fix
     if (unencrypted := handshake_cause(endpoint, connection, error)) is not None:
@@ -136,14 +159,15 @@ def _not_let_in(endpoint: Endpoint, connection: Connection[Any], error: Exceptio
         return in_words(error), fix
     words = unanswered(error)
     if isinstance(error.__context__, TimeoutError):
-        return words, f"{HANGS}, or raise server.timeout"
+        slow = getattr(connection, "method", "") in CLEAR
+        return words, f"{HANGS}, or raise server.timeout" + (SLOW_REFUSAL if slow else "")
     return words, _answered(endpoint, connection, error)
 
 
 def _answered(endpoint: Endpoint, connection: Connection[Any] | None, error: Exception) -> str:
     """Return what helps against an answer of the server's, which is there and need not be started."""
     number = error_number(error)
-    encrypted = endpoint.socket is not None or bool(getattr(connection, "_secure", False))
+    encrypted = endpoint.socket is None and bool(getattr(connection, "_secure", False))
     fix = refusal(endpoint, number, in_words(error), encrypted=encrypted)
     return fix or (UNKNOWN if is_refusal(error) else "")
 
@@ -218,14 +242,24 @@ def handshake_cause(
     system = error.__context__
     if isinstance(system, ssl.SSLCertVerificationError):
         return _unverified(system)
-    version = shortened(getattr(connection, "server_version", ""), LONGEST)
+    version = _version(connection)
     if isinstance(system, ssl.SSLError) and system.reason in TOO_OLD:
         return _too_old(endpoint, version)
+    ours = endpoint.tls_details.certificate
+    if isinstance(system, ssl.SSLError) and ours and (why := _NOT_TAKEN.search(system.reason or "")):
+        return (
+            f"the server does not take our certificate {ours}: {why[1].lower().replace('_', ' ')}",
+            RENEW_OURS,
+        )
     ended = isinstance(system, ConnectionError) and _under_way(connection)
     if not ended and not isinstance(system, ssl.SSLError):
         return None
     fix = "see that it has TLS 1.2, a key that OpenSSL takes today, and no need of a client certificate"
     return f"encryption with this server ({version}) failed: {system}", f"{fix}; or {UNENCRYPTED}"
+
+
+def _version(connection: Connection[Any]) -> str:
+    return shortened(getattr(connection, "server_version", ""), LONGEST)
 
 
 def _unverified(error: ssl.SSLCertVerificationError) -> tuple[str, str]:
@@ -265,7 +299,7 @@ def refusal(endpoint: Endpoint, number: int, words: str, *, encrypted: bool = Tr
         endpoint: who asked.
         number: of the error.
         words: of the error, which are the server's, and can be anything.
-        encrypted: the connection is, or crosses no network.
+        encrypted: the connection is; a unix socket's never is.
     """
     account = _account(endpoint, words)
     if number == DENIED:
@@ -291,11 +325,14 @@ def _denied(endpoint: Endpoint, account: str, *, encrypted: bool) -> str:
         )
     elif endpoint.socket is None and host not in {"localhost", "…"}:
         fix += f", and that there is an account for {host}: {made}"
+    ours = endpoint.tls_details.certificate
     if not encrypted:
-        fix += (
-            "; an account that requires TLS (REQUIRE SSL) is refused so as well, and this connection has none"
-        )
-    return fix
+        wants, lacks = "TLS (REQUIRE SSL)", ", and this connection has none"
+    elif ours is None:
+        wants, lacks = "a certificate of ours (REQUIRE X509)", ": ssl-cert and ssl-key in an option file"
+    else:
+        wants, lacks = f"another certificate than {ours} (REQUIRE SUBJECT, ISSUER)", ""
+    return f"{fix}; an account that requires {wants} is refused so as well{lacks}"
 
 
 def _account(endpoint: Endpoint, words: str) -> str:

@@ -25,7 +25,7 @@ from tuner.servers.adapter import Adapter, Moment
 from tuner.servers.detect import detect
 from tuner.servers.endpoint import Endpoint
 from tuner.servers.enginestatus import EngineStatus
-from tuner.servers.failures import EXPIRED, error_number, in_words, refusal
+from tuner.servers.failures import error_number, in_words, refusal
 from tuner.servers.families.redo_capacity import RedoCapacityAdapter
 from tuner.servers.identity import Identity
 from tuner.servers.port import ServerError, Unreachable
@@ -169,8 +169,8 @@ class MySQLServer:
         except pymysql.MySQLError as error:
             self._doubted = error_number(error) in UNKNOWN
             reason = f"{self._session.endpoint}: {in_words(error)}"
-            if error_number(error) in EXPIRED:
-                reason += f"; {refusal(self._session.endpoint, error_number(error), reason)}"
+            if fix := refusal(self._session.endpoint, error_number(error), reason):
+                reason += f"; {fix}"
         except Exception as error:  # noqa: BLE001 - an answer without sense ends in no traceback, whatever it is
             reason, self._doubted = self._unexpected(error), True
         return Missed(monotonic=self._clock.monotonic(), wall=self._clock.wall(), reason=reason)

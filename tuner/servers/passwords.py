@@ -33,6 +33,9 @@ PROVING = frozenset({NATIVE, "client_ed25519"})
 CLEAR = frozenset({"mysql_clear_password", "dialog"})
 """Methods that send the password as it is."""
 
+SEND_KEY = b"\x01"
+"""Asks sha256_password for the server's public key."""
+
 CACHED, WANTED = 3, 4
 """What caching_sha2_password says: the proof was enough; the password itself is wanted."""
 
@@ -46,6 +49,7 @@ CHECKED_TLS = (
     "and tls_ca in [server]; ssl-mode and ssl-ca in an option file)"
 )
 EXTRA = "pip install 'innobrim[rsa]'"
+ANOTHER = f"give the account another method: {CACHING}, or {NATIVE} where there is no other"
 
 
 class Channel(StrEnum):
@@ -118,8 +122,10 @@ class Login:
             raise PasswordKeptError(
                 f"the server asks for the password in clear text ({self._method}) {self._channel}; "
                 "it was not sent, as whoever answers could read it",
-                f"use the unix socket, or {CHECKED_TLS}; or give the account {CACHING}",
+                f"use the unix socket, or {CHECKED_TLS}; or {ANOTHER}",
             )
+        if self._method in CLEAR:  # PAM on MariaDB puts its question only to who has not answered it yet
+            return self._asked(self._secret + b"\0")
         return self._connection.by_the_driver(self._method, packet)
 
     @property
@@ -145,30 +151,35 @@ class Login:
     def _sha256(self, packet: Any) -> Any:  # noqa: ANN401 - the driver's packets have no type
         if packet.is_auth_switch_request():
             self._take_salt(packet)
-        return self._asked(self._itself("the password itself"))
+        if self._channel is not Channel.SOCKET or not self._secret:
+            return self._asked(self._itself("the password itself"))
+        key = self._connection.server_public_key or self._asked(SEND_KEY).get_all_data()[1:]
+        return self._asked(self._encrypted(key))  # without TLS it takes nothing else, on a unix socket either
 
     def _take_salt(self, packet: Any) -> None:  # noqa: ANN401 - the driver's packets have no type
         self._connection.salt = packet.read_all().removesuffix(b"\0")
 
     def _itself(self, wanted: str) -> bytes:
         """Return the password for the server's eyes alone."""
-        channel, key, salt = self._channel, self._connection.server_public_key, self._connection.salt
+        channel, key = self._channel, self._connection.server_public_key
         plain = self._secret + b"\0"
         if not self._secret or channel in KNOWN:
             return plain
         if channel is not Channel.UNCHECKED and key:
-            if len(salt) < SALT_BYTES:
-                raise pymysql.OperationalError(
-                    0, f"{self._method}: {len(salt)} bytes of salt, not {SALT_BYTES}"
-                )
-            encrypted: bytes = _auth.sha2_rsa_encrypt(self._secret, salt, key)
-            return encrypted
+            return self._encrypted(key)
         by_key = f"; {_BY_KEY}" if channel is Channel.PLAIN else ""
         found = (
             f"the server asks for {wanted} ({self._method}) {channel}; it was not sent, "
             "as whoever answers could read it"
         )
         raise PasswordKeptError(found, f"use the unix socket, or {CHECKED_TLS}{by_key}")
+
+    def _encrypted(self, key: bytes) -> bytes:
+        salt = self._connection.salt
+        if len(salt) < SALT_BYTES:
+            raise pymysql.OperationalError(0, f"{self._method}: {len(salt)} bytes of salt, not {SALT_BYTES}")
+        encrypted: bytes = _auth.sha2_rsa_encrypt(self._secret, salt, key)
+        return encrypted
 
     def _asked(self, answer: bytes) -> Any:  # noqa: ANN401 - the driver's packets have no type
         self._connection.write_packet(answer)
@@ -190,5 +201,5 @@ def _unknown(method: str) -> PasswordKeptError:
         return PasswordKeptError(f"{found}; it was not sent", "SET PASSWORD anew, with old_passwords = 0")
     return PasswordKeptError(
         f"the server asks for the login by {name!r}, which InnoBrim does not know; nothing was sent",
-        f"give the account another method: {CACHING}, or {NATIVE} where there is no other",
+        ANOTHER,
     )

@@ -14,7 +14,7 @@ from pymysql.constants import ER
 
 from tuner.servers.driver import RESOLVER, DriverConnection, Resolver
 from tuner.servers.endpoint import Endpoint, context_of, located
-from tuner.servers.failures import LOST, cause, error_number, is_refusal, unanswered
+from tuner.servers.failures import COUNTED, LOST, cause, error_number, is_refusal, unanswered
 from tuner.servers.port import Unreachable
 from tuner.servers.release import release_of
 
@@ -46,6 +46,10 @@ every client of that host until somebody empties its host cache. One that hangs 
 up. At this pace that takes it half an hour.
 """
 
+LONGEST_DENIED = 60.0
+"""The same after a wrong password, seconds: an account may be locked after so many (FAILED_LOGIN_ATTEMPTS,
+MariaDB's ``max_password_errors``), and the server's log gets a line for each."""
+
 
 class Patience:
     """Waits longer from one interrupted connection to the next: not at all, then 1, 2, 4, … seconds."""
@@ -61,10 +65,10 @@ class Patience:
         """Tell whether another attempt may be made now."""
         return self._now() >= self._until
 
-    def interrupted(self) -> None:
-        """Note a connection that was open and ended before the login was answered."""
+    def interrupted(self, longest: float = LONGEST) -> None:
+        """Note an attempt that the server counts, and wait so many seconds at most before the next."""
         self._until = self._now() + self._wait
-        self._wait = min(LONGEST, max(SHORTEST, 2.0 * self._wait))
+        self._wait = min(longest, max(SHORTEST, 2.0 * self._wait))
 
     def answered(self) -> None:
         """Note an answer, or a refusal that counts for nothing: the next attempt may come at once."""
@@ -237,12 +241,13 @@ class Session:
             raise
         except Exception as error:  # whatever the driver fails with at an answer that is none
             found, fix = cause(endpoint, connection, error)
-            failure = Unreachable(f"{endpoint}: {found}", fix)
-            self._silence = failure if _interrupted(connection, error) else None
-            if self._silence is None:
-                self._patience.answered()
-            else:
+            failure = self._silence = Unreachable(f"{endpoint}: {found}", fix)
+            if error_number(error) in COUNTED:
+                self._patience.interrupted(LONGEST_DENIED)
+            elif _interrupted(connection, error):
                 self._patience.interrupted()
+            else:
+                self._patience.answered()
             raise failure from error
         self._connection, self._silence = connection, None
         self.opened += 1

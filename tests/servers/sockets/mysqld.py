@@ -132,7 +132,7 @@ class Mysqld:
         """Ask for the password by a method, as long as it is answered; return the last packet's number."""
         reply = b""
         if method != self.plugin or method == b"sha256_password":
-            said = b"\x05Password: " if method == b"dialog" else SALT + b"\x00"
+            said = b"" if method == b"dialog" else SALT + b"\x00"  # as MariaDB's PAM
             old = method == b"mysql_old_password"
             send(connection.sendall, at + 1, b"\xfe" if old else b"\xfe" + method + b"\x00" + said)
             at, reply = self._hear(connection)

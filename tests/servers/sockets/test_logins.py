@@ -310,3 +310,9 @@ def test_a_server_may_ask_for_a_certificate_of_ours(listener: socket.socket, mys
     there.drop()
     said, _ = refused(session(listener))
     assert "certificate" in said
+    mysqld.tls = server_context()
+    mysqld.tls.maximum_version = ssl.TLSVersion.TLSv1_2  # by which its word comes before ours
+    mysqld.tls.verify_mode = ssl.CERT_REQUIRED
+    mysqld.tls.load_verify_locations(ANOTHER)
+    said, _ = refused(session(listener, tls_details=ours))
+    assert f"does not take our certificate {ours.certificate}: unknown ca; ssl-cert" in said

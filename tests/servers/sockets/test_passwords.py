@@ -106,12 +106,40 @@ def test_nobody_gets_it_by_the_methods_of_mysql_8(
     assert "tls_ca" in said
 
 
-@pytest.mark.parametrize("way", ["checked", "socket"])
-@pytest.mark.parametrize("method", [*CLEAR, *SHA2])
+@pytest.mark.parametrize(
+    ("way", "method"),
+    [
+        *((way, method) for way in ("checked", "socket") for method in (*CLEAR, "caching_sha2_password")),
+        ("checked", "sha256_password"),
+    ],
+)
 def test_the_server_itself_gets_it(reach: Reach, way: str, method: str) -> None:
     """Over the unix socket and over TLS that was checked, every method that is known works."""
     session, mysqld = reach(way)
     mysqld.wants = method.encode()
+
+    assert session.query("SELECT 1") == (("1",),)
+    assert mysqld.heard[-1] == PASSWORD.encode() + b"\x00"
+    session.drop()
+
+
+def test_sha256_over_the_unix_socket_goes_by_the_servers_key(
+    reach: Reach, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Without TLS it is taken encrypted alone, also where nobody but mysqld can be at the end."""
+    monkeypatch.setattr(_auth, "sha2_rsa_encrypt", lambda *given: b"encrypted by " + given[2])
+    session, mysqld = reach("socket")
+    mysqld.wants = b"sha256_password"
+
+    assert session.query("SELECT 1") == (("1",),)
+    assert mysqld.heard[-2:] == [b"\x01", b"encrypted by " + PUBLIC_KEY]
+    session.drop()
+
+
+def test_a_question_for_it_is_answered_as_none_is(reach: Reach) -> None:
+    """A ``dialog`` that begins with a question gets the one answer as well, whatever its words are."""
+    session, mysqld = reach("socket")
+    mysqld.answers_login = [b"\xfedialog\x00\x04Passwort: "]
 
     assert session.query("SELECT 1") == (("1",),)
     assert mysqld.heard[-1] == PASSWORD.encode() + b"\x00"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import re
 import socket
 
 import pytest
@@ -60,6 +61,8 @@ def fix_of(session: Session) -> str:
         (1184, ABORTED.format("init_connect command failed"), "init_connect"),
         (1184, ABORTED.format("Got an error reading communication packets"), "its error log may say why"),
         (1226, "User 'innobrim' has exceeded the 'max_user_connections' resource", "MAX_USER_CONNECTIONS"),
+        (1045, DENIED.format("localhost"), "REQUIRE SSL"),
+        (1047, "WSREP has not yet prepared node for application use", "wsrep_"),
         (1698, DENIED.format("localhost"), "auth_socket"),
         (1524, "Plugin 'x' is not loaded", "load that plugin"),
         (3032, "The server is currently in offline mode", "offline_mode = OFF"),
@@ -91,19 +94,27 @@ def test_no_password_is_no_wrong_password(mysqld: Mysqld, listener: socket.socke
     assert "INNOBRIM_PASSWORD_FILE" in refused(Session(there))[0]
 
 
-def test_a_session_that_may_only_reset_its_password_is_told_so(
-    mysqld: Mysqld, listener: socket.socket
+@pytest.mark.parametrize(
+    ("said", "fix"),
+    [
+        ((1820, MUST_RESET), RENEWED),
+        ((1226, "User 'innobrim' has exceeded the 'max_questions' resource"), "_PER_HOUR"),
+        ((1047, "WSREP has not yet prepared node for application use"), "wsrep_"),
+    ],
+)
+def test_a_session_whose_statements_are_refused_is_told_why(
+    mysqld: Mysqld, listener: socket.socket, said: tuple[int, str], fix: str
 ) -> None:
     """Where the login still works and every statement is refused, check, log and status name the way out."""
-    mysqld.answers = lambda _statement: (1820, MUST_RESET)
+    mysqld.answers = lambda _statement: said
     server = MySQLServer(endpoint(listener), SystemClock())
 
-    with pytest.raises(Unreachable, match="PASSWORD EXPIRE NEVER"):
+    with pytest.raises(Unreachable, match=re.escape(fix)):
         server.facts()
     reading = server.read()
     server.close()
     assert isinstance(reading, Missed)
-    assert RENEWED in reading.reason
+    assert fix in reading.reason
 
 
 def test_a_plugin_without_its_library_names_it(mysqld: Mysqld, session: Session) -> None:
@@ -117,6 +128,25 @@ def test_a_plugin_without_its_library_names_it(mysqld: Mysqld, session: Session)
     assert "PyMySQL[ed25519]" in said
     assert "mysql_native_password" in said
     assert "start the server" not in fix_of(session)
+
+
+@pytest.mark.parametrize(
+    ("asks", "denies"),
+    [
+        (b"parsec", None),
+        (b"dialog", None),
+        (None, (1698, "Access denied for user 'innobrim'@'172.17.0.1'")),
+    ],
+)
+def test_what_mariadb_says_of_no_such_account_is_told(
+    mysqld: Mysqld, session: Session, asks: bytes | None, denies: tuple[int, str] | None
+) -> None:
+    """A MariaDB without an account for us asks by another one's plugin: which proves nothing."""
+    mysqld.version, mysqld.wants, mysqld.denies = b"5.5.5-10.11.18-MariaDB", asks, denies
+
+    assert "no such account for the host" in fix_of(session)
+    mysqld.version = b"9.7.4"
+    assert "no such account for the host" not in fix_of(session)
 
 
 def test_a_plugin_that_the_driver_does_not_know_is_named(mysqld: Mysqld, session: Session) -> None:

@@ -11,7 +11,7 @@ import pymysql
 import pytest
 
 from tests.servers.sockets.mysqld import LIMIT, PATIENCE, Answer, Mysqld, endpoint, refused
-from tuner.servers.session import LONGEST, Patience, Session
+from tuner.servers.session import LONGEST, LONGEST_DENIED, Patience, Session
 
 LOGIN_WAITS = 4
 """A login waits for the connection, the greeting, the taking of the password and its answer."""
@@ -224,9 +224,9 @@ def test_a_silent_server_is_left_alone_for_a_while(listener: socket.socket, mysq
 
 
 def test_a_refusal_is_asked_again_at_once(listener: socket.socket, mysqld: Mysqld) -> None:
-    """A login that the server refused counts for nothing: when it is let in again, it is in at once."""
+    """A login that was refused for no fault of its own counts for nothing: let in again, it is in at once."""
     session = Session(endpoint(listener))
-    mysqld.denies = (1045, "Access denied")
+    mysqld.denies = (1040, "Too many connections")
     for _ in range(3):
         refused(session)
     mysqld.denies = None
@@ -234,3 +234,21 @@ def test_a_refusal_is_asked_again_at_once(listener: socket.socket, mysqld: Mysql
     session.query("SELECT 1")
     session.drop()
     assert len(mysqld.logins) == 4
+
+
+def test_a_wrong_password_is_tried_ever_more_seldom(listener: socket.socket, mysqld: Mysqld) -> None:
+    """Servers lock accounts by what failed: in the first ten minutes there are 16 attempts, and not 600."""
+    now = 0.0
+    session = Session(endpoint(listener), lambda: now)
+    mysqld.denies = (1045, "Access denied")
+    said = set()
+    for _ in range(600):
+        said.add(refused(session)[0])
+        now += 1.0
+
+    assert len(said) == 1
+    assert len(mysqld.logins) == 16
+    mysqld.denies = None
+    now += LONGEST_DENIED
+    session.query("SELECT 1")
+    session.drop()
