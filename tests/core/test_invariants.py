@@ -11,7 +11,7 @@ from hypothesis.stateful import run_state_machine_as_test
 
 from tests.core.machine import Loop
 
-EXAMPLES = 250
+EXAMPLES = 100
 RULES = 60
 
 
