@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 
 from msgspec import Struct
-from msgspec.structs import replace
+from msgspec.structs import astuple, replace
 
 CLASSES = 16
 """Classes that the age ratios from LEAST to MOST are divided into, evenly in their logarithm."""
@@ -74,6 +74,11 @@ class Regression(Struct, frozen=True):
             variance=(1.0 - share) * (self.variance + share * dx * dx),
             weight=weight,
         )
+
+    @property
+    def sound(self) -> bool:
+        """Tell whether what was kept can be true."""
+        return all(map(math.isfinite, astuple(self))) and min(self.variance, self.weight) >= 0.0
 
     def slope(self, *, prior: float, spread: float) -> float:
         """Return dy/dx, drawn to ``prior`` as if x had been seen to vary by ``spread`` with that slope."""
@@ -171,8 +176,7 @@ class Response(Struct, frozen=True):
     @property
     def sound(self) -> bool:
         """Tell whether what was kept can be true."""
-        numbers = (self.flush_rate, self.redo_rate, self.covariance, self.variance)
-        return all(map(math.isfinite, numbers)) and self.variance >= 0.0
+        return all(map(math.isfinite, astuple(self))) and self.variance >= 0.0
 
 
 def _prior(flush_rate: float) -> float:
