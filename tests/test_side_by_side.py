@@ -13,13 +13,13 @@ from tests.side_by_side import ALONE, OWN, Kind, SideBySide, kind_of, unit_of
 
 ROOT = Path(__file__).parents[1]
 
-SHARED_ONCE = {"recording: Recording": "recording", "package: Path": "package"}
+SHARED_ONCE = {"package: Path": "package"}
 """What is made once for several files, and the unit that all of them are in."""
 
 PLAIN = [f"tests/test_{name}.py::test_{number}" for name in ("a", "b", "c") for number in range(3)]
 OWNERS = [f"tests/faults/test_families.py::test_{number}[mariadb-11.8]" for number in range(2)]
 SHARED = [f"tests/faults/test_{name}.py::test_{number}" for name in ("x", "y") for number in range(4)]
-MEASURING = ["tests/real/test_load.py::test_it", "tests/real/test_hold.py::test_it"]
+MEASURING = ["tests/real/test_load.py::test_it", "tests/real/test_recording.py::test_it"]
 
 
 class Worker:

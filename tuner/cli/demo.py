@@ -8,7 +8,6 @@ import re
 import sys
 import tempfile
 from collections.abc import Iterator, Mapping
-from pathlib import Path
 from urllib.parse import SplitResult, unquote, urlsplit
 
 import click
@@ -27,7 +26,7 @@ from tuner.clock import Clock, SystemClock
 from tuner.config.credentials import read_credentials
 from tuner.config.schema import ApiSection, Config, DaemonSection, LogSection, ServerSection
 from tuner.core.state import State
-from tuner.daemon import Api, Daemon
+from tuner.daemon import Daemon
 from tuner.logs import configure_logs
 from tuner.records import Command, Sample, TickRecord
 from tuner.servers.endpoint import Endpoint
@@ -211,6 +210,9 @@ def _present(server: Server, clock: Clock, board: Board, *, seconds: int, port: 
     asked: list[bool] = []
 
     def watch(_state: State, record: TickRecord) -> None:
+        if record.tick.number == 1:  # by now the API is served
+            say(f"page: http://{HOST}:{port}/   token: {directory}/token   API: /docs")
+            say(f"try: innobrim status --url http://{HOST}:{port}")
         table.show(record)
         (after if record.mode is Mode.ACTIVE else before).records.append(record)
         if not asked and record.tick.now - began >= BEFORE_SECONDS * (speed**0.5):
@@ -231,41 +233,12 @@ def _present(server: Server, clock: Clock, board: Board, *, seconds: int, port: 
             board=board,
             notifier=Notifier({}),
             reload=lambda: config,
-            api=Announced(make_api(config, board, configuration=lambda: config), port, Path(directory)),
+            api=make_api(config, board, configuration=lambda: config),
             watch=watch,
             speed=speed,
         )
         daemon.run(until=began + seconds * speed)
     _conclude(before, after)
-
-
-class Announced:
-    """The API, and where it is said to be as soon as it is there."""
-
-    def __init__(self, api: Api, port: int, directory: Path) -> None:
-        """Take the API, its port and the state directory, where the token will be."""
-        self._api = api
-        self._port = port
-        self._directory = directory
-
-    def start(self) -> None:
-        """Listen and serve, then say where."""
-        self._api.start()
-        say(f"page: http://{HOST}:{self._port}/   token: {self._directory / 'token'}   API: /docs")
-        say(f"try: innobrim status --url http://{HOST}:{self._port}")
-
-    @property
-    def alive(self) -> bool:
-        """Tell whether its thread lives."""
-        return bool(getattr(self._api, "alive", True))
-
-    def reload(self) -> None:
-        """Read again what may have been renewed."""
-        self._api.reload()
-
-    def stop(self, timeout: float) -> bool:
-        """Stop within so many seconds; tell whether it did."""
-        return self._api.stop(timeout)
 
 
 def _conclude(before: show.Phase, after: show.Phase) -> None:

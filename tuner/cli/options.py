@@ -166,8 +166,6 @@ def refuse_given(context: click.Context, allowed: Collection[str], why: str) -> 
             raise Unusable(f"{param.opts[0]}{why}")
 
 
-MOST_SEEDS = 1000
-
 _UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86_400}
 _DURATION = re.compile(r"(?:\d+(?:\.\d+)?[smhd])+")
 _PART = re.compile(r"(\d+(?:\.\d+)?)([smhd])")
@@ -196,32 +194,6 @@ class Duration(click.ParamType[float]):
             most = f"{self._longest / _UNITS[unit]:.10g}{unit}"
             self.fail(f"{value!r} must be above 0{unit} and at most {most}", param, ctx)
         return seconds
-
-
-class Seeds(click.ParamType[tuple[str, int]]):
-    """A number of seeds, for all scenarios or with a name and ``=`` in front for one."""
-
-    name = "seeds"
-
-    def convert(
-        self,
-        value: Any,  # noqa: ANN401 - click's signature
-        param: click.Parameter | None,
-        ctx: click.Context | None,
-    ) -> tuple[str, int]:
-        """Return the scenario's name, empty for all, and the number."""
-        name, named, number = str(value).rpartition("=")
-        if (
-            bool(named) is not bool(name.strip())
-            or not number.isdecimal()
-            or not 1 <= int(number) <= MOST_SEEDS
-        ):
-            self.fail(
-                f"{value!r}: write a whole number from 1 to {MOST_SEEDS}, or one for a scenario: daily=5",
-                param,
-                ctx,
-            )
-        return name, int(number)
 
 
 class CheckpointAge(click.ParamType[str]):
