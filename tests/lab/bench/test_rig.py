@@ -6,11 +6,10 @@ import time
 from types import SimpleNamespace
 
 import pytest
-from msgspec.structs import replace
 
 from lab.bench import rig
 from lab.bench import rig as module
-from lab.bench.figures import Reading, reading
+from lab.bench.figures import Reading
 from lab.bench.plan import DiskPlan, Plan
 from lab.bench.rig import Rig, Sampler, fill_seconds
 from lab.servers.disk import DiskLimit
@@ -22,27 +21,6 @@ from tests.lab.bench.factory import look
 from tuner.records import Sample
 
 LIMIT = 20.0
-
-
-def test_ages_are_over_the_limits_of_the_very_server() -> None:
-    """Whatever its family: x is over its own flush limit, and the checkpoint age over its own redo log."""
-    one = replace(
-        sample(),
-        lsn_current=10_000_000,
-        lsn_oldest=9_000_000,
-        lsn_checkpoint=7_500_000,
-        flush_limit=2_000_000,
-        stall_point=3_000_000,
-        redo_capacity=5_000_000,
-        redo_space_waits=7,
-    )
-
-    found = reading(one, now=1.0, cpu_idle=0.0)
-
-    assert (found.age_ratio, found.checkpoint_ratio) == (0.5, 0.5)
-    assert (found.modified_age, found.checkpoint_age) == (1_000_000, 2_500_000)
-    assert (found.flush_limit, found.stall_point) == (2_000_000, 3_000_000)
-    assert found.space_waits == 7
 
 
 class Reader:
