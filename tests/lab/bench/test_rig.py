@@ -11,11 +11,10 @@ from lab.bench import rig
 from lab.bench import rig as module
 from lab.bench.figures import Reading
 from lab.bench.plan import DiskPlan, Plan
-from lab.bench.rig import Rig, Sampler, fill_seconds
+from lab.bench.rig import Rig, Sampler
 from lab.servers.disk import DiskLimit
 from lab.servers.flavour import LabServerError, ServerSpec
 from lab.servers.local import LocalServer
-from lab.workloads.load import Load
 from tests.factory import sample
 from tests.lab.bench.factory import look
 from tuner.records import Sample
@@ -180,12 +179,6 @@ def test_a_reset_that_fell_short_says_where_it_came_to(clock: Clock) -> None:
     assert clock.now == 1005.0
     assert site.reset(5.0, 0.6) == 0.5
     assert clock.now == 1006.0
-
-
-def test_large_tables_have_the_time_that_they_need() -> None:
-    """A hundred million rows may take hours, where 5000 a second go in; small tables end in minutes."""
-    assert fill_seconds(Load(tables=4, rows=25_000_000)) >= 100_000_000 / 5000
-    assert fill_seconds(Load(tables=1, rows=1000)) <= 600.0
 
 
 def test_the_first_row_is_not_flushed_as_the_filling_was(clock: Clock) -> None:
