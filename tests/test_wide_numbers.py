@@ -12,6 +12,7 @@ from tests.api import factory
 from tests.bench import FakeServer
 from tests.life import Life
 from tuner.advice import advise
+from tuner.board import Board
 from tuner.core.leaving.park_restore import restore_step
 from tuner.core.writes.plan import plan
 from tuner.journal.ending import last_writes
@@ -83,3 +84,18 @@ def test_advice_names_no_number_that_no_server_takes(pair: Capacity, most: int) 
         assert all(int(number) <= TOP for number in re.findall(r"\d+", said)), said
         if one.id == "ratio-not-whole":
             assert all(int(number) <= most for number in re.findall(r"\d{6,}", one.sql[-1])), said
+
+
+@pytest.mark.parametrize("pair", WIDE, ids=str)
+def test_metrics_and_status_have_every_digit(pair: Capacity) -> None:
+    """Both show the number that is in force, not the float beside it."""
+    reading = replace(factory.sample(1), io_capacity=pair.io_capacity, io_capacity_max=pair.io_capacity_max)
+    board = Board()
+    board.publish(replace(factory.record(1, reading=reading), originals=pair), Settings(), factory.FACTS)
+    app = factory.application(board)
+    text, status = factory.get(app, "/metrics").text.replace(".0\n", "\n"), factory.get(app, "/v1/status").json()
+
+    for name in ("io_capacity", "io_capacity_max"):
+        for of in ("", "original_"):
+            assert f"innobrim_{of}{name}_pages_per_second {getattr(pair, name)}\n" in text
+        assert status["in_force"][name] == status["originals"][name] == getattr(pair, name)
