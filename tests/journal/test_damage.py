@@ -169,18 +169,31 @@ def test_a_damaged_page_of_ticks_costs_nothing_of_what_was_learned(
     assert str(event) in messages[0]
 
 
+@pytest.mark.parametrize(
+    ("damage", "kept", "said"),
+    [
+        ("learned", (), "what was learned could not be read, and"),
+        ("a row", ("uuid-1",), "what was learned of 1 servers was carried over, the rest could not be read"),
+        ("sqlite_autoindex_learned_1", ("uuid-1", "uuid-2"), "what was learned of 2 servers was carried over"),
+    ],
+)
 def test_what_was_learned_and_cannot_be_read_begins_afresh(
-    journal: Path, writer: MakeWriter, messages: list[str], tmp_path: Path
+    journal: Path, writer: MakeWriter, messages: list[str], damage: str, kept: tuple[str, ...], said: str
 ) -> None:
-    """It is said, and costs neither the originals nor what stood."""
-    learned_of_two(journal, writer)
-    spoil(journal, "learned")
+    """It is said, and costs neither the originals nor what stood, nor what was learned of another server."""
+    both = dict(zip(("uuid-1", "uuid-2"), learned_of_two(journal, writer), strict=True))
+    if damage == "a row":
+        whole = bytearray(journal.read_bytes())
+        at = whole.find(both["uuid-2"][:2_000]) // 4096 * 4096
+        whole[at : at + 4096] = b"\xff" * 4096
+        journal.write_bytes(whole)
+    spoil(journal, "ticks" if damage == "a row" else damage)
 
     assert writer().flush(SOON)
 
-    assert learned(tmp_path) == {}
-    assert [kept.capacity for kept in originals(tmp_path)] == [PAIR]
-    assert "what was learned could not be read" in messages[0]
+    assert learned(journal.parent) == {name: both[name] for name in kept}
+    assert [one.capacity for one in originals(journal.parent)] == [PAIR]
+    assert said in messages[0]
 
 
 def test_a_directory_that_comes_back_empty_is_told_what_was_learned(

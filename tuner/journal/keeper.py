@@ -230,10 +230,11 @@ class Keeper:
             before = unheard.heard if damage else frozenset()
             self._unheard = Unheard(lost, before | self._unheard.heard)
         self._learned = {one.identity: one for one in learned[-SERVERS:]} | self._learned
-        if unlearned:
+        if learned:
+            rest = ", the rest could not be read" if unlearned else ""
+            fate += f"; what was learned of {len(learned)} servers was carried over{rest}"
+        elif unlearned:
             fate += "; what was learned could not be read, and what is known since this start is kept"
-        elif learned:
-            fate += f"; what was learned of {len(learned)} servers was carried over"
         message = f"{done}; {fate}"
         self._aside.append(message)
         self._on_error(f"journal: {message}")
@@ -299,8 +300,8 @@ class Aside(NamedTuple):
         standing: what stands, by server, as far as it could be read.
         why: why the originals could not be read; empty where they were.
         unheard: why it is not known of every server what stands; empty where it is.
-        learned: what was learned of servers; none where it could not be read.
-        unlearned: why it could not; empty where it could.
+        learned: what was learned of servers, as far as it could be read.
+        unlearned: that some of it could not.
     """
 
     path: Path
@@ -309,7 +310,7 @@ class Aside(NamedTuple):
     why: str
     unheard: Unheard
     learned: list[LearnedItem]
-    unlearned: str = ""
+    unlearned: bool
 
 
 def set_aside(path: Path, *, wall: float) -> Path:
@@ -345,6 +346,7 @@ def read_aside(away: Path) -> Aside:
     except JournalError as error:
         unheard = Unheard(str(error))
     try:
-        return Aside(away, found, standing, why, unheard, reader.read_learned(away))
-    except JournalError as error:
-        return Aside(away, found, standing, why, unheard, [], str(error))
+        learned, whole = reader.read_learned(away)
+    except JournalError:
+        learned, whole = [], False
+    return Aside(away, found, standing, why, unheard, learned, unlearned=not whole)

@@ -5,6 +5,7 @@ Rows are fetched a few hundred at a time, so that a slow reader never holds the 
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Generator, Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -34,6 +35,9 @@ CHUNK = 500
 
 MOST_LEARNED = 256 * 1024
 """Bytes; what is larger is not what was learned of one server: with every list full it is some 60 KiB."""
+
+MOST_SERVERS = 256
+"""Of which what was learned is looked for in a damaged journal; four times as many as one keeps."""
 
 _TIMED = "typeof(wall) IN ('real', 'integer')"
 """A row whose time is one: a damaged page can put anything into any column."""
@@ -236,16 +240,38 @@ def read_originals(path: Path) -> list[Originals]:
     return [_originals(path, row) for row in rows]
 
 
-def read_learned(path: Path) -> list[LearnedItem]:
-    """Return what was learned of servers, from a journal of any format, oldest first.
+_LISTS_OF_LEARNED = ("NOT INDEXED", "INDEXED BY sqlite_autoindex_learned_1")
+"""The table and its index lie on different pages: what one of them cannot tell, the other may."""
+
+
+def read_learned(path: Path) -> tuple[list[LearnedItem], bool]:
+    """Return what was learned of servers, from a journal of any format, oldest first; and whether that is all.
+
+    Each server's is read for itself, so that a damaged one costs no other.
 
     Raises:
-        JournalError: it cannot be read.
+        JournalError: not even the list of servers can be read.
     """
-    query = "SELECT identity, wall, state FROM learned WHERE typeof(state) = 'blob' AND length(state) <= ?"
+    query = "SELECT identity, wall, state FROM learned NOT INDEXED WHERE rowid = ? AND typeof(state) = 'blob'"
+    query += f" AND length(state) <= ? AND {_TIMED}"
+    numbers: set[int] = set()
+    failed: list[JournalError] = []
+    kept: list[LearnedItem] = []
     with ReadOnlyJournal(path, any_format=True) as journal:
-        rows = journal.rows(f"{query} AND {_TIMED} ORDER BY wall", (MOST_LEARNED,))
-    return [LearnedItem(str(identity), float(wall), state) for identity, wall, state in rows]
+        for way in _LISTS_OF_LEARNED:
+            try:
+                listed = journal.rows(f"SELECT rowid FROM learned {way} LIMIT ?", (MOST_SERVERS,))
+            except JournalError as error:
+                failed.append(error)
+            else:
+                numbers |= {number for (number,) in listed}
+        if len(failed) == len(_LISTS_OF_LEARNED):
+            raise failed[0]
+        for number in numbers:
+            with contextlib.suppress(JournalError):
+                rows = journal.rows(query, (number, MOST_LEARNED))
+                kept += [LearnedItem(str(identity), float(wall), state) for identity, wall, state in rows]
+    return sorted(kept, key=lambda one: one.wall), len(kept) == len(numbers)
 
 
 def absence(state_directory: Path) -> str:
