@@ -66,8 +66,12 @@ def test_a_server_that_cannot_be_used_says_why(server: Odd) -> None:
     assert (report.reachable, report.controllable) == (True, False)
     assert "MariaDB" in line(report, "supported").message
     server.failure, server.down = None, "SELECT command denied"
-    assert "SELECT command denied" in line(look(server), "sample").message
-    assert not look(server).controllable
+    report = look(server, active=True)
+    assert "SELECT command denied" in line(report, "sample").message
+    assert not report.controllable
+    untested = {one.name for one in report.lines if one.outcome == "untested"}
+    assert untested >= {"redo_enabled", "adaptive_flushing", "read_only", "writer", "budgets", "write"}
+    assert server.applied == []
 
 
 @pytest.mark.parametrize(
@@ -243,10 +247,11 @@ FINDING = Finding(
 
 
 @pytest.mark.parametrize(
-    ("provider", "command"),
+    ("provider", "pitfall", "command"),
     [
         (
             "Amazon RDS",
+            "default one cannot be changed",
             (
                 "aws rds modify-db-parameter-group --db-parameter-group-name GROUP --parameters "
                 '"ParameterName=innodb_io_capacity_max,ParameterValue=450,ApplyMethod=immediate" '
@@ -255,6 +260,7 @@ FINDING = Finding(
         ),
         (
             "Google Cloud SQL",
+            "takes the place of all flags",
             (
                 "gcloud sql instances patch INSTANCE "
                 "--database-flags=innodb_io_capacity_max=450,innodb_io_capacity=225"
@@ -262,6 +268,7 @@ FINDING = Finding(
         ),
         (
             "Azure Database for MySQL",
+            "does not offer is refused",
             (
                 "az mysql flexible-server parameter set-batch --resource-group GROUP --server-name SERVER "
                 '--source user-override --args innodb_io_capacity_max="450" innodb_io_capacity="225"'
@@ -269,6 +276,7 @@ FINDING = Finding(
         ),
         (
             "MySQL HeatWave",
+            "the DB system is then given",
             (
                 "oci mysql configuration create --compartment-id COMPARTMENT --shape-name SHAPE "
                 "--parent-configuration-id CONFIGURATION --variables "
@@ -277,11 +285,12 @@ FINDING = Finding(
         ),
     ],
 )
-def test_advice_comes_in_the_providers_way(provider: str, command: str) -> None:
-    """On a managed server the advice is the provider's command with the values in it; elsewhere it stays."""
+def test_advice_comes_in_the_providers_way(provider: str, pitfall: str, command: str) -> None:
+    """On a managed server it is the provider's command with the values, and its pitfall; elsewhere it stays."""
     found = in_its_way(FINDING, provider)
 
     assert found.sql == (command,)
+    assert pitfall in found.fix
     assert (found.id, found.title, found.reason) == (FINDING.id, FINDING.title, FINDING.reason)
     assert in_its_way(FINDING, "") is FINDING
 

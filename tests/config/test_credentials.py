@@ -237,8 +237,14 @@ def test_the_password_is_the_first_line(file: Path) -> None:
     assert filed_password(file).encode("utf-8", "surrogateescape") == b"p\xe4ss"
 
 
-def test_two_passwords_are_an_error_that_names_both(file: Path) -> None:
-    """Nobody has to guess which of the two counts; an empty variable is none."""
+def test_two_passwords_are_an_error_that_names_both(file: Path, tmp_path: Path) -> None:
+    """Nobody has to guess which of the two counts; an empty variable is none, and an option file comes last."""
+    options = tmp_path / "my.cnf"
+    options.write_text("[client]\npassword=other\n")
+    options.chmod(0o600)
+    section = ServerSection(defaults_file=str(options))
+    named = {"INNOBRIM_PASSWORD_FILE": str(file)}
+    assert read_credentials(section, environ=named).password == "swordfish #1 "  # noqa: S105 - made up
     with pytest.raises(ConfigError, match="INNOBRIM_PASSWORD and INNOBRIM_PASSWORD_FILE"):
         filed_password(file, INNOBRIM_PASSWORD="other")
     assert filed_password(file, INNOBRIM_PASSWORD="") == "swordfish #1 "

@@ -80,6 +80,15 @@ def test_the_points_are_those_that_servers_say(limits: Points, points: tuple[int
     assert all(said in {None, ours} for said, ours in zip(points, found, strict=True))
 
 
+def test_threads_cost_four_pages_each() -> None:
+    """innodb_thread_concurrency keeps four pages a thread free, before 8.0 and in 8.0."""
+    five = [log_group_limits_5(64 * MEBIBYTE, 2, thread_concurrency=one).stall_point for one in (0, 20)]
+    eight = [log_group_limits(64 * MEBIBYTE, 2, thread_concurrency=one).concurrency_margin for one in (0, 20)]
+
+    assert five[0] - five[1] == pytest.approx(0.9 * 20 * 4 * 16_384, abs=1)
+    assert eight[1] - eight[0] == 20 * 4 * 16_384
+
+
 def test_mariadbs_header_grew_in_10_8() -> None:
     """The log of 10.8 keeps 12288 bytes for its header where that of 10.5 keeps 2048."""
     before, since = (mariadb_limits(64 * MEBIBYTE, release=(10, one)) for one in (7, 8))

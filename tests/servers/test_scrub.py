@@ -13,6 +13,7 @@ from lab.plant.clock import SimClock
 from tests.servers.fixtured import FILES, Fixtured, fixture
 from tuner.servers.fixture import Fixture, FixtureRecorder, decode, encode
 from tuner.servers.port import Unreachable
+from tuner.servers.scrub import Scrubber, privileges
 
 SECRETS = {
     "hostname": "db-prod-17",
@@ -168,3 +169,28 @@ def test_a_part_that_gives_no_answer_in_time_spoils_nothing_else() -> None:
     looks = found.looks["MySQL from 8.0.30 on"]
     assert (looks["latency"].error, looks["replica"].error) == (2013, 0)
     assert len(found.readings) == 2
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        "Cannot open '/srv/big shop/customers, new/ib_buffer_pool' for reading: No such file or directory",
+        "Dumping buffer pool(s) to /srv/big shop/customers; new/ib_buffer_pool",
+        "Loading buffer pool(s) from C:\\big shop\\customers\\ib_buffer_pool",
+        "Dumping buffer pool(s) to c:/big shop/customers/ib_buffer_pool",
+        "Dumping buffer pool(s) to ./shop/customers/ib_buffer_pool",
+    ],
+)
+def test_no_part_of_a_path_is_left(value: str) -> None:
+    """Whatever stands between its slashes, and whichever way they lean."""
+    kept = Scrubber().text(value, "a variable")
+
+    assert not {"shop", "customers", "new", "ib_buffer_pool"} & set(re.findall(r"\w+", kept))
+    assert kept.startswith(value.split(maxsplit=1)[0])
+
+
+def test_a_grant_of_everything_is_kept_as_such() -> None:
+    """ALL PRIVILEGES, and nothing of a grant of a proxy."""
+    everything = ("GRANT ALL PRIVILEGES ON *.* TO 'root'@'localhost'", "GRANT PROXY ON ''@'' TO 'root'@'%'")
+
+    assert privileges(everything) == ("ALL PRIVILEGES",)
