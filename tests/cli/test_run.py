@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from click.testing import CliRunner
@@ -28,6 +29,25 @@ def test_earlier_ticks_are_kept_for_the_api_alone(
     boards[0].publish(bench.turn(), bench.state.settings, bench.state.facts)
 
     assert len(boards[0].ticks()) == kept
+
+
+def test_a_former_default_written_out_is_kept_and_said_once(
+    run: Run, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """The start's log has one line of it, and the daemon has the budget; without it there is no such line."""
+    kept: list[float | None] = []
+    monkeypatch.setattr(Daemon, "run", lambda daemon: kept.append(daemon.config.loop.max_recovery_seconds))
+    said: list[list[str]] = []
+    monkeypatch.setattr("tuner.cli.run.log", SimpleNamespace(info=lambda line, **_: said[-1].append(line)))
+    for text in ("", "[loop]\nmax_recovery_seconds = 300\n"):
+        file = tmp_path / "innobrim.toml"
+        file.write_text(text, encoding="utf-8")
+        said.append([])
+        result = run("run", "--config", str(file))
+        assert result.exit_code == 0, result.stderr
+
+    assert kept == [None, 300.0]
+    assert [sum("max_recovery_seconds = 300 is kept" in line for line in lines) for lines in said] == [0, 1]
 
 
 @pytest.mark.parametrize(
