@@ -273,6 +273,7 @@ def headroom_of(state: State, sample: Sample, found: Estimate) -> Headroom:
         emergency_seconds=state.settings.emergency_seconds,
         steady=state.estimator.trends.steady,
         baseline=0.0 if asked or swings else found.baseline_ratio or 0.0,
+        full_rate_ratio=law_of(state).full_rate_ratio,
     )
 
 
