@@ -66,7 +66,7 @@ def test_the_search_comes_near_the_edge(disk: Row, fine: float, edge: float, fac
 def test_what_breaks_a_rule_never_wins(
     value: int, figures: dict[str, float], *, still: bool, alternating: bool
 ) -> None:
-    """A higher mean excuses nothing; where the disk alternates, uneven seconds and a high age are no fault."""
+    """A higher mean excuses nothing; on a disk that alternates uneven seconds and a high age are no fault."""
     for disk, wins in ((STILL, still), (ALTERNATING, alternating)):
         good, other = row(900, edge=400.0, disk=disk), row(value, edge=400.0, disk=disk)
         other["figures"] |= figures
