@@ -66,7 +66,6 @@ def full() -> TickRecord:
             recovery_at_baseline=30.0,
             shutdown_at_set_point=20.0,
             shutdown_at_baseline=10.0,
-            baseline_ratio=0.4,
         ),
         holds=(PAUSED,),
         override_ends=200.0,
