@@ -9,7 +9,7 @@ from tests.factory import FACTS, would_set
 from tuner.advice import advise, counters_off
 from tuner.findings import Finding, in_its_way, without_authority
 from tuner.records import Hold, HoldCode, Remedy
-from tuner.remedies import ENABLE
+from tuner.remedies import ENABLE, clears, sql_of
 from tuner.settings import Settings
 
 FINDING = Finding(
@@ -102,6 +102,17 @@ def test_what_ends_a_hold_is_told_in_the_providers_way(provider: str, more: tupl
     assert "module_log,module_buffer" in hold.sql[0]
     assert not any("SET GLOBAL" in one for one in hold.sql)
     assert not any("SET GLOBAL innodb" in one.fix for one in found.values())
+
+
+def test_what_no_account_may_run_there_is_for_the_providers_support() -> None:
+    """No statement is printed that is refused to everybody but the provider."""
+    off = Finding(id="redo", severity="problem", title="", reason="", sql=sql_of((Remedy.ENABLE_REDO_LOG,)))
+    found = in_its_way(off, "Amazon RDS")
+    hold = Hold(code=HoldCode.INERT, since=0.0, reason="", remedies=(Remedy.ENABLE_REDO_LOG,))
+
+    assert (found.fix.endswith("ask its support"), found.sql) == (True, ())
+    assert clears(hold, replace(FACTS, managed="Amazon RDS")) == found.fix
+    assert in_its_way(off, "") == off
 
 
 def test_a_hold_elsewhere_keeps_its_words() -> None:
