@@ -30,14 +30,7 @@ def create_app(
     about: About,
     advice: Callable[[], list[Finding]],
 ) -> FastAPI:
-    """Return the application.
-
-    Args:
-        board: the seam to the loop.
-        access: who may ask what over TCP.
-        about: the daemon besides the board.
-        advice: returns what a person could do now.
-    """
+    """Return the application; ``advice`` returns what a person could do now."""
     app = FastAPI(
         title="InnoBrim",
         version=about.version,

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import hashlib
+import itertools
 import stat
+import threading
 import time
 from pathlib import Path
 
@@ -28,7 +30,7 @@ class Watch:
     """A clock that is set by hand, and a register looked at by it."""
 
     def __init__(self, path: Path) -> None:
-        self.now = 100.0
+        self.now = 5.0
         self.wall = time.time()
         self.tokens = Tokens(path, monotonic=lambda: self.now, wall=lambda: self.wall)
 
@@ -77,11 +79,11 @@ def test_a_token_fits_in_every_digit_of_its_hash(tmp_path: Path) -> None:
     """Who has a secret whose hash differs from a token's in a single digit is nobody."""
     path = prepare(tmp_path)
     secret = make(tmp_path, "oncall", Role.OPERATE, expires=None)
-    digest, register = hashlib.sha256(secret.encode()).hexdigest(), path.read_text()
+    digest, text = hashlib.sha256(secret.encode()).hexdigest(), path.read_text()
     assert Tokens(path).find(secret) is not None
-    for place, digit in enumerate(digest):
-        near = digest[:place] + ("0" if digit != "0" else "1") + digest[place + 1 :]
-        path.write_text(register.replace(digest, near))
+    for place in range(64):
+        near = digest[:place] + ("0" if digest[place] != "0" else "1") + digest[place + 1 :]
+        path.write_text(text.replace(digest, near))
 
         assert Tokens(path).find(secret) is None, place
 
@@ -119,18 +121,33 @@ def test_no_secret_is_stored(tmp_path: Path) -> None:
     assert mode(path) == 0o600
 
 
-def test_running_daemon_takes_a_change_within_a_second(tmp_path: Path) -> None:
-    """A token that is made counts, and one that is revoked does not, from the next look on; not before."""
+def test_running_daemon_takes_a_change_within_a_second(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """A token counts, or does no longer, from the next look on, not before, and the log names it."""
+    caplog.set_level("INFO")
     watch = Watch(prepare(tmp_path))
     secret = make(tmp_path, "oncall", Role.OPERATE, expires=None)
+    watch.now += 0.9
     assert watch.tokens.find(secret) is None
 
-    watch.now += LOOK_SECONDS
+    watch.now += 5.0
     assert watch.tokens.find(secret) is not None
 
     revoke(tmp_path, "oncall")
+    make(tmp_path, "grafana", Role.READ, expires=None)
     watch.now += LOOK_SECONDS
     assert watch.tokens.find(secret) is None
+    assert [one.getMessage() for one in caplog.records] == [
+        "tokens changed: revoked -; new oncall",
+        "tokens changed: revoked oncall; new grafana",
+    ]
+
+
+@pytest.mark.parametrize(("role", "needed"), list(itertools.product(Role, Role)))
+def test_who_may_operate_may_read_and_not_the_other_way_round(role: Role, needed: Role) -> None:
+    """A token for reading is refused a change, and nothing else is refused for its role."""
+    assert role.covers(needed) is ((role, needed) != (Role.READ, Role.OPERATE))
 
 
 def test_requests_do_not_read_the_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -212,32 +229,35 @@ def test_names_are_unique_and_plain(tmp_path: Path) -> None:
         revoke(tmp_path, "nobody")
 
 
-def test_revoking_the_first_removes_its_file(tmp_path: Path) -> None:
-    """The file with the first token's secret goes with it, and no start brings it back."""
+@pytest.mark.parametrize(("name", "stays"), [("first", False), ("alpha", True), ("zeta", True)])
+def test_revoking_the_first_removes_its_file(tmp_path: Path, name: str, stays: bool) -> None:  # noqa: FBT001 - a case
+    """The file with the first token's secret goes with that token alone, and no start brings it back."""
     path = prepare(tmp_path)
-
-    revoke(tmp_path, "first")
+    if stays:
+        make(tmp_path, name, Role.READ, expires=None)
+    revoke(tmp_path, name)
     prepare(tmp_path)
 
-    assert not (tmp_path / "token").exists()
-    assert load(path).tokens == ()
+    assert (tmp_path / "token").exists() is stays
+    assert [one.name for one in load(path).tokens] == ["first"] * stays
 
 
 def test_unusable_files_are_refused_with_what_to_do(tmp_path: Path) -> None:
-    """A token that everybody can read, an empty one, or no directory, ends the start with what to do."""
+    """A token that everybody can read, a short one, or no directory, ends the start with what to do."""
     path = tmp_path / "token"
-    path.write_text("short\n")
-    path.chmod(0o600)
-    with pytest.raises(TokenError, match="holds no token"):
-        prepare(tmp_path)
-
-    path.write_text("x" * 43)
-    path.chmod(0o644)
-    with pytest.raises(TokenError, match="open to everybody"):
-        prepare(tmp_path)
-
-    with pytest.raises(TokenError, match="cannot be used"):
+    for secret, mode, said in (("x" * 31, 0o600, "holds no token"), ("x" * 43, 0o644, "open to everybody")):
+        path.write_text(secret)
+        path.chmod(mode)
+        with pytest.raises(TokenError, match=said):
+            prepare(tmp_path)
+    with pytest.raises(TokenError, match="cannot be used: No such file or directory"):
         prepare(tmp_path / "missing")
+    with pytest.raises(TokenError, match="cannot be changed: No such file or directory; run this as the"):
+        revoke(tmp_path / "missing", "first")
+
+    path.chmod(0o600)
+    path.write_text("x" * 32)
+    assert Tokens(prepare(tmp_path)).find("x" * 32) is not None
 
 
 def test_half_written_change_leaves_the_old_register(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -257,9 +277,24 @@ def test_half_written_change_leaves_the_old_register(tmp_path: Path, monkeypatch
 
 
 def test_a_writer_that_never_ends_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A change waits for another one, and gives up with the reason where that takes too long."""
+    """A change gives up with the reason where another one takes too long."""
     prepare(tmp_path)
     monkeypatch.setattr("api.tokens.LOCK_SECONDS", 0.1)
+    begun = time.monotonic()
 
     with locked(tmp_path), pytest.raises(TokenError, match="another program holds the lock"):
         make(tmp_path, "oncall", Role.READ, expires=None)
+    assert time.monotonic() - begun >= 0.1
+
+
+def test_a_change_waits_for_another_one(tmp_path: Path) -> None:
+    """Two changes at a time both are made."""
+    path = prepare(tmp_path)
+    other = threading.Thread(target=make, args=(tmp_path, "oncall", Role.READ), kwargs={"expires": None})
+    with locked(tmp_path):
+        other.start()
+        time.sleep(0.15)
+        assert load(path).named("oncall") is None
+    other.join()
+
+    assert load(path).named("oncall") is not None

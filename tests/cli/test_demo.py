@@ -49,23 +49,24 @@ def test_an_address_is_read(text: str, where: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "why"),
+    "text",
     [
-        ("mysql://", "neither host nor socket"),
-        ("mysql://dba@db1:port", "port"),
-        ("mysql://dba@db1:70000", "ort"),
-        ("mysql://dba@db1/shop", "names the schema 'shop'"),
-        ("mysql://dba@db1?ssl=1", "nothing may follow"),
-        ("mysql://a@%2Frun%2Fs", "a path is not escaped"),
-        ("mysql:///tmp/a%00b", "has a zero byte"),
-        ("db1:3306", "'db1:3306': names no server"),
+        "mysql://",
+        "mysql://dba@db1:port",
+        "mysql://dba@db1:70000",
+        "mysql://dba@db1/shop",
+        "mysql://dba@db1?ssl=1",
+        "mysql://a@%2Frun%2Fs",
+        "mysql:///tmp/a%00b",
+        "mysql://a%00b@db1",
+        "db1:3306",
     ],
 )
-def test_an_address_that_is_none_is_shown(text: str, why: str) -> None:
-    """The refusal says what would be right."""
-    with pytest.raises(Unusable, match=why) as refusal:
+def test_an_address_that_is_none_is_shown(text: str) -> None:
+    """The refusal says what would be right; nothing that follows the address is passed over."""
+    with pytest.raises(Unusable, match="write mysql://USER@HOST:PORT") as refusal:
         parse_dsn(text, environ={})
-    assert text in str(refusal.value)
+    assert repr(text) in str(refusal.value)
 
 
 @pytest.mark.parametrize("text", ["mysql://dba:geheim@db1", "mysql://dba:ge/heim@db1", "mysql://:geheim@db1"])

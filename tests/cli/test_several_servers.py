@@ -145,15 +145,3 @@ def test_a_state_directory_that_another_daemon_has_is_left_to_it(two: tuple[Inst
     assert f"another daemon answers at {first.state / 'api.sock'}" in said
     assert "daemon.state_directory" in said
     assert waits("--config", str(first.config)) == first.server
-
-
-def test_the_token_of_one_daemon_is_none_of_the_other(two: tuple[Installed, Installed]) -> None:
-    """A change over TCP goes by the token of the daemon that it is meant for; another's is refused."""
-    first, second = two
-    url = ("--url", f"http://127.0.0.1:{first.port}")
-    result = ask("pause", *url, "--token-file", str(second.state / "token"))
-
-    assert result.exit_code == 2
-    assert "not this daemon's" in result.stderr
-    own = ask("pause", *url, "--config", str(first.config))
-    assert "not this daemon's" not in own.stderr, "it is asked for, and waits for its server"

@@ -8,7 +8,7 @@ import re
 import sys
 import tempfile
 from collections.abc import Iterator, Mapping
-from urllib.parse import SplitResult, unquote, urlsplit
+from urllib.parse import unquote, urlsplit
 
 import click
 from msgspec.structs import replace
@@ -143,10 +143,6 @@ def _own(dsn: str, *, yes: bool, seconds: int | None, port: int) -> Iterator[Non
         again.close()
 
 
-SHAPE = "write mysql://USER@HOST:PORT, mysql://USER@/PATH/TO/SOCKET, or the path of the socket"
-_WITH_PASSWORD = re.compile(r"[a-z]+://[^@]*:[^@]*@", re.IGNORECASE)
-
-
 def parse_dsn(text: str, *, environ: Mapping[str, str]) -> Endpoint:
     """Return the endpoint that a DSN names; the password comes from the environment or an option file there.
 
@@ -158,48 +154,26 @@ def parse_dsn(text: str, *, environ: Mapping[str, str]) -> Endpoint:
         Unusable: it names no server, or has a password in it.
         ConfigError: the credentials cannot be read.
     """
-    found = read_credentials(_server_of(text), environ=environ)
-    return replace(found, password=found.password or environ.get("MYSQL_PWD", ""))
-
-
-def _server_of(text: str) -> ServerSection:
-    if _WITH_PASSWORD.match(text):
-        raise Unusable(
-            "--dsn: a password in a DSN can be seen by everybody; "
-            f"put it into INNOBRIM_PASSWORD or MYSQL_PWD, and {SHAPE}"
-        )
-    if text.startswith("/"):
-        return ServerSection(socket=text)
-    if not text.startswith("mysql://"):
-        raise _no_server(text, "names no server")
-    if "%00" in text:
-        raise _no_server(text, "has a zero byte")
+    shape = "write mysql://USER@HOST:PORT, mysql://USER@/PATH/TO/SOCKET, or the path of the socket"
+    if re.match("[a-z]+://[^@]*:[^@]*@", text, re.IGNORECASE):
+        places = "INNOBRIM_PASSWORD or MYSQL_PWD"
+        raise Unusable(f"--dsn: a password in it can be seen by everybody; put it into {places}, and {shape}")
     try:
-        parts = urlsplit(text)
-        port = parts.port
+        parts = urlsplit(f"mysql://{text}" if text.startswith("/") else text)
+        port, host, path = parts.port, parts.hostname, unquote(parts.path)
     except ValueError as error:
-        raise _no_server(text, str(error)) from error
-    _nothing_else(text, parts)
-    user = unquote(parts.username) if parts.username else None
-    if parts.hostname:
-        return ServerSection(host=parts.hostname, port=port, user=user)
-    if len(parts.path) > 1:
-        return ServerSection(socket=unquote(parts.path), user=user)
-    raise _no_server(text, "has neither host nor socket")
-
-
-def _nothing_else(text: str, parts: SplitResult) -> None:
-    """Refuse what would be ignored."""
-    if parts.query or parts.fragment:
-        raise _no_server(text, "nothing may follow the address")
-    if parts.hostname and "%2f" in parts.hostname.lower():
-        raise _no_server(text, "a path is not escaped")
-    if parts.hostname and parts.path.strip("/"):
-        raise _no_server(text, f"names the schema {unquote(parts.path.strip('/'))!r}, and none is taken")
-
-
-def _no_server(text: str, why: str) -> Unusable:
-    return Unusable(f"--dsn {text!r}: {why}; {SHAPE}")
+        raise Unusable(f"--dsn {text!r}: {error}; {shape}") from error
+    beyond = parts.query or parts.fragment or (host and (path.strip("/") or "%" in host))
+    if parts.scheme != "mysql" or beyond or not (host or path[1:]) or "%00" in text:
+        raise Unusable(f"--dsn {text!r} names no server: {shape}")
+    where = ServerSection(
+        socket=None if host else path,
+        host=host,
+        port=port,
+        user=unquote(parts.username) if parts.username else None,
+    )
+    found = read_credentials(where, environ=environ)
+    return replace(found, password=found.password or environ.get("MYSQL_PWD", ""))
 
 
 def _present(server: Server, clock: Clock, board: Board, *, seconds: int, port: int, speed: float) -> None:

@@ -155,13 +155,7 @@ def warn(message: str) -> None:
 
 
 def refuse_given(context: click.Context, allowed: Collection[str], why: str) -> None:
-    """End where an option is given on the command line that has no place there.
-
-    Args:
-        context: of the command.
-        allowed: options that have.
-        why: what is said behind the option's name.
-    """
+    """End where an option that is not allowed is on the command line; ``why`` stands behind its name."""
     for param in context.command.params:
         name = str(param.name)
         source = context.get_parameter_source(name)

@@ -184,13 +184,7 @@ ON = ("enabled", "1")
 
 
 def record_fixture(config: Config, given: Path, *, seconds: float | None) -> None:
-    """Record into a new file, and say what was taken out.
-
-    Args:
-        config: says where the server is.
-        given: the file.
-        seconds: how long; the usual time where nobody said.
-    """
+    """Record into a new file for some seconds, and say what was taken out."""
     for_ = seconds or FIXTURE_USUAL
     if for_ > FIXTURE_LONGEST:
         raise Unusable(f"--for {duration(for_)}: with --fixture at most {duration(FIXTURE_LONGEST)}")
@@ -306,13 +300,7 @@ def stopped_by_signals(board: Board) -> Iterator[None]:
 
 
 def new_file(option: str, given: Path, what: str) -> Path:
-    """Return where a recording goes; exit 2 where it cannot go there.
-
-    Args:
-        option: that names it.
-        given: the file.
-        what: it is, such as "a trace".
-    """
+    """Return where a recording, such as "a trace", goes; exit 2 where it cannot go there."""
     path = given.absolute()
     if path.exists():
         raise Unusable(
