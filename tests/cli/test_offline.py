@@ -151,11 +151,13 @@ def test_the_server_of_the_journal_is_asked_where_none_is_named(
     monkeypatch.setattr(support, "FACTS", replace(FACTS, endpoint=f"io@{was_at}"))
     write_journal(folder, originals=ORIGINALS, wrote=True)
     result = run(*words, *(("--socket", "/elsewhere/s.sock") if named else ()))
+    code, said = result.exit_code, result.output
+    del result
     gc.collect()
 
-    assert result.exit_code == 3
-    assert f"innobrim@{'/elsewhere/s.sock' if named else was_at}: " in result.output
-    assert ("no server is named: asking" in result.output) is not named
+    assert code == 3
+    assert f"innobrim@{'/elsewhere/s.sock' if named else was_at}: " in said
+    assert ("no server is named: asking" in said) is not named
 
 
 def test_restore_without_a_daemon_uses_the_journal(folder: Path, run: Run, beside: Beside) -> None:
