@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from enum import StrEnum
 from typing import NamedTuple
@@ -15,27 +16,24 @@ HIGHEST = 0.93
 LOWEST = 0.30
 """No load, budget or guard asks for less: below it the server's law needs five times the demand and more."""
 
-NOISE = 0.03
-"""What the age ratio wanders around the set-point."""
-
-STEADY_NOISE = 0.01
-"""The same under a load that has been steady for long."""
-
-WANDER_SECONDS = 1.0
-"""Redo of this time is what the age of a steady load wanders by."""
+NOISE = 0.03  # What the age ratio wanders around the set-point
+STEADY_NOISE = 0.01  # The same under a load that has been steady for long
+WANDER_SECONDS = 1.0  # Redo of this time is what the age of a steady load wanders by
 
 STEADY_SECONDS = 8.0
 """Under such a load the set-point may be above ``HIGHEST`` as long as the sync point stays so much farther
 away than what makes an emergency."""
 
-BASELINE_SECONDS = 1.0
-"""The same where the baseline holds the age beyond it."""
+BASELINE_SECONDS = 1.0  # The same where the baseline holds the age beyond it
 
-LEAST_MARGIN_SHARE = 0.5
-"""Share of that which stays free whatever an optimiser suggests."""
+CLEAR = 0.92
+"""Headroom that ends between this share of the age ratio where the law asks for all of M, and that ratio,
+ends here: held in between, the age of a load with bursts wanders past it again and again, and each time all
+of M is asked for, which is more than the load needs and may be all that the device gives. Commits starved
+every half minute on a redo log of 96 MiB (``h04-tiny-redo``)."""
 
-REACTION_SECONDS = 4.0
-"""Sampling, decision, write, and the server's next cleaner loop."""
+LEAST_MARGIN_SHARE = 0.5  # Share of that which stays free whatever an optimiser suggests
+REACTION_SECONDS = 4.0  # Sampling, decision, write, and the server's next cleaner loop
 
 WAITING = 2.0
 """So many times that is kept free where writers wait from the sync point on: there being late is no longer
@@ -47,12 +45,8 @@ SAWTOOTH_SECONDS = 8.0
 MySQL 5.6 to 9.7 under load; of other servers the facts say it.
 """
 
-STEP = 0.015
-"""A set-point moves only by more than this, so that it causes no writes by itself."""
-
-
-STEADY_STEP = 0.5 * STEP
-"""Likewise for a rise under a steady load."""
+STEP = 0.015  # A set-point moves only by more than this, so that it causes no writes by itself
+STEADY_STEP = 0.5 * STEP  # Likewise for a rise under a steady load
 
 
 class SetPointSource(StrEnum):
@@ -91,6 +85,7 @@ class Headroom(NamedTuple):
     # age ratio at which the settings that the server was found with come to rest; 0 for unknown, and where
     # somebody has asked for a lower checkpoint age than ``HIGHEST_CHECKPOINT_AGE_RATIO``
     baseline: float = 0.0
+    full_rate_ratio: float = math.inf  # age ratio from which on the flush law asks for all of M
 
     @property
     def least(self) -> float:
@@ -146,13 +141,13 @@ def bounds_of(
     """
     noise = headroom.noise if noise is None else noise
     room = headroom.sync_point - headroom.burst_bytes - headroom.reaction_bytes
-    burst = room / headroom.flush_limit
+    burst, full = room / headroom.flush_limit - noise, headroom.full_rate_ratio
     alarm = (
         headroom.max_checkpoint_age_ratio * headroom.redo_capacity - headroom.highest_lag
     ) / headroom.flush_limit
     alarm -= min(NOISE, headroom.wander) if headroom.steady else noise
     return {
-        "headroom": burst - noise,
+        "headroom": CLEAR * full if CLEAR * full < burst < full else burst,
         "alarm": max(alarm, headroom.least),
         "highest": max(headroom.highest, headroom.least),
         **budgets,

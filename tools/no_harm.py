@@ -90,6 +90,7 @@ ABLATIONS = (
         property(lambda _: 0.0),
     ),
     Ablation("the burst of the start forgotten", "tuner.core.estimate.trends", "OVER_SECONDS", 6 * 3600.0),
+    Ablation("headroom clear of the age that asks for all of M", "policies.setpoint", "CLEAR", 1.0),
     Ablation("M for a slow disk corrected", "tuner.core.estimate.relief", "SAME", -1.0),
     Ablation("bound by waits for free pages", "tuner.core.setpoint.caution", "PRESSURE_RISES", 1e12),
 )
@@ -275,8 +276,8 @@ def _page(names: list[str], done: dict[Job, Outcome]) -> Iterator[str]:
         "it, over all scenarios and seeds."
     )
     yield ""
-    yield "| without | all scenarios | where it differs | starved s | stalled s | changes/h |"
-    yield "|---|---|---|---|---|---|"
+    yield "| without | all scenarios | where it differs | starved s | stalled s | synced s | changes/h |"
+    yield "|---|---|---|---|---|---|---|"
     late = []
     for number, ablation in enumerate(ABLATIONS):
         wanted = {Job(name, seed, number) for name in _ablatable(names) for seed in ABLATION_SEEDS}
@@ -290,7 +291,7 @@ def _page(names: list[str], done: dict[Job, Outcome]) -> Iterator[str]:
 
 
 def _ablated(names: list[str], done: dict[Job, Outcome], number: int, ablation: Ablation) -> str:
-    ratios, starved, stalled, changes = {}, 0, 0.0, 0
+    ratios, starved, stalled, synced, changes = {}, 0, 0.0, 0, 0
     for name in names:
         offered = load_scenario(name).offered
         logs = []
@@ -300,13 +301,17 @@ def _ablated(names: list[str], done: dict[Job, Outcome], number: int, ablation: 
             logs.append(math.log(_merit(without, offered=offered) / _merit(ours, offered=offered)))
             starved += starved_seconds(without.commits, median) - starved_seconds(ours.commits, median)
             stalled += without.stalled - ours.stalled
+            synced += without.synced - ours.synced
             changes += without.changes - ours.changes
         ratios[name] = math.exp(statistics.fmean(logs))
     total = math.exp(statistics.fmean(math.log(one) for one in ratios.values()))
     differs = (
         ", ".join(f"{name} {one:.3f}" for name, one in ratios.items() if abs(one - 1.0) > SHOWN) or "none"
     )
-    return f"| {ablation.what} | {total:.4f} | {differs} | {starved:+d} | {stalled:+.1f} | {changes:+d} |"
+    return (
+        f"| {ablation.what} | {total:.4f} | {differs} | {starved:+d} | {stalled:+.1f} | {synced:+d} "
+        f"| {changes:+d} |"
+    )
 
 
 def _ablatable(names: list[str]) -> list[str]:

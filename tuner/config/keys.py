@@ -19,6 +19,7 @@ import msgspec
 from msgspec import Meta, Struct
 
 from tuner.config.schema import Config, ScheduleTable
+from tuner.settings import REMOVED_POLICIES
 
 PREFIX = "INNOBRIM_"
 PASSWORD_VARIABLE = "INNOBRIM_PASSWORD"  # noqa: S105 - the name of a variable, not a password
@@ -210,6 +211,13 @@ SCHEDULE_KEYS: Mapping[str, Key] = {key.name: key for key in _read_section(SCHED
 
 BY_VARIABLE: Mapping[str, Key] = {key.variable: key for key in KEYS.values()}
 
+REMOVED: Mapping[str, str] = {
+    "api.enabled": 'port = 0 and socket = "-" in [api] serve no API',
+    "server.connect_timeout": "server.timeout is for connecting and for each statement",
+    "server.query_timeout": "server.timeout is for connecting and for each statement",
+}
+"""Keys that there once were, and what says the same now."""
+
 WITHOUT_EFFECT: Mapping[str, str] = {
     "loop.dead_band": "a change below 1 % is never worth a write",
     "loop.baseline_cooldown_seconds": "a baseline is taken over again after 300 s, always",
@@ -225,6 +233,9 @@ FORMER_VARIABLES: Mapping[str, str] = {
     if not dotted.startswith(SCHEDULE)
 }
 
+REMOVED_VALUES: Mapping[str, Mapping[str, str]] = {"loop.policy": REMOVED_POLICIES}
+"""Values that keys once took, each with what to write instead."""
+
 
 def nearest_key(dotted: str) -> str | None:
     """Return the dotted name of the key that a misspelt one most likely meant; None where none is close."""
@@ -238,16 +249,9 @@ def nearest_variable(name: str) -> str | None:
     return None if found is None else candidates[found]
 
 
-def nearest_section(name: str) -> str | None:
-    """Return the section that a misspelt one most likely meant, in its brackets; None where none is close."""
-    close = difflib.get_close_matches(name.lower(), BRACKETS, n=1, cutoff=CLOSE)
-    return BRACKETS[close[0]] if close else None
-
-
-def nearest_schedule_key(name: str) -> str | None:
-    """Return the key of a schedule that a misspelt one most likely meant; None where none is close."""
-    close = difflib.get_close_matches(name.lower(), SCHEDULE_KEYS, n=1, cutoff=CLOSE)
-    return close[0] if close else None
+def nearest(name: str, names: Iterable[str]) -> str | None:
+    """Return the one of some names that a misspelt one most likely meant; None where none is close."""
+    return next(iter(difflib.get_close_matches(name.lower(), names, n=1, cutoff=CLOSE)), None)
 
 
 def _nearest(asked: str, candidates: Iterable[str], separator: str) -> str | None:

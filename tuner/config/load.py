@@ -24,13 +24,15 @@ from tuner.config.keys import (
     OTHER_VARIABLES,
     PASSWORD_VARIABLE,
     PREFIX,
+    REMOVED,
+    REMOVED_VALUES,
     SCHEDULE,
     SECTION_TYPES,
     SECTIONS,
     WITHOUT_EFFECT,
     KeyValueError,
+    nearest,
     nearest_key,
-    nearest_section,
     nearest_variable,
 )
 from tuner.config.schedule import read_schedule
@@ -186,6 +188,9 @@ class _Gathered:
 
     def take(self, dotted: str, value: object, source: _Source) -> None:
         """Note one key's value; a bad one becomes a problem."""
+        if isinstance(value, str) and (instead := REMOVED_VALUES.get(dotted, {}).get(value)):
+            self.problems.append(f"{source.shown}: {instead}")
+            return
         try:
             self.values[dotted] = KEYS[dotted].read(value, from_text=source.strength > _Strength.FILE)
         except KeyValueError as error:
@@ -291,8 +296,8 @@ def _misplaced(name: str, value: object) -> str:
     if name in SECTIONS:
         return f"{name} must be a table: write [{name}]"
     if isinstance(value, dict) or (isinstance(value, list) and any(isinstance(one, dict) for one in value)):
-        near_section = nearest_section(name)
-        hint = f"; did you mean {near_section}?" if near_section else "."
+        section = nearest(name, BRACKETS)
+        hint = f"; did you mean {BRACKETS[section]}?" if section else "."
         return f"[{name}]: unknown section{hint} There are {_KNOWN_SECTIONS}"
     near = nearest_key(name)
     hint = f"; did you mean {_placed(near)}?" if near else f"; each key stands in one of {_KNOWN_SECTIONS}"
@@ -312,6 +317,7 @@ def _take_from_table(gathered: _Gathered, path: str, dotted: str, value: object)
         near = nearest_key(dotted)
         names = ", ".join(key.name for key in KEYS.values() if key.section == section)
         hint = f"did you mean {_placed(near)}?" if near else f"[{section}] has {names}"
+        hint = REMOVED.get(dotted, hint)
         gathered.problems.append(f"{place}: unknown key; {hint}")
 
 
@@ -338,6 +344,8 @@ def _take_environment(gathered: _Gathered, environ: Mapping[str, str]) -> None:
 def _variable_hint(name: str) -> str:
     if name == CONFIG_VARIABLE:
         return "the configuration file is named with --config"
+    if removed := REMOVED.get(name.removeprefix(PREFIX).lower().replace("_", ".", 1)):
+        return removed
     if name.startswith(f"{PREFIX}{SCHEDULE.upper()}"):
         return f"a schedule stands in the configuration file alone, as a table {BRACKETS[SCHEDULE]}"
     near = nearest_variable(name)

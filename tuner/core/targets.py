@@ -273,11 +273,11 @@ def headroom_of(state: State, sample: Sample, found: Estimate) -> Headroom:
         emergency_seconds=state.settings.emergency_seconds,
         steady=state.estimator.trends.steady,
         baseline=0.0 if asked or swings else found.baseline_ratio or 0.0,
+        full_rate_ratio=law_of(state).full_rate_ratio,
     )
 
 
 def _sawtooth(state: State, sample: Sample) -> Sawtooth:
-    """Return what is known of the checkpoint age's peaks, with this reading."""
     return state.sawtooth.see(
         now=sample.monotonic,
         lag=float(sample.checkpoint_age - sample.modified_age - state.facts.flush_order_lag),
