@@ -1,7 +1,7 @@
 # make demo      see the loop at work within two minutes; installs nothing outside .venv
 # make test      everything that must hold; starts its own servers, needs root once where Docker or sysbench is missing;
 #                ARGS=tests/journal: that alone, WORKERS=0: one test after the other, in one process
-# make check     what needs neither server nor browser, side by side
+# make check     within five minutes: what needs neither server nor browser, and no hours of simulated time, side by side
 # make prove     the long measurements, an hour at a time, gone on with by the same command: PART=bench SUITE=contenders, one of
 #                `innobrim bench --help`, into docs/results/bench, no row of which begins after TIME=55m; PART=soak: the daemon on a
 #                real server with a random fault every minute; PART=no-harm: every scenario with the loop and without;
@@ -27,6 +27,7 @@ WORKERS ?= 4
 BIN := .venv/bin
 ROWS = docs/results/bench/$(SUITE)
 export PYTHON
+unexport PYTHONDONTWRITEBYTECODE # hundreds of tests start a Python, which would compile all of ours each time
 
 .PHONY: help setup demo servers lint check test prove deb image lock
 
@@ -51,7 +52,7 @@ lint: setup
 	$(BIN)/lint-imports
 
 check: lint
-	$(BIN)/pytest -n $(WORKERS) -m "not real and not browser" $(ARGS)
+	$(BIN)/pytest -n $(WORKERS) -m "not real and not browser and not long" $(ARGS)
 
 ## Side by side: docs/decisions/tests.md. No test is tried again: one that fails now and then is mended.
 test: servers lint

@@ -13,7 +13,7 @@ from api.access import Access
 from api.gate import Gate
 from api.openapi import DESCRIPTION, documentation_routes
 from api.page import page_routes
-from api.problems import ApiError, Refusals, on_api_error, on_http_error, on_invalid_parameter
+from api.problems import ApiError, Refusals, on_error
 from api.read import past_routes, present_routes, watching_routes
 from api.scrape import MetricsPage
 from api.steer import steering_routes
@@ -30,14 +30,7 @@ def create_app(
     about: About,
     advice: Callable[[], list[Finding]],
 ) -> FastAPI:
-    """Return the application.
-
-    Args:
-        board: the seam to the loop.
-        access: who may ask what over TCP.
-        about: the daemon besides the board.
-        advice: returns what a person could do now.
-    """
+    """Return the application; ``advice`` returns what a person could do now."""
     app = FastAPI(
         title="InnoBrim",
         version=about.version,
@@ -52,9 +45,8 @@ def create_app(
     streams = Streams(board, about.run, refusals)
     app.state.end_streams = streams.end
     app.state.refused = refusals.note
-    app.add_exception_handler(ApiError, on_api_error)
-    app.add_exception_handler(RequestValidationError, on_invalid_parameter)
-    app.add_exception_handler(HTTPException, on_http_error)
+    for kind in (ApiError, RequestValidationError, HTTPException):
+        app.add_exception_handler(kind, on_error)
     for router in (
         present_routes(board, about, vitals, advice),
         past_routes(board, about),

@@ -126,24 +126,13 @@ class TokenBuckets:
     """A token bucket for each peer: it fills steadily. Forgets who has been quiet longest."""
 
     def __init__(self, per_second: float = REQUESTS_PER_SECOND, burst: float = BURST) -> None:
-        """Begin with full buckets.
-
-        Args:
-            per_second: tokens that come back to a bucket.
-            burst: tokens in a full one.
-        """
+        """Begin with full buckets of ``burst`` tokens, of which some come back each second."""
         self._per_second = per_second
         self._burst = burst
         self._buckets: OrderedDict[Hashable, tuple[float, float]] = OrderedDict()
 
     def take(self, peer: Hashable, now: float, tokens: float = 1.0) -> bool:
-        """Take tokens out of a peer's bucket; False where fewer are in it, which then stay.
-
-        Args:
-            peer: who asks.
-            now: monotonic time, seconds.
-            tokens: how many it costs.
-        """
+        """Take tokens out of a bucket at a monotonic time, seconds; False: too few are in it, and stay."""
         left, at = self._buckets.pop(peer, (self._burst, now))
         left = min(self._burst, left + (now - at) * self._per_second)
         enough = left >= tokens
@@ -162,13 +151,7 @@ class Listener(socket.socket):
     """
 
     def __init__(self, listening: socket.socket, refused: Refused, *, encrypted: bool) -> None:
-        """Take over a socket that listens.
-
-        Args:
-            listening: it; of no use any more.
-            refused: told what is turned away.
-            encrypted: its connections begin with a TLS handshake.
-        """
+        """Take over a socket that listens; ``encrypted``: its connections begin with a TLS handshake."""
         super().__init__(fileno=listening.detach())
         self.settimeout(0.0)
         self.open: dict[int, Accepted] = {}
@@ -405,13 +388,7 @@ class Server(uvicorn.Server):
     """uvicorn on one listener, which looks at its connections once a second and else sleeps."""
 
     def __init__(self, app: ASGIApp, listener: Listener, context: ssl.SSLContext | None) -> None:
-        """Take the listener; nothing is accepted yet.
-
-        Args:
-            app: the application.
-            listener: listens already.
-            context: for TLS; None for none.
-        """
+        """Take a listener, which listens already; nothing is accepted yet."""
         config = uvicorn.Config(
             app,
             http=partial(Connection, listener=listener),  # type: ignore[arg-type]  # any factory of a protocol will do

@@ -39,6 +39,7 @@ _RENAMED = {
     "row_rate": "changed",
     "burst_bytes": "burst",
     "age_ratio": "age",
+    "baseline_ratio": "age_at_baseline",
     "seconds_to_sync": "time_to_sync",
     "seconds_to_stall": "time_to_stall",
     "recovery_seconds": "predicted_recovery",

@@ -6,7 +6,6 @@ The page has no script and asks no other host, so that it works offline.
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -116,17 +115,11 @@ def render(document: dict[str, Any]) -> str:
     return environment.get_template("docs.html.j2").render(document=document, problems=PROBLEMS)
 
 
-def _add_problem(answers: Responses, name: str, key: Callable[[int], int | str] = int) -> None:
-    """Add a problem to a route's answers; several may have the same status.
-
-    Args:
-        answers: by status.
-        name: of the problem.
-        key: how the answers write a status.
-    """
+def _add_problem(answers: Responses, name: str) -> None:
+    """Add a problem to a route's answers; several may have the same status."""
     status, title, meaning = PROBLEMS[name]
     example = Problem(type=f"/docs#{name}", title=title, status=status, detail=meaning)
-    made = answers.setdefault(key(status), {"description": ""})
+    made = answers.setdefault(str(status), {"description": ""})
     content = made.setdefault("content", {}).setdefault(MEDIA_TYPE, {"schema": reference(Problem)})
     shown = content.setdefault("examples", {})
     if name not in shown:
@@ -144,4 +137,4 @@ def _guard(method: str, path: str, route: dict[str, Any]) -> None:
     if needed is Role.OPERATE:
         problems.append("forbidden")
     for name in problems:
-        _add_problem(route["responses"], name, str)
+        _add_problem(route["responses"], name)

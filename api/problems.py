@@ -159,55 +159,40 @@ def validation_error(errors: Sequence[FieldProblem]) -> ApiError:
     return ApiError("validation", detail, errors=errors)
 
 
-async def on_api_error(_: Request, error: Exception) -> Response:
-    """Answer an ``ApiError``."""
+async def on_error(request: Request, error: Exception) -> Response:
+    """Answer an ``ApiError``, a parameter that the framework refused, or an unknown path or method."""
+    if isinstance(error, RequestValidationError):
+        found = [
+            FieldProblem(
+                field=".".join(str(part) for part in one["loc"][1:]) or str(one["loc"][0]),
+                value=None if one["type"] == "missing" else one.get("input"),
+                expected=str(one["msg"]).removeprefix("Input should be ").removeprefix("Value error, "),
+            )
+            for one in error.errors()
+        ]
+        error = validation_error(found)
+    elif isinstance(error, HTTPException):
+        error = _of_the_router(request, error)
     if not isinstance(error, ApiError):
         raise error
     return error.response()
 
 
-async def on_invalid_parameter(_: Request, error: Exception) -> Response:
-    """Answer a parameter that the framework refused."""
-    if not isinstance(error, RequestValidationError):
-        raise error
-    return validation_error(
-        [
-            FieldProblem(
-                field=".".join(str(part) for part in found["loc"][1:]) or str(found["loc"][0]),
-                value=None if found["type"] == "missing" else found.get("input"),
-                expected=_expected(str(found["msg"])),
-            )
-            for found in error.errors()
-        ]
-    ).response()
-
-
-async def on_http_error(request: Request, error: Exception) -> Response:
-    """Answer what the router refuses: an unknown path or method."""
-    if not isinstance(error, HTTPException):
-        raise error
+def _of_the_router(request: Request, error: HTTPException) -> ApiError:
     name = _BY_STATUS.get(error.status_code, "internal")
     headers = dict(error.headers or {})
+    detail = f"{request.method} {request.url.path}: {PROBLEMS[name][1].lower()}"
     if "Allow" in headers:  # the router names the methods of the path's first route alone
         matching = (one for one in request.app.routes if one.matches(request.scope)[0] is not Match.NONE)
         methods = set().union(*(one.methods for one in matching))
         headers["Allow"] = ", ".join(sorted(methods | ({"HEAD"} if "GET" in methods else set())))
-    detail = f"{request.method} {request.url.path}: {PROBLEMS[name][1].lower()}"
-    if "Allow" in headers:
         detail += f"; allowed: {headers['Allow']}"
-    return ApiError(name, detail, headers=headers).response()
+    return ApiError(name, detail, headers=headers)
 
 
 def defect(method: str, path: str) -> ApiError:
     """Return the problem for an error that nobody foresaw."""
     return ApiError("internal", f"{method} {path} failed; see the daemon's log")
-
-
-def _expected(message: str) -> str:
-    """Turn "Input should be less than 5" into "less than 5"."""
-    for prefix in ("Input should be ", "Value error, "):
-        message = message.removeprefix(prefix)
-    return message
 
 
 def _shown(value: object, longest: int = 100) -> str:

@@ -18,7 +18,6 @@ from prometheus_client.metrics_core import (
 )
 from prometheus_client.process_collector import ProcessCollector
 from prometheus_client.registry import Collector, CollectorRegistry
-from prometheus_client.utils import floatToGoString
 
 from api.metrics import (
     FIELD_METRICS,
@@ -35,9 +34,6 @@ from tuner.board import Board
 from tuner.records import Sample, TickRecord
 from tuner.tally import BOUNDS, Histogram
 
-EXACT = 2**53
-"""From here on a float does not hold every whole number."""
-
 
 class MetricsPage(Collector):
     """The answer to a scrape, from a registry of its own; reads the board once."""
@@ -53,8 +49,7 @@ class MetricsPage(Collector):
 
     def text(self) -> bytes:
         """Return every metric in Prometheus' text format."""
-        found = list(self.collect())
-        return _exact(generate_latest(_Collected(found)), found)
+        return generate_latest(self)
 
     def collect(self) -> Iterator[Metric]:
         """Yield every metric that has a value."""
@@ -84,17 +79,6 @@ class MetricsPage(Collector):
             settings=self._board.settings() if told is not None else None,
             facts=self._board.facts() if live else None,
         )
-
-
-class _Collected(Collector):
-    """What was collected, for the library to write out."""
-
-    def __init__(self, found: list[Metric]) -> None:
-        self._found = found
-
-    def collect(self) -> list[Metric]:
-        """Return it."""
-        return self._found
 
 
 def _family(name: str, metric: StateMetric, value: float | Histogram | Series) -> Metric:
@@ -130,14 +114,3 @@ def _fields(sample: Sample, record: TickRecord) -> Iterator[Metric]:
             value *= metric.scale
         kind = CounterMetricFamily if metric.field.kind == "counter" else GaugeMetricFamily
         yield kind(metric.name, metric.help, value=value)
-
-
-def _exact(text: bytes, found: list[Metric]) -> bytes:
-    """Put the digits of large whole numbers in their place: the library writes every value as a float."""
-    for sample in itertools.chain.from_iterable(metric.samples for metric in found):
-        value = sample.value
-        if type(value) is int and abs(value) >= EXACT and not sample.labels:
-            written = floatToGoString(value)  # type: ignore[no-untyped-call] # the library is untyped
-            line, exact = (f"{sample.name} {one}\n".encode() for one in (written, value))
-            text = text.replace(line, exact)
-    return text

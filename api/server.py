@@ -35,12 +35,7 @@ class ApiServerError(ApiFailure):
 
 
 def tcp_socket(host: str, port: int, *, public: bool) -> socket.socket:
-    """Return a socket that listens on an address.
-
-    Args:
-        host: address, or localhost.
-        port: TCP port.
-        public: an address that other machines can reach will do.
+    """Return a socket that listens on an address, or localhost; ``public``: others may reach it.
 
     Raises:
         ApiServerError: no address, one that other machines can reach, or it cannot be listened on.
@@ -104,11 +99,7 @@ class Certificate:
     """A certificate chain and its key, in one file or two."""
 
     def __init__(self, files: str) -> None:
-        """Take note of the files.
-
-        Args:
-            files: ``CERT:KEY``, or one file that has both; PEM.
-        """
+        """Take note of ``CERT:KEY``, or one file that has both; PEM."""
         certificate, _, key = files.partition(":")
         self._certificate = Path(certificate)
         self._key = Path(key or certificate)
@@ -157,15 +148,9 @@ class ApiServer:
         certificate: Certificate | None = None,
         insecure: bool = False,
     ) -> None:
-        """Take note of where to listen.
+        """Take note of where to listen: port 0 and socket None listen nowhere.
 
-        Args:
-            app: what ``create_app`` has made.
-            host: address, or localhost; one that other machines can reach needs a certificate.
-            port: TCP port; 0 listens on the unix socket only.
-            socket_path: the unix socket; None listens on TCP only.
-            certificate: for TLS over TCP; None for none.
-            insecure: an address that other machines can reach will do without a certificate.
+        A host that other machines can reach needs a certificate, or ``insecure``.
         """
         self._app = app
         self._host = host
@@ -239,11 +224,7 @@ class ApiServer:
     def stop(self, timeout: float) -> bool:
         """Stop listening, finish open requests, remove the socket file; safe to call twice.
 
-        Args:
-            timeout: seconds to wait for the thread.
-
-        Returns:
-            Whether the thread is gone.
+        Tell whether the thread is gone after ``timeout`` seconds.
         """
         self._app.state.end_streams()
         for server in self._servers:

@@ -73,13 +73,7 @@ class Streams:
     """Every stream there is, and the ring that they read. Lives on the API's thread."""
 
     def __init__(self, board: Board, run: str, refusals: Refusals) -> None:
-        """Take note of the loop; nothing is kept before the first client.
-
-        Args:
-            board: the seam to the loop.
-            run: a name of this run of the daemon, hexadecimal: ticks are numbered anew in each.
-            refusals: counts the streams that there was no room for.
-        """
+        """Take note of the loop and the run's hexadecimal name; nothing is kept before the first client."""
         self._board = board
         self._run = run
         self._refusals = refusals
@@ -95,8 +89,7 @@ class Streams:
     def place(self, last_id: str | None) -> tuple[int, StreamGap | None]:
         """Return the number of the tick after which a client goes on, and what it has missed for good.
 
-        Args:
-            last_id: of the last message that it had; None where it had none, which begins with the newest.
+        Without the id of a last message it begins with the newest.
 
         Raises:
             ApiError: it is no id of such a stream.
@@ -135,11 +128,7 @@ class Streams:
                     yield _HEARTBEAT
 
     def enter(self, stream: EventStream, peer: str) -> None:
-        """Take note of one stream more.
-
-        Args:
-            stream: it.
-            peer: whose it is.
+        """Take note of one stream more of a peer.
 
         Raises:
             ApiError: there are as many as there may be, in all or of this peer, or the daemon ends.

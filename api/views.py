@@ -62,20 +62,9 @@ def status_of(
     optimiser: OptimiserHealth | None = None,
     learned: Known | None = None,
 ) -> Status:
-    """Return one look at the loop.
+    """Return one look at the loop by its newest tick, at a Unix time in seconds.
 
-    Args:
-        record: the newest tick.
-        facts: the server; None where unknown.
-        settings: those in force; None where unknown.
-        wall: now, Unix time in seconds.
-        process: the daemon's own figures; None without a daemon.
-        source: where the record comes from.
-        journal: why the journal cannot be written; empty while it can.
-        drain_ended: when and why the last drain ended.
-        forgotten: what was learned and begins afresh, when and why.
-        optimiser: how the optimiser's process is; None without a daemon.
-        learned: what was learned of the server; None where nothing is known.
+    None is what is unknown, or not there without a daemon; the rest is as ``Status`` has it.
     """
     reading = record.tick.reading
     sample = reading if isinstance(reading, Sample) else None

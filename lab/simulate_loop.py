@@ -163,7 +163,9 @@ class PolicyRun(Struct, frozen=True):
         final: the pair in force at the end, pages/s.
         wall_seconds: real time that the loop took.
         last: what the last tick decided, and why.
-        changes_in_hour: of these the most within an hour.
+        trace: every reading, and when it was.
+        budgeted: when C or M was changed, seconds; without emergencies and their way back, which are free.
+        changes_in_hour: of all changes the most within an hour.
         optimiser: what it did; None where the policy has none.
     """
 
@@ -173,6 +175,8 @@ class PolicyRun(Struct, frozen=True):
     final: Capacity
     wall_seconds: float
     last: Decision
+    trace: Trace
+    budgeted: tuple[float, ...]
     changes_in_hour: int = 0
     optimiser: Optimised | None = None
 
@@ -207,9 +211,12 @@ def run_policy(
 
     decisions: deque[Decision] = deque(maxlen=1)
     trials = Trials()
+    budgeted: list[float] = []
 
     def told(state: State, record: TickRecord) -> None:
         decisions.append(record.decision)
+        if _is_budgeted(record.decision):
+            budgeted.append(record.tick.now)
         trials.add(record)
         if record.optimiser is not None and record.optimiser.phase is OptimiserPhase.ASKING:
             inbox.put(_suggested(state, record.optimiser.number, scenario.seed))
@@ -236,14 +243,14 @@ def run_policy(
         final=Capacity(cleaner.io_capacity, cleaner.io_capacity_max),
         wall_seconds=wall,
         last=decisions[-1],
+        trace=trace,
+        budgeted=tuple(budgeted),
         changes_in_hour=most_in_an_hour(watched.changes),
         optimiser=trials.found(),
     )
 
 
-def counts(record: TickRecord) -> bool:
-    """Tell whether a tick changed C or M, beside emergencies and their way back, which no budget counts."""
-    decision = record.decision
+def _is_budgeted(decision: Decision) -> bool:
     emergency = decision.kind is DecisionKind.EMERGENCY or decision.reason is Reason.WAY_BACK
     return bool(decision.steps) and not emergency
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from enum import StrEnum
 from typing import NamedTuple
@@ -30,6 +31,12 @@ away than what makes an emergency."""
 
 BASELINE_SECONDS = 1.0
 """The same where the baseline holds the age beyond it."""
+
+CLEAR = 0.92
+"""Headroom that ends between this share of the age ratio where the law asks for all of M, and that ratio,
+ends here: held in between, the age of a load with bursts wanders past it again and again, and each time all
+of M is asked for, which is more than the load needs and may be all that the device gives. Commits starved
+every half minute on a redo log of 96 MiB (``h04-tiny-redo``)."""
 
 LEAST_MARGIN_SHARE = 0.5
 """Share of that which stays free whatever an optimiser suggests."""
@@ -91,6 +98,7 @@ class Headroom(NamedTuple):
     # age ratio at which the settings that the server was found with come to rest; 0 for unknown, and where
     # somebody has asked for a lower checkpoint age than ``HIGHEST_CHECKPOINT_AGE_RATIO``
     baseline: float = 0.0
+    full_rate_ratio: float = math.inf  # age ratio from which on the flush law asks for all of M
 
     @property
     def least(self) -> float:
@@ -146,13 +154,13 @@ def bounds_of(
     """
     noise = headroom.noise if noise is None else noise
     room = headroom.sync_point - headroom.burst_bytes - headroom.reaction_bytes
-    burst = room / headroom.flush_limit
+    burst, full = room / headroom.flush_limit - noise, headroom.full_rate_ratio
     alarm = (
         headroom.max_checkpoint_age_ratio * headroom.redo_capacity - headroom.highest_lag
     ) / headroom.flush_limit
     alarm -= min(NOISE, headroom.wander) if headroom.steady else noise
     return {
-        "headroom": burst - noise,
+        "headroom": CLEAR * full if CLEAR * full < burst < full else burst,
         "alarm": max(alarm, headroom.least),
         "highest": max(headroom.highest, headroom.least),
         **budgets,

@@ -446,7 +446,7 @@ def replays(state: State, records: Sequence[TickRecord], *, restart: int) -> Sta
     for place, record in enumerate(records):
         if place == restart:
             state = decode_state(encode_state(state))
-        again = decode(encode(record), TickRecord)
+        again = decode(encode(record))
         assert again == record
         state, replayed = step(state, again.tick)
         assert replayed == record

@@ -12,8 +12,10 @@ from hypothesis import HealthCheck, settings
 
 from tuner import logs
 
-settings.register_profile("innobrim", deadline=None, suppress_health_check=[HealthCheck.too_slow])
-settings.load_profile("innobrim")
+for profile, examples in (("test", 100), ("check", 25)):
+    settings.register_profile(
+        profile, deadline=None, max_examples=examples, suppress_health_check=[HealthCheck.too_slow]
+    )
 """How fast a busy machine draws examples, and runs them, is no promise to a user."""
 
 pytest_plugins = [
@@ -23,6 +25,11 @@ pytest_plugins = [
     "tests.real.families",
     "tests.browser.fixtures",
 ]
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Draw fewer examples of each property where the long tests are left out, as ``make check`` does."""
+    settings.load_profile("check" if "not long" in config.option.markexpr else "test")
 
 
 @pytest.fixture

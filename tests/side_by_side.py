@@ -27,9 +27,7 @@ ALONE = {
     "tests/api/test_attacks.py": "probes in a flood, to a second",
     "tests/faults/test_configuration.py": "ticks in a flood, to a second",
     "tests/real/test_load.py": "clients and ticks to a tenth of a second",
-    "tests/real/test_hold.py": "recording",
-    "tests/real/test_footprint.py": "recording",
-    "tests/real/test_replay.py": "recording",
+    "tests/real/test_recording.py": "a processor's load",
     "tests/real/test_families.py": "holding",
 }
 """Files whose units run when all others have ended, and what for; the same words are one unit."""

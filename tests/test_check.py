@@ -242,16 +242,3 @@ def test_without_a_budget_both_are_said_and_a_long_one_is_a_warning_alone(server
         look(server, settings=Settings(max_recovery_seconds=5000.0, max_shutdown_seconds=5000.0)), "budgets"
     )
     assert bound.outcome == "ok"
-
-
-@pytest.mark.parametrize("name", BUDGETS)
-def test_the_former_default_written_out_is_said_to_be_kept_once(server: Odd, name: str) -> None:
-    """Who has 300 in the file keeps it, and hears in one line that it can go; nobody else does."""
-    former = [
-        one for one in look(server, settings=Settings(**{name: 300.0})).lines if one.name == "former_defaults"
-    ]
-
-    assert [one.outcome for one in former] == ["ok"]
-    assert former[0].message.startswith(f"{name} = 300 is kept as your budget")
-    for settings in (Settings(), Settings(**{name: 301.0})):
-        assert "former_defaults" not in [one.name for one in look(server, settings=settings).lines]

@@ -13,8 +13,7 @@ from msgspec.structs import replace
 
 from tests.factory import FACTS, command
 from tests.life import Life, after, asking, told, watched
-from tuner.journal.damaged import set_aside
-from tuner.journal.keeper import FAILURES, Keeper
+from tuner.journal.keeper import FAILURES, Keeper, set_aside
 from tuner.journal.reader import Unheard, absence, originals, standing, unheard
 from tuner.journal.store import Store
 from tuner.journal.tables import journal_path

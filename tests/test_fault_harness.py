@@ -17,7 +17,7 @@ from tests.life import ORIGINALS, Life
 from tests.real.proxy import Proxy
 from tuner.journal.codec import decode, encode
 from tuner.journal.tables import FILE_NAME
-from tuner.records import Capacity, DecisionKind, TickRecord
+from tuner.records import Capacity, DecisionKind
 from tuner.settings import Mode, Settings
 
 ACTIVE = Settings(mode=Mode.ACTIVE, set_point=0.7)
@@ -51,7 +51,7 @@ def test_a_write_that_was_not_decided_is_called(lived: Path, tmp_path: Path) -> 
     ):
         source.backup(target)
         number, blob = target.execute("SELECT number, record FROM ticks ORDER BY id LIMIT 1").fetchone()
-        record = decode(blob, TickRecord)
+        record = decode(blob)
         forged = replace(
             record.decision,
             kind=DecisionKind.SET,

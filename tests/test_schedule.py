@@ -62,7 +62,7 @@ def days(series: Series, *moment: int, count: int = 1) -> list[tuple[str, str]]:
 
 
 @given(change=st.sampled_from(CHANGES), cron=crontabs(), before=st.integers(0, 36), length=st.integers(1, 72))
-@settings(deadline=None)
+@settings(deadline=None, max_examples=40)
 def test_windows_begin_when_cron_would_begin_them(
     change: tuple[str, float], cron: str, before: int, length: int
 ) -> None:
@@ -82,7 +82,7 @@ def test_windows_begin_when_cron_would_begin_them(
     minutes=st.integers(1, 3_000),
     offset=st.floats(-1.5 * DAY, 1.5 * DAY),
 )
-@settings(deadline=None)
+@settings(deadline=None, max_examples=50)
 def test_active_is_what_began_within_its_length(
     change: tuple[str, float], cron: str, minutes: int, offset: float
 ) -> None:
@@ -105,7 +105,7 @@ def test_active_is_what_began_within_its_length(
     offset=st.floats(-DAY, DAY),
     share=st.floats(0.0, 0.999),
 )
-@settings(deadline=None)
+@settings(deadline=None, max_examples=50)
 def test_what_is_active_stays_so_until_it_is_said_to_change(
     change: tuple[str, float], cron: str, minutes: int, offset: float, share: float
 ) -> None:
@@ -212,7 +212,7 @@ TABLES = (
 
 
 @given(st.lists(st.floats(NIGHT - 2 * 86_400, NIGHT + 2 * 86_400), min_size=1, max_size=20))
-@settings(deadline=None)
+@settings(deadline=None, max_examples=20)
 def test_a_clock_that_is_set_leaves_nothing_out_of_place(walls: list[float]) -> None:
     """However the wall clock jumps, forward or back, what was told last is what is active by it now."""
     schedule, timetable, told = Schedule(TABLES), Schedule(TABLES), ()
@@ -224,7 +224,7 @@ def test_a_clock_that_is_set_leaves_nothing_out_of_place(walls: list[float]) -> 
 
 
 @given(st.lists(st.floats(0.1, 7_200.0), min_size=1, max_size=60))
-@settings(deadline=None)
+@settings(deadline=None, max_examples=25)
 def test_whatever_sleeps_between_two_looks_nothing_begins_twice(steps: list[float]) -> None:
     """A loop that wakes late is in the windows of then, each told once, and in none that passed meanwhile."""
     schedule, wall, seen = Schedule(TABLES), NIGHT, []

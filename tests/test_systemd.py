@@ -4,18 +4,16 @@ from __future__ import annotations
 
 import configparser
 import os
-import re
 import shutil
 import socket
 import subprocess
 import sys
-import tomllib
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from tuner.config.checks import CONNECTS_OF_A_TICK, STATEMENTS_OF_A_TICK, worst_tick_seconds
+from tuner.config.checks import worst_tick_seconds
 from tuner.config.schema import Config
 from tuner.systemd import Notifier, watchdog_seconds
 from tuner.without_daemon import LIMIT_SECONDS
@@ -23,8 +21,6 @@ from tuner.without_daemon import LIMIT_SECONDS
 UNIT = Path(__file__).parents[1] / "deploy" / "systemd" / "innobrim.service"
 TEMPLATE = UNIT.with_name("innobrim@.service")
 NEWER = UNIT.with_name("newer-systemd.conf")
-SEVERAL = (UNIT.parents[2] / "docs" / "several-servers.md").read_text(encoding="utf-8")
-"""The guide to several daemons on one host, with a drop-in for the second one's unit."""
 
 
 @pytest.fixture
@@ -158,23 +154,6 @@ def test_the_unit_keeps_the_timing_inequality(unit: configparser.ConfigParser) -
     assert f"{worst_tick_seconds(Config()):g} s\nagainst `WatchdogSec={seconds}`" in guide
 
 
-def test_the_guide_says_what_another_timeout_wants() -> None:
-    """Who raises the time-out reads which times of the unit have to follow, and how far."""
-    guide = (UNIT.parents[2] / "docs" / "guide.md").read_text(encoding="utf-8")
-    waits = CONNECTS_OF_A_TICK + STATEMENTS_OF_A_TICK
-
-    assert f"`WatchdogSec=` above {2 * waits} T" in guide
-    assert f"`TimeoutStopSec=` above {LIMIT_SECONDS:g} + {waits} T" in guide
-
-
-def test_the_unit_says_how_long_the_slowest_tick_is() -> None:
-    """The number beside the watchdog's time is the one that the configuration is checked against."""
-    text = UNIT.read_text(encoding="utf-8")
-    counted = f"{CONNECTS_OF_A_TICK + STATEMENTS_OF_A_TICK} * server.timeout"
-
-    assert f"{counted}, {worst_tick_seconds(Config()):g} s by default." in text
-
-
 def test_the_unit_says_what_the_daemon_relies_on(unit: configparser.ConfigParser) -> None:
     """A static account, a state directory, reload by SIGHUP, and a child's death that is not ours."""
     service = unit["Service"]
@@ -222,16 +201,6 @@ def test_the_template_differs_by_its_name_alone() -> None:
         assert there in several
         several = several.replace(there, here)
     assert "\n".join(line for line in several.splitlines() if "NAME" not in line) == single.rstrip("\n")
-
-
-def test_the_guide_names_what_the_template_goes_by() -> None:
-    """The guide's files for several daemons are those that innobrim@NAME looks for, each with its state."""
-    template = TEMPLATE.read_text()
-
-    for name, text in re.findall(r"```toml\n# /etc/innobrim/(\S+)\.toml\n(.*?)```", SEVERAL, re.DOTALL):
-        assert tomllib.loads(text)["daemon"]["state_directory"] == f"/var/lib/innobrim-{name}"
-    assert "StateDirectory=innobrim-%i\n" in template
-    assert "systemctl enable --now innobrim@3306 innobrim@3307" in SEVERAL
 
 
 def test_newer_systemd_backs_off(unit: configparser.ConfigParser) -> None:

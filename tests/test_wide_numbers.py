@@ -10,14 +10,10 @@ import msgspec
 import pytest
 from msgspec.structs import replace
 
-from api.problems import Refusals
-from api.scrape import MetricsPage
-from api.vitals import Vitals
 from tests.api import factory
 from tests.bench import FakeServer
 from tests.life import Life
 from tuner.advice import advise
-from tuner.board import Board
 from tuner.core.leaving.park_restore import restore_step
 from tuner.core.writes.plan import plan
 from tuner.journal.ending import last_writes
@@ -89,21 +85,6 @@ def test_advice_names_no_number_that_no_server_takes(pair: Capacity, most: int) 
         assert all(int(number) <= TOP for number in re.findall(r"\d+", said)), said
         if one.id == "ratio-not-whole":
             assert all(int(number) <= most for number in re.findall(r"\d{6,}", one.sql[-1])), said
-
-
-@pytest.mark.parametrize("pair", WIDE, ids=str)
-def test_metrics_have_every_digit(pair: Capacity) -> None:
-    """A scrape shows the number that is in force, not the float beside it."""
-    reading = replace(factory.sample(1), io_capacity=pair.io_capacity, io_capacity_max=pair.io_capacity_max)
-    board = Board()
-    board.publish(replace(factory.record(1, reading=reading), originals=pair), Settings(), factory.FACTS)
-    about = factory.about()
-    text = MetricsPage(board, about, Vitals(board, about), Refusals()).text().decode()
-
-    for name in ("io_capacity_pages_per_second", "original_io_capacity_pages_per_second"):
-        assert f"innobrim_{name} {pair.io_capacity}\n" in text.replace(".0\n", "\n")
-    for name in ("io_capacity_max_pages_per_second", "original_io_capacity_max_pages_per_second"):
-        assert f"innobrim_{name} {pair.io_capacity_max}\n" in text.replace(".0\n", "\n")
 
 
 def test_json_has_every_digit() -> None:

@@ -124,7 +124,6 @@ Checked at every start and reload:
 - a whole multiple of `loop.ratio`, where that is set, lies between those two, and is 100 times it or more;
 - `loop.policy = "bayes"` needs `pip install 'innobrim[bayes]'`;
 - with `loop.policy = "fixed"`, `loop.fixed_io_capacity_max` lies between them, too;
-- `loop.stale_seconds` and `loop.emergency_seconds` are at least two `daemon.interval`;
 - `server.tls_ca` needs `server.tls = "required"`, `"verify_ca"` or `"verify_identity"`: otherwise nothing
   would be checked against it; the last two need an authority, from there or from the option file;
 - `api.host` begins with a loopback address where a TCP port is served, or `api.tls` is given; an address

@@ -22,15 +22,12 @@ import msgspec
 
 from lab.scenarios import load_scenario, scenario_names
 from lab.scenarios.static import starting_pair, trace_pair
-from lab.scenarios.trace import Trace
-from lab.simulate_loop import counts, most_in_an_hour, run_policy
-from tuner.records import Sample
+from lab.scenarios.trace import starved_seconds
+from lab.simulate_loop import most_in_an_hour, run_policy
 from tuner.settings import Mode, Settings
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-
-    from tuner.records import TickRecord
 
 ROOT = Path(__file__).parent.parent
 PAGE = ROOT / "docs/results/no-harm.md"
@@ -93,6 +90,7 @@ ABLATIONS = (
         property(lambda _: 0.0),
     ),
     Ablation("the burst of the start forgotten", "tuner.core.estimate.trends", "OVER_SECONDS", 6 * 3600.0),
+    Ablation("headroom clear of the age that asks for all of M", "policies.setpoint", "CLEAR", 1.0),
     Ablation("M for a slow disk corrected", "tuner.core.estimate.relief", "SAME", -1.0),
     Ablation("bound by waits for free pages", "tuner.core.setpoint.caution", "PRESSURE_RISES", 1e12),
 )
@@ -120,10 +118,6 @@ class Outcome(msgspec.Struct, frozen=True):
         """Return the mean commits/s."""
         return statistics.fmean(self.commits)
 
-    def starved(self, median: float) -> int:
-        """Return the seconds with less than half of so many commits."""
-        return sum(one < 0.5 * median for one in self.commits)
-
 
 class Job(NamedTuple):
     """One run to be done: a scenario, a seed, and what is taken out; None for the server left alone."""
@@ -137,27 +131,20 @@ class Job(NamedTuple):
 def run_one(job: Job) -> Outcome:
     """Return what one run came to; in a process in which nothing else is run."""
     scenario = msgspec.structs.replace(load_scenario(job.scenario), seed=job.seed)
-    moments: list[float] = []
+    budgeted: tuple[float, ...] = ()
     if job.untouched:
         trace = trace_pair(scenario, starting_pair(scenario))
-        found = trace.outcome(scenario.measured_from)
     else:
         with_out(job.without)
-        trace = Trace(scenario.measured_from)
-
-        def note(record: TickRecord) -> None:
-            if isinstance(record.tick.reading, Sample):
-                trace.add(record.tick.reading, 0.0)
-            if counts(record):
-                moments.append(record.tick.now)
-
-        found = run_policy(scenario, Settings(mode=Mode.ACTIVE), publish=note).outcome
+        run = run_policy(scenario, Settings(mode=Mode.ACTIVE))
+        trace, budgeted = run.trace, run.budgeted
+    found = trace.outcome(scenario.measured_from)
     return Outcome(
         commits=tuple(trace.rates(scenario.measured_from)),
         pages=found.pages_per_commit,
         stalled=found.stall_seconds,
         synced=found.sync_flush_seconds,
-        changes=most_in_an_hour(moments),
+        changes=most_in_an_hour(budgeted),
     )
 
 
@@ -266,8 +253,12 @@ def _page(names: list[str], done: dict[Job, Outcome]) -> Iterator[str]:
         medians = [statistics.median(one.commits) for one in alone]
         commits, theirs = _mean(one.mean for one in ours), _mean(one.mean for one in alone)
         pages = _mean(one.pages for one in ours) / max(1e-9, _mean(one.pages for one in alone))
-        starved = _mean(one.starved(median) for one, median in zip(ours, medians, strict=True))
-        before = _mean(one.starved(median) for one, median in zip(alone, medians, strict=True))
+        starved = _mean(
+            starved_seconds(one.commits, median) for one, median in zip(ours, medians, strict=True)
+        )
+        before = _mean(
+            starved_seconds(one.commits, median) for one, median in zip(alone, medians, strict=True)
+        )
         yield (
             f"| {name} | {commits:.0f} | {theirs:.0f} | {commits / max(theirs, 1e-9):.3f} | {pages:.3f} "
             f"| {starved:.0f} / {before:.0f} "
@@ -285,8 +276,8 @@ def _page(names: list[str], done: dict[Job, Outcome]) -> Iterator[str]:
         "it, over all scenarios and seeds."
     )
     yield ""
-    yield "| without | all scenarios | where it differs | starved s | stalled s | changes/h |"
-    yield "|---|---|---|---|---|---|"
+    yield "| without | all scenarios | where it differs | starved s | stalled s | synced s | changes/h |"
+    yield "|---|---|---|---|---|---|---|"
     late = []
     for number, ablation in enumerate(ABLATIONS):
         wanted = {Job(name, seed, number) for name in _ablatable(names) for seed in ABLATION_SEEDS}
@@ -300,7 +291,7 @@ def _page(names: list[str], done: dict[Job, Outcome]) -> Iterator[str]:
 
 
 def _ablated(names: list[str], done: dict[Job, Outcome], number: int, ablation: Ablation) -> str:
-    ratios, starved, stalled, changes = {}, 0, 0.0, 0
+    ratios, starved, stalled, synced, changes = {}, 0, 0.0, 0, 0
     for name in names:
         offered = load_scenario(name).offered
         logs = []
@@ -308,15 +299,19 @@ def _ablated(names: list[str], done: dict[Job, Outcome], number: int, ablation: 
             without, ours = done[Job(name, seed, without=number)], done[Job(name, seed)]
             median = statistics.median(done[Job(name, seed, untouched=True)].commits)
             logs.append(math.log(_merit(without, offered=offered) / _merit(ours, offered=offered)))
-            starved += without.starved(median) - ours.starved(median)
+            starved += starved_seconds(without.commits, median) - starved_seconds(ours.commits, median)
             stalled += without.stalled - ours.stalled
+            synced += without.synced - ours.synced
             changes += without.changes - ours.changes
         ratios[name] = math.exp(statistics.fmean(logs))
     total = math.exp(statistics.fmean(math.log(one) for one in ratios.values()))
     differs = (
         ", ".join(f"{name} {one:.3f}" for name, one in ratios.items() if abs(one - 1.0) > SHOWN) or "none"
     )
-    return f"| {ablation.what} | {total:.4f} | {differs} | {starved:+d} | {stalled:+.1f} | {changes:+d} |"
+    return (
+        f"| {ablation.what} | {total:.4f} | {differs} | {starved:+d} | {stalled:+.1f} | {synced:+d} "
+        f"| {changes:+d} |"
+    )
 
 
 def _ablatable(names: list[str]) -> list[str]:

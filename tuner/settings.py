@@ -1,8 +1,7 @@
-"""What an operator may tune about the loop itself; validated here, used by ``step``."""
+"""What decisions depend on: nearly all of it what an operator may tune; used by ``step``."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from enum import StrEnum
 from typing import Annotated, Literal
 
@@ -22,19 +21,8 @@ PolicyName = Literal["cascade", "bayes", "pid", "fixed"]
 OUTER: PolicyName = "bayes"
 """The policy with an optimiser."""
 
-REMOVED_POLICIES: Mapping[str, str] = {
-    "bayes-low-water": "it is gone; write bayes, or cascade, and low_water_mark = true to have it set",
-    "feedforward": "it is called cascade now; write cascade",
-    "probe": "it is gone: it won nowhere; write cascade, which is the default, or leave the key out",
-}
-"""Policies that there once were, each with what to write instead."""
-
-
 HIGHEST_CHECKPOINT_AGE_RATIO = 0.79
 """Of ``max_checkpoint_age_ratio`` where nobody asks for less: PMM alarms at 0.80."""
-
-FORMER_BUDGET_SECONDS = 300.0
-"""Both budgets before they had no default."""
 
 
 class Settings(Struct, frozen=True, forbid_unknown_fields=True):
@@ -118,15 +106,6 @@ class Settings(Struct, frozen=True, forbid_unknown_fields=True):
             "docs/servers.md names them"
         ),
     ] = False
-    emergency_seconds: Annotated[
-        float,
-        Meta(
-            ge=1.0, le=120.0, description="raise at once when the sync or the stall point is nearer than this"
-        ),
-    ] = 8.0
-    stale_seconds: Annotated[
-        float, Meta(ge=2.0, le=300.0, description="hold when the last good sample is older than this")
-    ] = 5.0
     park_slack: Annotated[
         float,
         Meta(ge=1.0, le=10.0, description="load growth that a parked setting leaves room for, as a factor"),
@@ -139,18 +118,8 @@ class Settings(Struct, frozen=True, forbid_unknown_fields=True):
             "to be set M first when raising and C first when lowering, or MySQL clips C to M"
         ),
     ] = None
+    emergency_seconds: float = 8.0
+    """Raise at once when the sync or the stall point is nearer than this; no key, two intervals at least."""
 
-
-def as_formerly(settings: Settings) -> str:
-    """Return the line on budgets that are written out as the default was before; empty without any."""
-    names = [
-        name
-        for name in ("max_recovery_seconds", "max_shutdown_seconds")
-        if getattr(settings, name) == FORMER_BUDGET_SECONDS
-    ]
-    if not names:
-        return ""
-    return (
-        f"{' and '.join(names)} = {FORMER_BUDGET_SECONDS:g} is kept as your budget; it was the default "
-        "before, and can be left out: then what it would take is shown, and the set-point is left alone"
-    )
+    stale_seconds: float = 5.0
+    """Hold when the last good sample is older than this; no key, two intervals at least."""

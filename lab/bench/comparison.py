@@ -65,19 +65,16 @@ class Asked(Struct, frozen=True):
         scenarios: what they go through, each from its own seed on.
         seeds: runs of each, with one seed each.
         oracle: the best static setting beside them.
-        other_seeds: seeds of the scenarios that have another number of them, by name.
     """
 
     policies: tuple[PolicyName, ...]
     scenarios: tuple[Scenario, ...]
     seeds: int
     oracle: bool = False
-    other_seeds: dict[str, int] = {}
 
     def seeded(self, scenario: Scenario) -> list[Scenario]:
         """Return a scenario with each seed."""
-        seeds = self.other_seeds.get(scenario.name, self.seeds)
-        return [replace(scenario, seed=scenario.seed + number) for number in range(seeds)]
+        return [replace(scenario, seed=scenario.seed + number) for number in range(self.seeds)]
 
     def searched(self, scenario: Scenario) -> list[Scenario]:
         """Return what the best setting of a scenario is searched on: its first seeds, its first seconds."""

@@ -110,12 +110,7 @@ def points_each(series: int) -> int:
 
 
 def group_payload(group: Group, points: int) -> dict[str, Any]:
-    """Return what the charts of a group are drawn from.
-
-    Args:
-        group: the rows.
-        points: that each series may have.
-    """
+    """Return what the charts of a group are drawn from, each series with so many points."""
     names = group.coloured()
     return {
         "contenders": names,
@@ -171,31 +166,6 @@ class Table(Struct, frozen=True):
     title: str
     heads: tuple[str, ...]
     slices: tuple[Slice, ...]
-
-
-ROW_COLUMNS = (
-    ("commits", "commits/s", 1.0),
-    ("latency_p99", "latency p99, ms", 1000.0),
-    ("checkpoint_age", "checkpoint age, MiB", 1 / MEBIBYTE),
-    ("modified_age", "modified age, MiB", 1 / MEBIBYTE),
-    ("io_capacity_max", "M", 1.0),
-    ("pages_flushed", "pages flushed/s", 1.0),
-    ("sync_pages", "of them sync-flushed", 1.0),
-    ("device_writes", "device writes/s", 1.0),
-)
-
-
-def row_table(row: Row) -> Table | None:
-    """Return a row's series as a table; None where it has none."""
-    if not row.series.at:
-        return None
-    at = [moment - row.series.counted_from for moment in row.series.at]
-    columns = [
-        (title, _scaled(values, factor))
-        for name, title, factor in ROW_COLUMNS
-        if _known(values := row.series.column(name))
-    ]
-    return sliced(f"{row.contender}, block {row.block}", at, columns)
 
 
 def sliced(title: str, at: Sequence[float], columns: Sequence[tuple[str, Values]]) -> Table:

@@ -67,12 +67,7 @@ EXPECTED = (
 
 
 def beside(source: Path, path: Path) -> Path:
-    """Return where a page goes unless told; nothing is put into a daemon's state directory.
-
-    Args:
-        source: as it was named.
-        path: the file that was ``located`` for it.
-    """
+    """Return where the page of a ``located`` path goes unless told; never into a daemon's state directory."""
     if not is_journal(path):
         return path.parent / PAGE_NAME
     return Path(PAGE_NAME) if source.is_dir() else path.with_suffix(".html")

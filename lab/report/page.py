@@ -50,13 +50,7 @@ def assets() -> Assets:
 
 
 def render(template: str, payload: object, **values: Any) -> str:  # noqa: ANN401 - whatever the template names
-    """Return a page; every value but the assets and the payload is escaped.
-
-    Args:
-        template: file name.
-        payload: what the charts are drawn from.
-        values: what the template names.
-    """
+    """Return a page with what its charts are drawn from; every value but that and the assets is escaped."""
     return _environment().get_template(template).render(assets=assets(), payload=embedded(payload), **values)
 
 
@@ -163,7 +157,7 @@ def _bench_page(title: str, rows: Sequence[Row], made: str) -> str:
         references=[_references(group) for group in found],
         headline=[group.known(_named(HEADLINE)) for group in found],
         tables=TABLES,
-        charted=[[table for row in group.rows if (table := charts.row_table(row))] for group in found],
+        charted=[any(row.series.at for row in group.rows) for group in found],
         events=[_events(group) for group in found],
         search_figures=_named(SEARCHED),
         plan=msgspec.json.format(msgspec.json.encode(plan)).decode() if plan else "",

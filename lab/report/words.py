@@ -10,12 +10,9 @@ from lab.report.figures import UNKNOWN, bytes_said, plain
 from lab.report.summary import Group, Outcome, Verdict, winner_sentences
 from lab.statistics import Bounds
 
-_BYTES = frozenset({"redo_capacity", "buffer_pool", "write_bytes", "read_bytes"})
+_BYTES = frozenset({"redo_capacity", "buffer_pool"})
 _DISK = {
     "write_iops": "{} writes/s",
-    "read_iops": "{} reads/s",
-    "write_bytes": "{}/s written",
-    "read_bytes": "{}/s read",
     "write_mib": "{} MiB/s written",
     "alternate_iops": "alternating with {} writes/s",
 }
@@ -63,11 +60,7 @@ def _pairs(given: Mapping[str, Any]) -> str:
 
 
 def _disk(disk: Mapping[str, Any]) -> str:
-    limits = [
-        shape.format(bytes_said(disk[key]) if key in _BYTES else disk[key])
-        for key, shape in _DISK.items()
-        if disk.get(key) is not None
-    ]
+    limits = [shape.format(disk[key]) for key, shape in _DISK.items() if disk.get(key) is not None]
     rest = {key: one for key, one in disk.items() if key not in _DISK and one is not None}
     limits += [_pairs(rest)] if rest else []
     return "limited to " + ", ".join(limits) if limits else "not limited"

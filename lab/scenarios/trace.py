@@ -15,6 +15,8 @@ from tuner.core.estimate.recovery import Recovery
 from tuner.core.estimate.window import list_flushed
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from tuner.records import Sample
 
 SETTLED_WITHIN = 0.03
@@ -36,6 +38,8 @@ DIGITS = {
     "latency_p99": 5,
 }
 """Digits behind the point of the figures that are printed."""
+
+STARVED_SHARE = 0.5
 
 PRIOR = Recovery()
 """What the daemon believes of a server that it has not seen recover."""
@@ -79,6 +83,11 @@ class Outcome(Struct, frozen=True):
     def rounded(self) -> Outcome:
         """Return it with as many digits as are printed."""
         return replace(self, **{name: round(getattr(self, name), digits) for name, digits in DIGITS.items()})
+
+
+def starved_seconds(rates: Sequence[float], median: float) -> int:
+    """Return the seconds with less than half of the commits that the untouched server's median second has."""
+    return sum(one < STARVED_SHARE * median for one in rates)
 
 
 class Trace:

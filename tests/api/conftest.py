@@ -7,6 +7,7 @@ from collections.abc import Iterator
 import pytest
 from fastapi import FastAPI
 
+from api import connections
 from tests.api.factory import AnsweringLoop, answering, application
 from tuner.board import Board
 from tuner.records import Command
@@ -40,3 +41,9 @@ def refusing(board: Board) -> Iterator[AnsweringLoop]:
 
     with answering(board, judge) as found:
         yield found
+
+
+@pytest.fixture(autouse=True)
+def patient_door(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Have as many wait at the door as come: whom the system sends away tries again after a second."""
+    monkeypatch.setattr(connections, "BACKLOG", 1024)

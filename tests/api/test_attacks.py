@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import gc
+import itertools
 import socket
 import threading
 import time
@@ -242,12 +243,6 @@ def test_each_request_has_a_time_of_its_own(app: FastAPI, monkeypatch: pytest.Mo
         assert connection.ends_at(23.0)
 
 
-@pytest.fixture(autouse=True)
-def patient_door(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Have as many wait at the door as come: whom the system sends away tries again after a second."""
-    monkeypatch.setattr(connections, "BACKLOG", 1024)
-
-
 @pytest.fixture
 def full(app: FastAPI) -> Iterator[ApiServer]:
     """Serve over TCP with every place of a connection taken."""
@@ -446,15 +441,12 @@ def test_what_is_refused_leaves_nothing_in_memory(
     assert kept_errors() == []
 
 
-@pytest.mark.parametrize("method", ["GET", "HEAD"])
-@pytest.mark.parametrize("path", sorted(PROBES))
-def test_probes_wait_for_no_turn(
-    app: FastAPI, monkeypatch: pytest.MonkeyPatch, path: str, method: str
-) -> None:
+def test_probes_wait_for_no_turn(app: FastAPI, monkeypatch: pytest.MonkeyPatch) -> None:
     """On a daemon with no turn to give, a probe learns whether the loop is well, and others come later."""
     monkeypatch.setattr(gate, "TURN_SECONDS", 0.01)
     monkeypatch.setattr(gate, "IN_HAND", 0)
 
-    assert ask(app, method, path).status_code == 200
+    for path, method in itertools.product(PROBES, ("GET", "HEAD")):
+        assert ask(app, method, path).status_code == 200
     busy = ask(app, "GET", "/v1/status")
     assert (busy.status_code, busy.json()["type"]) == (503, "/docs#busy")

@@ -1,17 +1,18 @@
-"""What a scrape says of the daemon itself: whether it works, how long things take, and its limits."""
+"""What a scrape says: of the server, whether the daemon works, how long things take, and its limits."""
 
 from __future__ import annotations
 
+import re
 import time
 from typing import Any
 
 from msgspec.structs import replace
 from prometheus_client.parser import text_string_to_metric_families
 
-from api.metrics import STATE_METRICS, exposed_names
+from api.metrics import FIELD_METRICS, STATE_METRICS, exposed_names
 from tests.api.factory import COUNTED, FACTS, about, application, estimate, get, missed, record, sample
 from tuner.board import Board
-from tuner.config.schema import Config
+from tuner.config.schema import Config, ScheduleTable
 from tuner.records import (
     Capacity,
     Decision,
@@ -19,6 +20,7 @@ from tuner.records import (
     DrainProgress,
     Hold,
     HoldCode,
+    LowWaterMark,
     OptimiserHealth,
     Receipt,
     Remedy,
@@ -42,9 +44,10 @@ def scrape(board: Board, **changes: Any) -> Scrape:  # noqa: ANN401 - any field
     }
 
 
-def published(*records: TickRecord, settings: Settings | None = None) -> Board:
+def published(*records: TickRecord, settings: Settings | None = None, optimiser: str = "off") -> Board:
     """Return a board with these ticks on it."""
     board = Board()
+    board.optimiser(OptimiserHealth(state=optimiser))
     for one in records:
         board.publish(one, settings or Settings(), FACTS)
     return board
@@ -54,12 +57,91 @@ def full() -> TickRecord:
     """Return a record of which every field has a value."""
     return replace(
         record(1, reading=sample(replica_lag=1.5, **COUNTED)),
-        estimate=estimate(sustained_capacity=1200.0, seconds_to_sync=30.0, seconds_to_stall=90.0),
+        estimate=estimate(
+            sustained_capacity=1200.0,
+            seconds_to_sync=30.0,
+            seconds_to_stall=90.0,
+            recovery_at_set_point=40.0,
+            recovery_at_baseline=30.0,
+            shutdown_at_set_point=20.0,
+            shutdown_at_baseline=10.0,
+        ),
         holds=(PAUSED,),
         override_ends=200.0,
         drain=DrainProgress(64, 80, 700.0, "ann"),
         schedule=(NIGHTLY,),
+        low_water=LowWaterMark(in_force=1000, operator=0, ours=True),
     )
+
+
+def test_a_scrape_is_whole_and_valid() -> None:
+    """It has every field once, with help and a base unit; counters end in _total; PMM's legends are in it."""
+    board = published(
+        full(), settings=Settings(max_recovery_seconds=60.0, max_shutdown_seconds=60.0), optimiser="ready"
+    )
+    text = get(application(board), "/metrics").text
+
+    families = list(text_string_to_metric_families(text))
+    names = [family.name for family in families]
+
+    assert len(names) == len(set(names))
+    assert {metric.name for metric in FIELD_METRICS} | set(STATE_METRICS) <= set(names)
+    for family in families:
+        assert re.fullmatch(r"innobrim_[a-z_]+", family.name)
+        assert family.documentation
+        if family.type == "counter":
+            assert all(line.name.endswith("_total") for line in family.samples)
+    for legend in ("Uncheckpointed Bytes", "Max Checkpoint Age"):
+        assert f'PMM: "{legend}"' in text
+
+
+def test_values_are_those_of_the_record_in_base_units() -> None:
+    """What is known is there; what is not, or is no number, is left out: no zero that lies."""
+    found = scrape(published(record(1, estimate=estimate(authority=float("nan")), occurrences=("ddl",))))
+
+    assert found["innobrim_up", ""] == 1.0
+    assert found["innobrim_io_capacity_max_pages_per_second", ""] == 450.0
+    assert found["innobrim_checkpoint_age_bytes", ""] == 61_000_000.0
+    assert found["innobrim_lsn_flush_ratio", ""] == 1.2
+    assert (found["innobrim_mode", "advisory"], found["innobrim_mode", "active"]) == (1.0, 0.0)
+    assert found["innobrim_set_point_ratio", ""] == 0.72
+    assert (found["innobrim_occurrence", "ddl"], found["innobrim_occurrence", "clone"]) == (1.0, 0.0)
+    names = {name for name, _ in found}
+    assert "innobrim_demand_pages_per_second" in names
+    for name in ("sustained_capacity_pages_per_second", "time_to_stall_seconds", "authority_ratio"):
+        assert f"innobrim_{name}" not in names
+
+
+def test_each_schedule_has_a_series() -> None:
+    """1 while a window is active and 0 while none is, and when the active one began and ends."""
+    tables = (
+        ScheduleTable("nightly", "30 1 * * *", 90, drain=True),
+        ScheduleTable("day", "0 8 * * *", 9, set_point=0.5),
+    )
+    found = scrape(published(record(schedule=(NIGHTLY,))), configuration=lambda: Config(schedule=tables))
+    none = scrape(published(record()))
+
+    assert found["innobrim_schedule_active", "nightly"] == 1.0
+    assert found["innobrim_schedule_active", "day"] == 0.0
+    assert found["innobrim_schedule_began_timestamp_seconds", "nightly"] == NIGHTLY.began
+    assert found["innobrim_schedule_ends_timestamp_seconds", "nightly"] == NIGHTLY.ends
+    assert ("innobrim_schedule_ends_timestamp_seconds", "day") not in found
+    assert not [name for name, _ in none if name.startswith("innobrim_schedule")]
+
+
+def test_changes_are_counted() -> None:
+    """Writes that the server took, and those that failed, are counted apart."""
+    good = Receipt(1.0, Capacity(225, 450), Capacity(225, 450), 2, 0.01)
+    receipts = (None, good, good, replace(good, done=0, error="denied"))
+    ticks = [
+        replace(made, tick=replace(made.tick, receipt=receipt))
+        for made, receipt in zip(map(record, range(1, 5)), receipts, strict=True)
+    ]
+    found = scrape(published(*ticks))
+
+    assert found["innobrim_changes_total", ""] == 2.0
+    assert found["innobrim_failed_changes_total", ""] == 1.0
+    assert found["innobrim_ticks_total", ""] == 4.0
 
 
 def test_the_parts_that_work_are_told_apart() -> None:
@@ -72,6 +154,12 @@ def test_the_parts_that_work_are_told_apart() -> None:
     assert (blind["innobrim_loop_up", ""], blind["innobrim_server_up", ""]) == (1.0, 0.0)
     assert dead["innobrim_loop_up", ""] == 0.0
     assert ("innobrim_server_up", "") not in dead
+    for found in (blind, dead):
+        assert found["innobrim_up", ""] == 0.0
+        assert ("innobrim_age_ratio", "") not in found
+        assert found["innobrim_last_success_timestamp_seconds", "sample"] == record(1).tick.wall
+    assert blind["innobrim_missed_readings_total", ""] == 1.0
+    assert ("innobrim_mode", "advisory") not in dead
 
 
 def test_a_server_that_is_waited_for_at_the_start_is_down() -> None:

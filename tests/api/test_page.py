@@ -115,8 +115,3 @@ def test_nothing_else_of_the_disk_is_served(app: FastAPI, path: str) -> None:
 
     assert answer.status_code == 404
     assert answer.headers["content-type"].startswith("application/problem+json")
-
-
-def test_a_foreign_host_gets_no_page(app: FastAPI) -> None:
-    """A name that was rebound to this machine gets no page to run its script in."""
-    assert get(app, "/", {"Host": "evil.example"}).status_code == 421

@@ -28,11 +28,10 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture
-def server(board: Board, loop: AnsweringLoop, folder: Path) -> Iterator[tuple[int, Path]]:
+def server(loop: AnsweringLoop, folder: Path) -> Iterator[tuple[int, Path]]:
     """Serve over both listeners; return port and path."""
-    assert loop.board is board
     port, path = free_port(), folder / "api.sock"
-    serving = ApiServer(application(board), "127.0.0.1", port, path)
+    serving = ApiServer(application(loop.board), "127.0.0.1", port, path)
     serving.start()
     yield port, path
     assert serving.stop(timeout=2.0)
@@ -128,7 +127,7 @@ def test_tcp_flood_leaves_the_socket_free(server: tuple[int, Path]) -> None:
 def test_who_connects_while_it_stops_is_not_left_hanging(board: Board, folder: Path) -> None:
     """A connection that comes with the end is closed as well: nobody waits for an answer that never comes."""
     path = folder / "api.sock"
-    for _ in range(10):
+    for _ in range(3):
         serving = ApiServer(application(board), "127.0.0.1", 0, path)
         serving.start()
         callers = []

@@ -188,18 +188,6 @@ def test_what_is_gone_is_said_to_be(site: Site) -> None:
     assert other == ("gap", {"after": None, "first": 7}, "")
 
 
-def test_an_id_of_something_else_is_refused(site: Site) -> None:
-    """What cannot be an id of this stream is named with what would be right."""
-    answer = httpx.get(
-        f"http://127.0.0.1:{site.port}/v1/stream",
-        headers={"Last-Event-ID": "yesterday"},
-        trust_env=False,
-    )
-
-    assert answer.status_code == 422
-    assert answer.json()["errors"][0]["field"] == "Last-Event-ID"
-
-
 def test_fifty_streams_have_the_same_and_one_more_is_refused(site: Site) -> None:
     """Fifty clients get every tick; the next one is told to come later, and may once one has left."""
     with contextlib.ExitStack() as stack:
@@ -217,20 +205,6 @@ def test_fifty_streams_have_the_same_and_one_more_is_refused(site: Site) -> None
     assert refused.status_code == 503
     assert "50 streams" in refused.json()["detail"]
     assert again
-
-
-def test_a_tick_is_encoded_once_for_all(board: Board, monkeypatch: pytest.MonkeyPatch) -> None:
-    """However many read it, a tick becomes bytes once."""
-    made = []
-    real = api.stream.tick_of
-    monkeypatch.setattr(api.stream, "tick_of", lambda one: made.append(one.tick.number) or real(one))
-    with served(board) as site, contextlib.ExitStack() as stack:
-        streams = [stack.enter_context(site.stream()) for _ in range(5)]
-        site.tick(2)
-        for stream in streams:
-            until(stream, 3)
-
-    assert made == [1, 2, 3]
 
 
 def test_silence_is_filled_with_comments(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -319,33 +293,6 @@ def test_a_tick_right_before_the_end_is_sent(board: Board) -> None:
 
     found = asyncio.run(stopped_at_once())
     assert [b"id: 1-2" in one for one in found] == [False, False, True]
-
-
-def test_nothing_is_kept_before_somebody_listens(board: Board) -> None:
-    """Without a client, the stream costs neither memory nor time."""
-    app = application(board)
-    board.publish(record(1), Settings(), FACTS)
-
-    assert board._listeners == ()
-    assert app.state.end_streams() is None
-
-
-def test_over_the_socket_as_well(board: Board, tmp_path_factory: pytest.TempPathFactory) -> None:
-    """The unix socket has the same stream."""
-    path: Path = tmp_path_factory.mktemp("s") / "api.sock"
-    app = application(board)
-    serving = ApiServer(app, "127.0.0.1", 0, path)
-    serving.start()
-    board.publish(record(1), Settings(), FACTS)
-    transport = httpx.HTTPTransport(uds=str(path))
-    with (
-        httpx.Client(transport=transport, base_url="http://localhost", headers=bearer()) as client,
-        client.stream("GET", "/v1/stream") as answer,
-    ):
-        found = until(messages(answer.iter_lines()), 1)
-    assert serving.stop(timeout=5.0)
-
-    assert found[-1][1]["number"] == 1
 
 
 def test_no_peer_takes_every_stream(board: Board) -> None:

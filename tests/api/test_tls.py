@@ -23,12 +23,11 @@ from tuner.board import Board
 
 
 @pytest.fixture
-def served(board: Board, loop: AnsweringLoop, tmp_path: Path) -> Iterator[tuple[int, ApiServer]]:
+def served(loop: AnsweringLoop, tmp_path: Path) -> Iterator[tuple[int, ApiServer]]:
     """Serve with the first certificate; return port and server."""
-    assert loop.board is board
     port = free_port()
     certificate = Certificate(put_certificate("one", tmp_path))
-    serving = ApiServer(application(board), "127.0.0.1", port, None, certificate=certificate)
+    serving = ApiServer(application(loop.board), "127.0.0.1", port, None, certificate=certificate)
     serving.start()
     yield port, serving
     assert serving.stop(timeout=10.0)
@@ -170,13 +169,12 @@ def test_a_public_address_needs_tls_or_a_second_word(board: Board, tmp_path: Pat
         assert serving.stop(timeout=10.0)
 
 
-def test_a_handshake_that_fails_is_counted(board: Board, loop: AnsweringLoop, tmp_path: Path) -> None:
+def test_a_handshake_that_fails_is_counted(loop: AnsweringLoop, tmp_path: Path) -> None:
     """Who speaks no TLS, or none that both know, is no request and shows in the metrics all the same."""
-    assert loop.board is board
     noted: list[Refusal] = []
     port = free_port()
     certificate = Certificate(put_certificate("one", tmp_path))
-    app = application(board)
+    app = application(loop.board)
     app.state.refused = noted.append
     serving = ApiServer(app, "127.0.0.1", port, None, certificate=certificate)
     serving.start()

@@ -17,7 +17,6 @@ import pytest
 from lab.scenarios import load_scenario
 from lab.scenarios.load import parse_scenario
 from lab.scenarios.progress import Progress
-from lab.scenarios.static import Caps, search
 from lab.simulate import resized, simulate
 from tuner.cli import bar
 from tuner.cli.bar import Bar
@@ -109,17 +108,6 @@ def test_a_run_tells_how_far_it_is() -> None:
     assert all(0.0 <= one.share <= 1.0 and one.at_least for one in tried)
 
 
-def test_two_processes_find_what_one_finds(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A search in two processes tells of every run as it goes, and finds the same settings."""
-    scenario = parse_scenario(SHORT, source="test")
-    alone = search(scenario, ratio=2, caps=Caps(0.78))
-    monkeypatch.setattr("lab.scenarios.static.PARALLEL_FROM", 0)
-    monkeypatch.setattr("os.cpu_count", lambda: 2)
-    told: list[Progress] = []
-    assert search(scenario, ratio=2, caps=Caps(0.78), progress=told.append) == alone
-    assert told[-1].detail == f"{alone.runs} tried"
-
-
 RUN = """
 import signal
 
@@ -134,12 +122,7 @@ if __name__ == "__main__":
 
 @pytest.mark.parametrize(
     ("seconds", "stage", "number", "code"),
-    [
-        (2_678_400, "policy fixed", signal.SIGINT, 130),
-        (10_000, "static settings", signal.SIGINT, 130),
-        (2_678_400, "policy fixed", signal.SIGTERM, 143),
-        (10_000, "static settings", signal.SIGHUP, 129),
-    ],
+    [(2_678_400, "policy fixed", signal.SIGINT, 130), (5_000, "static settings", signal.SIGHUP, 129)],
 )
 def test_what_ends_it_leaves_a_clean_line_and_no_process(
     tmp_path_factory: pytest.TempPathFactory, seconds: int, stage: str, number: signal.Signals, code: int

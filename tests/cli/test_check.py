@@ -10,29 +10,15 @@ import pytest
 from click.testing import CliRunner
 from msgspec.structs import replace
 
-from tests.api.factory import FACTS, missed, sample
+from tests.api.factory import FACTS, sample
 from tests.cli.support import FakeServer
 from tests.servers.sockets.mysqld import CERTIFICATES
 from tuner.cli import check as command
 from tuner.cli.main import cli
-from tuner.records import Capacity, Missed, Receipt, Sample
+from tuner.records import Capacity, Receipt
 from tuner.servers import endpoint
 
 CA = str(CERTIFICATES / "ca.crt")
-
-AFTER_THE_SAMPLE = {
-    "redo_enabled",
-    "redo_capacity",
-    "authority",
-    "adaptive_flushing",
-    "flush_sync",
-    "writer",
-    "read_only",
-    "ratio",
-    "budgets",
-    "privilege",
-    "write",
-}
 
 Check = Callable[..., dict[str, dict[str, str]]]
 
@@ -42,12 +28,7 @@ class Writable(FakeServer):
 
     def __init__(self) -> None:
         super().__init__(FACTS)
-        self.blind = False
         self.written: list[tuple[str, int]] = []
-
-    def read(self) -> Sample | Missed:  # type: ignore[override] # this one may fail
-        """Return a reading, or none."""
-        return missed(1) if self.blind else super().read()
 
     def apply(self, steps: tuple[tuple[str, int], ...], wanted: Capacity) -> Receipt:
         """Take a write."""
@@ -84,18 +65,6 @@ def test_the_privilege_is_proved_where_the_mode_is_active(server: Writable, chec
     assert server.written == [("innodb_io_capacity", 225)] * 2
 
 
-def test_what_could_not_be_looked_at_is_said(server: Writable, check: Check) -> None:
-    """Without a sample, every precondition that only a sample shows has its line all the same."""
-    server.blind = True
-
-    lines = check("--active")
-
-    assert lines["sample"]["outcome"] == "problem"
-    assert {name for name, line in lines.items() if line["outcome"] == "untested"} == AFTER_THE_SAMPLE
-    assert all(lines[name]["message"] for name in AFTER_THE_SAMPLE)
-    assert server.written == []
-
-
 def test_a_read_only_server_is_fine_where_the_configuration_says_so(
     server: Writable, check: Check, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -105,11 +74,6 @@ def test_a_read_only_server_is_fine_where_the_configuration_says_so(
 
     assert check()["read_only"]["outcome"] == "warning"
     assert check(INNOBRIM_LOOP_ALLOW_READ_ONLY_WRITES="true")["read_only"]["outcome"] == "ok"
-
-
-def test_every_precondition_that_can_be_untested_is_one_that_is_tested(check: Check) -> None:
-    """The lines have the same names whether they could be looked at or not."""
-    assert set(check()) >= AFTER_THE_SAMPLE
 
 
 @pytest.mark.parametrize(

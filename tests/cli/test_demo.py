@@ -1,14 +1,12 @@
-"""The demo says where it is once it is there, and tries that first of all."""
+"""The demo tries its port first of all, and reads a DSN."""
 
 from __future__ import annotations
 
 import socket
-from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
 
-from tuner.board import PortTaken
 from tuner.cli import demo as demo_command
 from tuner.cli.answer import Unusable
 from tuner.cli.demo import parse_dsn
@@ -17,6 +15,7 @@ from tuner.cli.main import cli
 
 def test_a_taken_port_is_said_before_a_server_is_looked_for(monkeypatch: pytest.MonkeyPatch) -> None:
     """Nothing is started for a demo that could not be looked at, and no address is named."""
+    monkeypatch.setattr("tuner.cli.client.ANSWER_SECONDS", 0.1)  # of whoever has the port
     monkeypatch.setattr(demo_command, "choose", lambda **_: pytest.fail("a server was looked for"))
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = str(taken.getsockname()[1])
@@ -26,38 +25,6 @@ def test_a_taken_port_is_said_before_a_server_is_looked_for(monkeypatch: pytest.
     assert f"port {port} on 127.0.0.1 is taken" in found.stderr
     assert "name a free one with --port" in found.stderr
     assert "http://" not in found.stdout
-
-
-def test_the_address_is_said_when_it_is_served(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """The address comes after the port is listened on; where it was taken meanwhile, never."""
-    said: list[str] = []
-
-    class Serving:
-        """Listens, or cannot any more."""
-
-        def __init__(self, *, taken: bool) -> None:
-            self._taken = taken
-
-        def start(self) -> None:
-            if self._taken:
-                raise PortTaken("127.0.0.1", 8633)
-            said.append(capsys.readouterr().out)
-
-        def reload(self) -> None:
-            """Have nothing to read."""
-
-        def stop(self, timeout: float) -> bool:
-            """Have nothing to stop."""
-            return timeout > 0.0
-
-    with pytest.raises(PortTaken):
-        demo_command.Announced(Serving(taken=True), 8633, tmp_path).start()
-    assert capsys.readouterr().out == ""
-
-    demo_command.Announced(Serving(taken=False), 8633, tmp_path).start()
-
-    assert said == [""]
-    assert "page: http://127.0.0.1:8633/ " in capsys.readouterr().out
 
 
 @pytest.mark.parametrize(
@@ -82,23 +49,24 @@ def test_an_address_is_read(text: str, where: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "why"),
+    "text",
     [
-        ("mysql://", "neither host nor socket"),
-        ("mysql://dba@db1:port", "port"),
-        ("mysql://dba@db1:70000", "ort"),
-        ("mysql://dba@db1/shop", "names the schema 'shop'"),
-        ("mysql://dba@db1?ssl=1", "nothing may follow"),
-        ("mysql://a@%2Frun%2Fs", "a path is not escaped"),
-        ("mysql:///tmp/a%00b", "has a zero byte"),
-        ("db1:3306", "'db1:3306': names no server"),
+        "mysql://",
+        "mysql://dba@db1:port",
+        "mysql://dba@db1:70000",
+        "mysql://dba@db1/shop",
+        "mysql://dba@db1?ssl=1",
+        "mysql://a@%2Frun%2Fs",
+        "mysql:///tmp/a%00b",
+        "mysql://a%00b@db1",
+        "db1:3306",
     ],
 )
-def test_an_address_that_is_none_is_shown(text: str, why: str) -> None:
-    """The refusal says what would be right."""
-    with pytest.raises(Unusable, match=why) as refusal:
+def test_an_address_that_is_none_is_shown(text: str) -> None:
+    """The refusal says what would be right; nothing that follows the address is passed over."""
+    with pytest.raises(Unusable, match="write mysql://USER@HOST:PORT") as refusal:
         parse_dsn(text, environ={})
-    assert text in str(refusal.value)
+    assert repr(text) in str(refusal.value)
 
 
 @pytest.mark.parametrize("text", ["mysql://dba:geheim@db1", "mysql://dba:ge/heim@db1", "mysql://:geheim@db1"])

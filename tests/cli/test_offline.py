@@ -18,6 +18,7 @@ from tests.api.factory import START, AnsweringLoop
 from tests.cli.support import FakeServer, Run, write_journal
 from tuner import without_daemon
 from tuner.cli import offline
+from tuner.core.estimate import latency
 from tuner.core.ownership.standing import why_advisory
 from tuner.core.state import State
 from tuner.journal.ending import ending
@@ -39,8 +40,10 @@ BOTH = pytest.mark.parametrize("flags", [(), ("--if-crashed",)], ids=["asked", "
 @pytest.fixture(autouse=True)
 def _no_waiting(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let two readings be enough."""
-    for name in ("READ_SECONDS", "WAIT_SECONDS", "INTERVAL"):
+    for name in ("READ_SECONDS", "WAIT_SECONDS", "INTERVAL", "LOOK_SECONDS"):
         monkeypatch.setattr(without_daemon, name, 0.01)
+    monkeypatch.setattr(without_daemon, "NOTE_SECONDS", 0.3)
+    monkeypatch.setattr(latency, "STEP_SECONDS", 0.01)
     monkeypatch.setattr(offline, "WAIT_SECONDS", 0.01)
     monkeypatch.setattr(offline, "RETRY_SECONDS", 0.01)
 

@@ -32,11 +32,11 @@ class Comparison:
         self.scenario = folder / "short.toml"
         self.scenario.write_text(SHORT, encoding="utf-8")
 
-    def __call__(self, *words: str, policy: tuple[str, ...] = ("fixed",), seeds: int | None = 1) -> Result:
+    def __call__(self, *words: str, policy: tuple[str, ...] = ("fixed",), seeds: int = 1) -> Result:
         """Return what the command did, in one process."""
         named = [word for one in policy for word in ("--policy", one)]
-        many = [] if seeds is None else ["--seeds", str(seeds)]
-        return policies("--compare", "--scenario", str(self.scenario), *named, *many, "--jobs", "1", *words)
+        many = ["--seeds", str(seeds), "--jobs", "1"]
+        return policies("--compare", "--scenario", str(self.scenario), *named, *many, *words)
 
 
 @pytest.fixture
@@ -94,16 +94,6 @@ def test_static_settings_are_named_with_their_m(compare: Comparison) -> None:
     assert "as it starts" in found.stdout
 
 
-def test_a_scenario_may_have_seeds_of_its_own(compare: Comparison, tmp_path: Path) -> None:
-    """A long scenario is given fewer runs than the others in the same comparison."""
-    longer = tmp_path / "longer.toml"
-    longer.write_text(SHORT.replace("short", "longer").replace("200", "210"), encoding="utf-8")
-    found = compare("--scenario", str(longer), "--seeds", "longer=1", seeds=2)
-
-    assert "short: 200 s, counted from 100 s, 2 seeds" in found.stdout
-    assert "longer: 210 s, counted from 100 s, 1 seed" in found.stdout
-
-
 @pytest.mark.parametrize(
     ("words", "message"),
     [
@@ -111,13 +101,7 @@ def test_a_scenario_may_have_seeds_of_its_own(compare: Comparison, tmp_path: Pat
         ("--compare --scenario step-upp", "step-upp: no such scenario; did you mean step-up?"),
         ("--compare --policy magic", "'magic' is not one of 'cascade'"),
         ("--compare --scenario step-up --scenario step-up", "--scenario step-up: is there twice"),
-        ("--compare --seeds 0", "'0': write a whole number from 1 to 1000"),
-        ("--compare --seeds =2", "'=2': write a whole number from 1 to 1000, or one for a scenario: daily"),
-        ("--compare --scenario burst --seeds brust=2", "in this comparison; the only one is burst"),
-        (
-            "--compare --scenario burst --scenario batch --seeds brust=2",
-            "--seeds brust=…: no such scenario in this comparison; there are burst, batch",
-        ),
+        ("--compare --seeds 0", "'0' must be a whole number from 1 to 1,000"),
     ],
 )
 def test_a_wrong_command_is_a_usage_error(words: str, message: str) -> None:

@@ -112,15 +112,15 @@ def test_a_dense_listing_says_what_it_leaves_out(here: Path) -> None:
     assert " more; " not in asked(here, text, "--days", "1", "--limit", "287").output
 
 
-def test_a_year_of_dense_schedules_is_listed_in_some_seconds(here: Path) -> None:
-    """Three schedules of every second minute or denser take no minutes of anybody's time."""
+def test_dense_schedules_are_listed_in_little_time(here: Path) -> None:
+    """A year of three schedules of every second minute or denser takes no minute of anybody's time."""
     crons = {"a": "* * * * *", "b": "*/2 * * * *", "c": "1-59/2 * * * *"}
     text = "".join(written(name, cron, 1) for name, cron in crons.items())
     begun = time.process_time()
-    output = asked(here, text, "--days", "366").output
+    output = asked(here, text, "--days", "60").output
 
-    assert time.process_time() - begun < 20.0
-    assert f"and {366 * 1440 - 101} more; " in output
+    assert time.process_time() - begun < 20.0 * 60 / 366
+    assert f"and {60 * 1440 - 101} more; " in output
     assert "b and c" not in output
 
 

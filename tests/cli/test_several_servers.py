@@ -42,10 +42,10 @@ class Installed:
     server: str
     port: int
 
-    def start(self, *words: str) -> subprocess.Popen[str]:
+    def start(self) -> subprocess.Popen[str]:
         """Start a daemon on this configuration, as its user would."""
         environ = {name: text for name, text in os.environ.items() if not name.startswith("INNOBRIM_")}
-        command = [sys.executable, "-c", RUN, "run", "--config", str(self.config), *words]
+        command = [sys.executable, "-c", RUN, "run", "--config", str(self.config)]
         return subprocess.Popen(  # noqa: S603 - our own program
             command, env=environ, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True
         )
@@ -91,12 +91,12 @@ def two(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Installed, I
             process.communicate(timeout=SOON)
 
 
-def refused(process: subprocess.Popen[str]) -> str:
+def refused(one: Installed, *words: str) -> str:
     """Return what a daemon says that ends by itself with exit 2."""
-    _, said = process.communicate(timeout=SOON)
+    result = ask("run", "--config", str(one.config), *words)
 
-    assert process.returncode == 2, said
-    return said
+    assert result.exit_code == 2, result.output
+    return result.stderr
 
 
 def test_the_files_of_the_guide_share_nothing_but_the_login(tmp_path: Path) -> None:
@@ -129,7 +129,7 @@ def test_a_port_that_another_daemon_has_is_said_to_be_its(two: tuple[Installed, 
     """The second daemon on a port ends at once: it names the port, whose it is, and what to set."""
     first, second = two
     elsewhere = second.state.with_name("elsewhere")
-    said = refused(second.start("--state-directory", str(elsewhere), "--api-port", str(first.port)))
+    said = refused(second, "--state-directory", str(elsewhere), "--api-port", str(first.port))
 
     assert f"port {first.port} on 127.0.0.1 is taken by the InnoBrim of the state directory" in said
     assert repr(str(first.state)) in said
@@ -140,20 +140,8 @@ def test_a_port_that_another_daemon_has_is_said_to_be_its(two: tuple[Installed, 
 def test_a_state_directory_that_another_daemon_has_is_left_to_it(two: tuple[Installed, Installed]) -> None:
     """The second daemon on a state directory ends at once, with who answers there, also on the same port."""
     first, second = two
-    said = refused(second.start("--state-directory", str(first.state), "--api-port", str(first.port)))
+    said = refused(second, "--state-directory", str(first.state), "--api-port", str(first.port))
 
     assert f"another daemon answers at {first.state / 'api.sock'}" in said
     assert "daemon.state_directory" in said
     assert waits("--config", str(first.config)) == first.server
-
-
-def test_the_token_of_one_daemon_is_none_of_the_other(two: tuple[Installed, Installed]) -> None:
-    """A change over TCP goes by the token of the daemon that it is meant for; another's is refused."""
-    first, second = two
-    url = ("--url", f"http://127.0.0.1:{first.port}")
-    result = ask("pause", *url, "--token-file", str(second.state / "token"))
-
-    assert result.exit_code == 2
-    assert "not this daemon's" in result.stderr
-    own = ask("pause", *url, "--config", str(first.config))
-    assert "not this daemon's" not in own.stderr, "it is asked for, and waits for its server"

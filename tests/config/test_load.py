@@ -25,6 +25,15 @@ def test_there_are_at_most_forty_keys() -> None:
     assert len(KEYS) <= 40
 
 
+def test_a_long_interval_is_no_stale_reading(tmp_path: Path) -> None:
+    """What is called stale, or an emergency, takes two readings at least."""
+    path = tmp_path / "c.toml"
+    path.write_text("[daemon]\ninterval = 10.0\n")
+    loop = load_config(str(path), environ={}, flags={}).loop
+
+    assert (loop.stale_seconds, loop.emergency_seconds) == (20.0, 20.0)
+
+
 def test_flags_beat_variables_beat_the_file(tmp_path: Path) -> None:
     """Each source overrules the one before; a flag that was not given does not."""
     path = tmp_path / "c.toml"
@@ -74,7 +83,7 @@ def test_every_key_can_be_set_by_file_and_variable(key: Key, tmp_path: Path) -> 
     word = key.choices[-1] if key.choices else key.bounds.examples[0] if key.bounds.examples else ""
     in_file, in_variable = (f'"{word}"', word) if word else samples[key.kind]
     helpers = "[loop]\nmax_io_capacity_max = 4000000000\nmin_io_capacity_max = 4000000000\n"
-    helpers += "fixed_io_capacity_max = 4000000000\nstale_seconds = 300\nemergency_seconds = 120\n"
+    helpers += "fixed_io_capacity_max = 4000000000\n"
     base = tomllib.loads(helpers)["loop"]
     if key.section == "loop":
         base.pop(key.name, None)
@@ -154,22 +163,3 @@ def test_the_example_in_the_reference_is_the_defaults(tmp_path: Path) -> None:
     path.write_text(configuration_page.example())
 
     assert load_config(str(path), environ={}, flags={}) == Config()
-
-
-@pytest.mark.parametrize(
-    ("gone", "instead"),
-    [
-        ("feedforward", "write cascade"),
-        ("probe", "write cascade"),
-        ("bayes-low-water", "low_water_mark = true"),
-    ],
-)
-def test_a_policy_that_is_gone_is_answered_with_what_to_write(
-    tmp_path: Path, gone: str, instead: str
-) -> None:
-    """A configuration that asks for it is refused, and the error says what takes its place."""
-    path = tmp_path / "c.toml"
-    path.write_text(f'[loop]\npolicy = "{gone}"\n')
-    for where, environ in ((str(path), {}), (None, {"INNOBRIM_LOOP_POLICY": gone})):
-        with pytest.raises(ConfigError, match=instead):
-            load_config(where, environ=environ, flags={})

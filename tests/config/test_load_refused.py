@@ -134,11 +134,6 @@ def test_one_slip_of_the_finger_is_found(dotted: str, data: st.DataObject) -> No
             '[loop]\npolicy = "fixed"\nfixed_io_capacity_max = 30000',
             "lower the first to 20000 or raise the second to 30000",
         ),
-        (
-            "[daemon]\ninterval = 5.0\n[loop]\nemergency_seconds = 20",
-            "loop.stale_seconds = 5.0 (default) is too short",
-        ),
-        ("[daemon]\ninterval = 5.0\n[loop]\nstale_seconds = 20", "must be at least 10"),
         ('[loop]\nbaseline = "50/100"', "innodb_io_capacity is at least 100"),
         ('[server]\ntls = "off"\ntls_ca = "/ca.pem"', 'set tls = "required"'),
         ('[server]\ntls_ca = "/ca.pem"', 'set tls = "required"'),
@@ -165,15 +160,6 @@ def test_contradictions_are_refused(refused: Refused, text: str, said: str) -> N
     (problem,) = refused(text)
 
     assert said in problem
-
-
-def test_a_key_that_is_gone_says_what_takes_its_place(refused: Refused) -> None:
-    """Whoever still turns the API off by the key of old is told how it is done now."""
-    (written,) = refused("[api]\nenabled = false")
-    (set_,) = refused("", {"INNOBRIM_API_ENABLED": "false"})
-
-    assert written == 'FILE:api.enabled: unknown key; port = 0 and socket = "-" in [api] serve no API'
-    assert set_ == 'INNOBRIM_API_ENABLED: unknown variable; port = 0 and socket = "-" in [api] serve no API'
 
 
 def test_the_watchdog_outlives_the_slowest_tick(refused: Refused) -> None:

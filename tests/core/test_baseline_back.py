@@ -90,6 +90,7 @@ def test_a_worse_server_gets_its_own_values_back_in_steps(kept: Bench) -> None:
     assert decode_state(encode_state(kept.state)).baseline_guard == kept.state.baseline_guard
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("settings", "asked", "factor"),
     [
@@ -166,6 +167,7 @@ def test_a_persons_word_goes_before_it(back: Bench) -> None:
     assert back.record.mode is Mode.ADVISORY
 
 
+@pytest.mark.long
 def test_while_the_load_stays_it_stays_and_outlives_the_daemon(back: Bench) -> None:
     """Under the same load the loop is advisory, and so is the next daemon, until a person resumes."""
     assert guard(back, 60) == []

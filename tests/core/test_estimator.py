@@ -13,7 +13,7 @@ from msgspec.structs import replace
 from policies.setpoint import FLUSH_ORDER_LAG
 from tests.core.readings import PAGES, RATE, follow, limited, steady
 from tests.factory import LIMITS, MEBIBYTE, OTHER_IDENTITY, A, sample
-from tuner.core.estimate.estimator import EstimatorState, Quality, update
+from tuner.core.estimate.estimator import EstimatorState, update
 from tuner.core.estimate.trends import Seen
 from tuner.core.estimate.window import flushed_share
 from tuner.records import Sample
@@ -81,29 +81,29 @@ def test_time_to_the_limits_follows_the_slope() -> None:
 def test_a_counter_that_goes_back_starts_estimates_afresh(reversal: dict[str, Any]) -> None:
     """A reversed counter gives no estimate; rates begin anew, and what was learned of combining stays."""
     before, _ = follow(steady(100))
-    after, found, quality = update(before, sample(100.0, **reversal))
+    after, found, went_back = update(before, sample(100.0, **reversal))
 
-    assert (found, quality) == (None, Quality.REVERSED)
+    assert (found, went_back) == (None, True)
     assert len(after.window) == 1
     assert (after.trends.sustained, after.load) == (None, before.load)
     onward = {name: value + 10**10 for name, value in reversal.items()}
-    _, again, quality = update(after, replace(sample(101.0), **onward))
-    assert quality is Quality.GOOD
+    _, again, went_back = update(after, replace(sample(101.0), **onward))
     assert again is not None
+    assert not went_back
 
 
 @pytest.mark.parametrize(
-    ("at", "shown", "quality"),
-    [(20.0, {"identity": OTHER_IDENTITY}, Quality.FIRST), (19.0, {}, Quality.REVERSED)],
+    ("at", "shown", "went_back"),
+    [(20.0, {"identity": OTHER_IDENTITY}, False), (19.0, {}, True)],
     ids=["another server", "the same moment"],
 )
 def test_no_rate_is_taken_across_two_servers_or_in_no_time(
-    at: float, shown: dict[str, str], quality: Quality
+    at: float, shown: dict[str, str], *, went_back: bool
 ) -> None:
     """Another server starts afresh, and two readings at one moment give no rate."""
     state, found, told = update(follow(steady(20))[0], sample(at, **shown))
 
-    assert (found, told) == (None, quality)
+    assert (found, told) == (None, went_back)
     assert len(state.window) == 1
 
 
@@ -404,8 +404,8 @@ def test_a_moment_in_which_less_is_flushed_than_asked_for_shows_no_slow_device(
 def test_no_rate_spans_counters_that_changed_their_meaning(*, began: bool) -> None:
     """Neither when the counters go off nor when they come back is anything estimated across that moment."""
     state, _ = follow(steady(20, degraded=began))
-    state, found, quality = update(state, sample(20.0, degraded=not began))
-    assert (found, quality) == (None, Quality.OTHERWISE)
+    state, found, went_back = update(state, sample(20.0, degraded=not began))
+    assert (found, went_back) == (None, False)
     _, found, _ = update(state, sample(21.0, degraded=not began))
 
     assert len(state.window) == 1

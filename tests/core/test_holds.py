@@ -48,7 +48,7 @@ def test_what_a_reading_shows(shown: dict[str, Any], code: str, ends: Remedy) ->
 
 
 def test_stale_after_too_long_without_a_good_reading() -> None:
-    """A missed reading alone is no hold, silence for longer than stale_seconds is; the cause is said."""
+    """A missed reading alone is no hold, silence for longer than five seconds is; the cause is said."""
     state = replace(READY, missed="did not answer within 1 s")
     (hold,) = current_holds(state, None, now=1006.0)
 

@@ -6,21 +6,22 @@ the referee compares what was decided with what it saw itself.
 
 from __future__ import annotations
 
+import pytest
 from hypothesis import HealthCheck, Phase, settings
 from hypothesis.stateful import run_state_machine_as_test
 
 from tests.core.machine import Loop
 
-EXAMPLES = 250
 RULES = 60
 
 
-def test_invariants_hold_whatever_comes_between_two_ticks() -> None:
+@pytest.mark.parametrize("examples", [30, pytest.param(250, marks=pytest.mark.long)])
+def test_invariants_hold_whatever_comes_between_two_ticks(examples: int) -> None:
     """No order of faults, commands and changes makes the loop break what the docs promise, or fail."""
     run_state_machine_as_test(
         Loop,
         settings=settings(
-            max_examples=EXAMPLES,
+            max_examples=examples,
             stateful_step_count=RULES,
             deadline=None,
             suppress_health_check=list(HealthCheck),

@@ -18,7 +18,6 @@ from tests.bench import Bench, FakeServer, replays
 from tests.factory import BAYES, EPOCH, FACTS, MEBIBYTE, A, codes, command
 from tuner.core.memory import Learned, learn
 from tuner.core.step import start
-from tuner.core.trials import optimising
 from tuner.core.trials.engine import Trials
 from tuner.core.trials.evidence import Evidence, Win
 from tuner.records import (
@@ -138,6 +137,8 @@ def test_a_trial_goes_on_where_a_steady_load_is_held_beyond_the_alarm() -> None:
     bench = Bench(BAYES, server).ready()
     highest, blocks = 0.0, set()
     for second in range(3000):
+        if highest > 0.80 and len(blocks) == 2:
+            break
         if second % 7 == 0:
             server.shows = tight | {"lsn_checkpoint": round(server.oldest) - 2 * MEBIBYTE}
         made = progress(bench)
@@ -271,13 +272,6 @@ def test_what_was_learned_survives_a_restart_of_the_daemon_and_no_upgrade(
     assert (bench.state.trials.evidence == evidence) is known
     assert known or (bench.state.trials.evidence.log, bench.state.trials.evidence.wins) == ((), ())
     assert ("learned_afresh" in bench.codes()) is not known
-
-
-def test_a_trial_that_cannot_be_is_not_recalled() -> None:
-    """Evidence with nonsense in it is what it is without."""
-    broken = replace(KNOWN, log=(*KNOWN.log, Trial(LOWER, LOAD, math.nan, 0.001, 5.0)))
-
-    assert optimising.recalled(broken, KNOWN.server).evidence == KNOWN
 
 
 # What may be suggested.

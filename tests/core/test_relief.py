@@ -90,6 +90,7 @@ def test_an_m_for_the_slow_device_that_was_wrong_is_corrected_without_a_write_of
     assert least <= after.slow <= most
 
 
+@pytest.mark.long
 def test_no_hour_has_more_than_twenty() -> None:
     """A disk that is slow again and again is followed twenty times, and then no more within the hour."""
     bench = at_rest()

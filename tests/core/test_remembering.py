@@ -22,7 +22,6 @@ from tuner.core.estimate.trends import Late, Week
 from tuner.core.memory import Known, Learned, known_of, learn, learned_of, recall, remember
 from tuner.core.state import decode_state, encode_state
 from tuner.core.step import start
-from tuner.core.trials.optimising import recalled
 from tuner.records import Capacity
 from tuner.settings import PolicyName, Settings
 
@@ -101,28 +100,6 @@ def test_measured_recoveries_last_and_another_version_forgets_them() -> None:
     assert recall(known, version="9.8.0").recovery == Recovery()
 
 
-@pytest.mark.parametrize("factor", [0.0, -1.0, 1e9, float("nan"), float("inf")])
-def test_a_factor_that_cannot_be_true_is_forgotten_alone(factor: float) -> None:
-    """A spoilt factor costs the measurements, not the budgets, and not what else was learned."""
-    known = replace(learn(taught()), measured_on="9.7.4")
-    again = recall(replace(known, recovery_factor=factor), version="9.7.4")
-
-    assert (again.recovery, again.load) == (Recovery(), known.load)
-
-
-@pytest.mark.parametrize(
-    "nonsense",
-    [{"variance": -1.0}, {"variance": float("nan")}, {"covariance": float("inf")}, {"weight": -1.0}],
-    ids=str,
-)
-def test_a_fit_that_cannot_be_true_is_forgotten_alone(nonsense: dict[str, float]) -> None:
-    """A learned state that cannot be true does not poison the loop for good."""
-    load = learn(taught()).load
-    again = recall(Learned(load=replace(load, combining=replace(load.combining, **nonsense))))
-
-    assert (again.load.combining, again.load.answer) == (Regression(), load.answer)
-
-
 def test_the_figures_shown_are_those_of_what_is_kept() -> None:
     """Hours seen, the largest burst, recoveries, the verified law, trials and what is set aside are shown."""
     whole = full()
@@ -160,7 +137,7 @@ def test_every_version_reads_what_each_version_kept(path: Path) -> None:
     assert lost == ()
     assert learned is not None
     assert holds(msgspec.msgpack.decode(msgspec.msgpack.encode(learned)), kept)
-    assert recalled(learned.evidence, learned.evidence.server).evidence == learned.evidence
+    assert learned.evidence.beside(learned.evidence.server) == learned.evidence
 
 
 def test_what_is_kept_now_is_among_the_fixtures() -> None:
@@ -183,6 +160,7 @@ def spoilt(part: str, value: object) -> dict[str, Any]:
 
 
 WEEK = ("bursts by hour of the week", lambda one: one.week, Week())
+COMBINING = ("write combining", lambda one: one.load.combining, Regression())
 LATE = ("bursts of the last hours", lambda one: one.late, Late())
 PARTS: list[tuple[str, object, str, Callable[[Learned], object], object]] = [
     ("week.visits", "often", *WEEK),
@@ -192,11 +170,17 @@ PARTS: list[tuple[str, object, str, Callable[[Learned], object], object]] = [
     ("late.recent", 1e18, *LATE),
     ("late.hours_burst", 1e18, *LATE),
     ("late.at", "noon", *LATE),
-    ("load.combining.variance", None, "write combining", lambda one: one.load.combining, Regression()),
+    ("load.combining.variance", None, *COMBINING),
+    ("load.combining.variance", -1.0, *COMBINING),
+    ("load.combining.covariance", math.inf, *COMBINING),
+    ("load.combining.weight", -1.0, *COMBINING),
     ("load.answer", 7, "what a page flushed costs", lambda one: one.load.answer, Response()),
     ("load.curve.densities", {}, "write combining by age", lambda one: one.load.curve, Curve()),
     ("recovery_factor", "half", "factor of crash recoveries", lambda one: one.recovery_factor, 1.0),
-    ("recovery_factor", math.nan, "factor of crash recoveries", lambda one: one.recovery_factor, 1.0),
+    *(
+        ("recovery_factor", bad, "factor of crash recoveries", lambda one: one.recovery_factor, 1.0)
+        for bad in (math.nan, math.inf, 0.0, -1.0, 1e9)
+    ),
     ("version", 9.7, "crash recoveries were measured on", lambda one: one.measured_on, ""),
     ("proven", [], "the flush law was verified", lambda one: one.proven, ""),
     ("law", 1, "the flush law that was verified", lambda one: one.law, ""),
@@ -259,9 +243,10 @@ def test_a_trial_that_lacks_a_field_is_forgotten_alone(where: str, field: str) -
     assert learned.evidence.log == WHOLE.evidence.log[:2]
 
 
-def test_a_win_or_an_older_trial_that_cannot_be_true_is_forgotten_alone() -> None:
+@pytest.mark.parametrize(("part", "value"), [("context.redo_rate", 0.0), ("gain", math.nan)])
+def test_a_win_or_an_older_trial_that_cannot_be_true_is_forgotten_alone(part: str, value: float) -> None:
     """A win under a load that nobody can have is compared with none; so with trials of a version before."""
-    learned, lost = read(spoilt("evidence.wins.0.context.redo_rate", 0.0))
+    learned, lost = read(spoilt(f"evidence.wins.0.{part}", value))
     assert lost == ("1 of 1 won suggestions: it cannot be true",)
     assert (learned.evidence.wins, learned.evidence.log) == ((), WHOLE.evidence.log)
 

@@ -15,9 +15,9 @@ from policies.bayes import SURE
 from policies.types import ANALYTIC, LoadContext, Suggestion, Trial
 from tests.core.course import GOOD, STEP, Course
 from tests.factory import A, estimate
-from tuner.core.trials import engine, evidence
+from tuner.core.trials import engine
 from tuner.core.trials.engine import HARM, WORTH, Trials, accepted, block_of, verdict
-from tuner.core.trials.evidence import REMEMBERED, Evidence, Win
+from tuner.core.trials.evidence import REMEMBERED, Evidence
 from tuner.core.trials.switchback import LOOKS, Block, Running, difference, differences, judged
 from tuner.records import OptimiserPhase
 
@@ -342,11 +342,3 @@ def test_the_analytic_point_wins_nothing_over_itself() -> None:
 
     assert won / 400 < 0.04
     assert Suggestion() == ANALYTIC
-
-
-def test_evidence_that_is_no_number_is_forgotten() -> None:
-    """A win made of nonsense is not believed."""
-    win = Win(GOOD, LOAD, math.nan, 0.0, 0.0, 0.0)
-
-    assert not evidence.sound(win)
-    assert evidence.sound(replace(win, gain=0.01))

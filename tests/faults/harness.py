@@ -27,7 +27,6 @@ QUICK: dict[str, Any] = {
     "step_factor": 10.0,
     "ratio": 2,  # every write takes two SETs, between which things can happen
     "dwell_seconds": 2.0,
-    "stale_seconds": 3.0,
     "max_changes_per_hour": 600,
 }
 """Settings that make a daemon write soon, and what the test says; the emergency is as always."""

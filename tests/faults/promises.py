@@ -48,7 +48,7 @@ INVARIANTS = {
 }
 
 HOLDS = {
-    HoldCode.STALE: ("no good sample for `stale_seconds`", "the first good sample, which parks"),
+    HoldCode.STALE: ("no good sample for five seconds", "the first good sample, which parks"),
     HoldCode.RESTARTED: (
         "mysqld was restarted: version, limits and originals are taken anew",
         "ten good readings, and the new originals on disk",
@@ -100,8 +100,6 @@ BUDGETS = (
     "max_shutdown_seconds",
     "max_replica_set_point",
     "park_slack",
-    "emergency_seconds",
-    "stale_seconds",
 )
 """Keys of ``[loop]`` that bound what the loop may do or lead to."""
 

@@ -19,7 +19,7 @@ JUMPING_CLOCK = str(Path(__file__).with_name("jumping_clock.py"))
 STANDING_CLOCK = str(Path(__file__).with_name("standing_clock.py"))
 DAY = 86_400.0
 QUIET_TICKS = 8
-"""Ticks after a jump; more than ``stale_seconds``, so that a hold would show."""
+"""Ticks after a jump; more than five seconds, so that a hold would show."""
 
 
 def jump(daemon: Daemon, offset: Path, seconds: float) -> None:

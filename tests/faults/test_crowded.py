@@ -14,11 +14,12 @@ from tests.faults.catalogue import Group, fault
 from tests.faults.harness import Rig
 from tests.real.support import new_account
 from tuner.records import DecisionKind, Sample, TickRecord
+from tuner.settings import Settings
 
 pytestmark = pytest.mark.real
 
 LOWEST = 200
-NEAR = 3.0
+NEAR = Settings().emergency_seconds
 IN_TIME = 2.0
 """Seconds from the reading that shows the need to the raise that the server has accepted."""
 
@@ -34,7 +35,6 @@ def test_max_connections_exhausted_in_an_emergency(rig: Rig) -> None:
     """With no connection to be had, an emergency raise still lands within two seconds of the need."""
     crowd = new_account(rig.server, "innobrim_crowd")
     daemon = rig.daemon()
-    daemon.configure(emergency_seconds=NEAR)
     daemon.active()
     with _crowded(rig.server, crowd):
         daemon.configure(fixed_io_capacity_max=LOWEST)

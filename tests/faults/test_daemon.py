@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import signal
 import time
 
 import pytest
 
 from tests.faults.boundaries import OVERRIDE, Request, ask, kill_at_boundaries
 from tests.faults.catalogue import EVERY, Group, fault
-from tests.faults.harness import BACK, FIRST_WRITE, LEAN, START, Rig
+from tests.faults.harness import BACK, FIRST_WRITE, LEAN, START, WANTED, Rig
 from tests.real.killer import Killer
 from tests.real.proxy import Proxy
 from tests.real.support import in_force
@@ -100,24 +101,30 @@ def test_killed_at_every_statement_of_a_restore(rig: Rig) -> None:
 
 @fault(
     Group.DAEMON,
-    what="`kill -9` of the daemon under systemd, whose unit then runs `innobrim park --if-crashed`",
+    what="`kill -9` of the daemon between two SETs; its unit then runs `innobrim park --if-crashed`",
     left="parked within 15 s, with room for more load than there was",
     back="by itself when it is started again: it knows the originals and takes the parked pair for its own",
     invariants=(7, 8, 10),
 )
 def test_killed_and_parked_for(rig: Rig) -> None:
     """What the unit runs after a crash leaves a parked setting, and the next daemon goes on from it."""
-    daemon = rig.active()
-    daemon.want(LEAN)
-    daemon.kill()
-    began = time.monotonic()
-    done = daemon.command("park", "--if-crashed")
-    assert done.returncode == 0, done.stdout + done.stderr
-    assert time.monotonic() - began <= PARKED_WITHIN
-    assert in_force(rig.server).io_capacity_max > LEAN
-    assert [one.capacity for one in originals(daemon.state)] == [START]
-    daemon.active()
-    verdict = rig.finish()
+    killer = Killer()
+    with Proxy(rig.server.port, killer) as proxy:
+        daemon = rig.active(port=proxy.port)
+        killer.aim(daemon.pid, 2)
+        daemon.configure(fixed_io_capacity_max=LEAN)
+        daemon.hang_up()
+        assert daemon.wait(FIRST_WRITE) == -signal.SIGKILL, daemon.log()
+        assert in_force(rig.server) not in {WANTED, daemon.wanted}
+        began = time.monotonic()
+        done = daemon.command("park", "--if-crashed")
+        assert done.returncode == 0, done.stdout + done.stderr
+        assert time.monotonic() - began <= PARKED_WITHIN
+        assert in_force(rig.server).io_capacity_max > LEAN
+        assert [one.capacity for one in originals(daemon.state)] == [START]
+        daemon.configure(fixed_io_capacity_max=WANTED.io_capacity_max)
+        daemon.active()
+        verdict = rig.finish()
     assert verdict.writes(DecisionKind.PARK)
     assert "foreign_change" not in verdict.held()
 

@@ -118,61 +118,42 @@ def test_the_journal_turns_read_only(rig: Rig) -> None:
     rig.finish()
 
 
-def damaged(rig: Rig, damage: slice) -> Daemon:
-    """Return a daemon that found the journal of one before it, which was killed, with zeros or no end.
-
-    Args:
-        rig: the server under load.
-        damage: share of the file, in percent, that is overwritten; without a stop it is cut off.
-    """
+@fault(
+    Group.JOURNAL,
+    what="The journal is damaged in its middle, or lost its end, when the daemon starts",
+    left="what the daemon before wrote; the originals are carried over into a new journal",
+    back="by itself; the old file is kept as `journal.damaged-….db`",
+    invariants=(7,),
+)
+def test_the_journal_is_damaged(rig: Rig) -> None:
+    """Garbage in a journal, or a missing part, costs the ticks in it, not the originals."""
     daemon = rig.active()
-    daemon.kill()
-    path = daemon.state / FILE_NAME
-    content = path.read_bytes()
-    first = len(content) * damage.start // 100
-    last = len(content) * damage.stop // 100 if damage.stop is not None else first
-    rest = b"" if damage.stop is None else b"\xaa" * (last - first) + content[last:]
-    path.write_bytes(content[:first] + rest)
-    under_load(rig.server, rig.work, WANTED)
-    Witness(rig.server).watch()  # the damaged journal is no witness any more
-    daemon.start()
-    now = daemon.await_status(lambda now: now["tick"] > 0, FIRST_WRITE, "a tick of the next daemon")
-    assert pair(now["originals"]) == START
-    assert in_force(rig.server) == WANTED
-    assert "originals of 1 servers were carried over" in daemon.log()
-    assert kept(daemon) == [START]
-    with closing(sqlite3.connect(f"file:{path}?mode=ro", uri=True)) as db:
-        assert db.execute("SELECT count(*) FROM events WHERE code = 'journal_set_aside'").fetchone() == (1,)
-    (aside,) = daemon.state.glob("journal.damaged-*.db")
-    assert aside.stat().st_size >= first
-    return daemon
-
-
-@fault(
-    Group.JOURNAL,
-    what="The journal is damaged in its middle when the daemon starts",
-    left="what the daemon before wrote; the originals are carried over into a new journal",
-    back="by itself; the old file is kept as `journal.damaged-….db`",
-    invariants=(7,),
-)
-def test_the_journal_is_damaged_in_its_middle(rig: Rig) -> None:
-    """Garbage in a journal costs the ticks in it, not the originals."""
-    daemon = damaged(rig, slice(50, 70))
-    daemon.want(600)
-    rig.finish()
-
-
-@fault(
-    Group.JOURNAL,
-    what="The journal lost its end when the daemon starts",
-    left="what the daemon before wrote; the originals are carried over into a new journal",
-    back="by itself; the old file is kept as `journal.damaged-….db`",
-    invariants=(7,),
-)
-def test_the_journal_was_cut_short(rig: Rig) -> None:
-    """A journal that was cut short costs the ticks in it, not the originals."""
-    daemon = damaged(rig, slice(60, None))
-    daemon.want(600)
+    for first, last in ((50, 70), (60, None)):  # percent of the file that are overwritten, or where it is cut
+        daemon.kill()
+        path = daemon.state / FILE_NAME
+        content = path.read_bytes()
+        begin = len(content) * first // 100
+        rest = b""
+        if last is not None:
+            end = len(content) * last // 100
+            rest = b"\xaa" * (end - begin) + content[end:]
+        path.write_bytes(content[:begin] + rest)
+        under_load(rig.server, rig.work, WANTED)
+        Witness(rig.server).watch()  # the damaged journal is no witness any more
+        daemon.configure(fixed_io_capacity_max=WANTED.io_capacity_max)
+        daemon.start()
+        now = daemon.await_status(lambda now: now["tick"] > 0, FIRST_WRITE, "a tick of the next daemon")
+        assert pair(now["originals"]) == START
+        assert in_force(rig.server) == WANTED
+        assert "originals of 1 servers were carried over" in daemon.log()
+        assert kept(daemon) == [START]
+        with closing(sqlite3.connect(f"file:{path}?mode=ro", uri=True)) as db:
+            found = db.execute("SELECT count(*) FROM events WHERE code = 'journal_set_aside'").fetchone()
+        assert found == (1,)
+        (aside,) = daemon.state.glob("journal.damaged-*.db")
+        assert aside.stat().st_size >= begin
+        aside.unlink()
+        daemon.want(600)
     rig.finish()
 
 

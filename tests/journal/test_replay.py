@@ -92,7 +92,7 @@ def test_the_first_difference_is_shown(recorded: Path) -> None:
     """Exit 1, with tick, time and both decisions."""
     with closing(sqlite3.connect(recorded / FILE_NAME)) as db:
         (blob,) = db.execute("SELECT record FROM ticks WHERE number = 123").fetchone()
-        record = decode(blob, TickRecord)
+        record = decode(blob)
         other = replace(record, decision=replace(record.decision, reason="idle"))
         db.execute("UPDATE ticks SET record = ? WHERE number = 123", (encode(other),))
         db.commit()

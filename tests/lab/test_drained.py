@@ -157,6 +157,7 @@ def test_the_time_left_is_honest() -> None:
         assert 0.5 * (reached - at) <= progress.seconds_left <= 2.0 * (reached - at)
 
 
+@pytest.mark.long
 def test_a_long_drain_leaves_changes_for_the_way_back() -> None:
     """Holding a low age for an hour takes few changes, so that the hour's budget has some left."""
     run = settled(CLOSED)

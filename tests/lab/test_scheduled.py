@@ -83,6 +83,14 @@ def test_the_age_is_low_before_the_backup_and_until_the_window_ends(hour: list[T
     assert all(one.drain is not None and one.drain.who == "schedule backup" for one in hour[BACKUP:ENDS])
 
 
+def test_a_drain_that_is_as_low_as_can_be_is_said_to_be_there(hour: list[TickRecord]) -> None:
+    """The age comes to its target long before the backup, and who waits for that does not wait in vain."""
+    there = [one.tick.number for one in hour for event in one.events if event.code == "drained"]
+
+    assert len(there) == 1
+    assert BEGINS < there[0] < BACKUP
+
+
 def test_after_the_window_the_age_goes_back(hour: list[TickRecord]) -> None:
     """The way back is the drain's own: within minutes the age is at the set-point, with no sync flushing."""
     end = hour[-1].decision.set_point

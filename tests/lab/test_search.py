@@ -29,6 +29,7 @@ SHORT = Scenario(name="short", description="for tests", seconds=480, measured_fr
 CAPS = Caps(0.78)
 
 
+@pytest.mark.long
 def test_the_search_finds_what_trying_everything_finds() -> None:
     """By each rule its winner gives as much as the best of all M that are 3 % apart, in at most 40 runs."""
     everything: dict[int, Outcome] = {}

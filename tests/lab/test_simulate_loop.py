@@ -105,6 +105,7 @@ def test_a_server_that_flushes_neighbours_is_held_by_few_writes() -> None:
     assert run.knob_changes <= 20
 
 
+@pytest.mark.long
 def test_a_simulated_day_is_quick() -> None:
     """The loop with the default policy takes at most 30 s of one undisturbed core for a simulated day."""
     day = resized(load_scenario("steady-1200iops"), seed=None, seconds=3000)

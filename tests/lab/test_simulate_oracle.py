@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+import functools
 import re
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from lab.scenarios import load_scenario, scenario_names
 from lab.scenarios.load import parse_scenario
-from lab.scenarios.static import Caps, pair, run_static, search
-from lab.simulate import shortened, simulate
+from lab.scenarios.static import RATIO, Caps, Search, pair, run_static, search
+from lab.simulate import shortened
 from lab.simulate_loop import run_policy
 from tests.lab.simulating import SHORT, parsed_result, scenario_file, simulated
 from tuner.cli.wording import duration
@@ -21,102 +22,107 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 
+CAPS = Caps(0.78)
+
+
+@functools.cache
+def searched(caps: Caps = CAPS) -> Search:
+    """Return the best static settings of a short scenario within caps."""
+    return search(parse_scenario(SHORT, source="test"), ratio=RATIO, caps=caps)
+
+
+@pytest.fixture(scope="module")
+def asked(tmp_path_factory: pytest.TempPathFactory) -> tuple[str, ...]:
+    """Return how the command is asked for a short scenario that starts with a C and M of its own."""
+    text = f"{SHORT}[server]\nio_capacity = 700\nio_capacity_max = 700\n"
+    return ("--scenario", scenario_file(tmp_path_factory.mktemp("own"), text), "--policy", "fixed")
+
+
+@pytest.fixture(scope="module")
+def found(asked: tuple[str, ...]) -> dict[str, Any]:
+    """Return what the command says with --oracle, as an object."""
+    return parsed_result(*asked, "--oracle")
+
+
 def test_best_static_keeps_the_rules_and_beats_its_neighbours() -> None:
     """The best static setting keeps every rule, and no other that does gives more."""
-    scenario = load_scenario("steady-1200iops")
-    found = search(scenario, ratio=2, caps=Caps(0.78))
-    assert found.best is not None
-    assert found.without_cap is not None
-    assert found.unconstrained is not None
-    outcome = run_static(scenario, 2, found.best.io_capacity_max)
+    scenario, winners = parse_scenario(SHORT, source="test"), searched()
+    best, without_cap, unconstrained = winners.best, winners.without_cap, winners.unconstrained
+    assert best is not None
+    assert without_cap is not None
+    assert unconstrained is not None
+    outcome = run_static(scenario, RATIO, best.io_capacity_max)
     assert outcome.sync_flush_seconds == 0
     assert outcome.checkpoint_age_max <= 0.78
     assert outcome.throughput_p1 >= 0.5 * outcome.throughput_median
-    assert outcome.throughput_mean == pytest.approx(found.best.throughput_mean, abs=0.1)
-    for other in (480, 600, 1200):
-        assert run_static(scenario, 2, other).throughput_mean <= outcome.throughput_mean
-    assert (
-        found.best.throughput_mean <= found.without_cap.throughput_mean <= found.unconstrained.throughput_mean
-    )
-    assert (
-        found.unconstrained.io_capacity_max < found.without_cap.io_capacity_max < found.best.io_capacity_max
-    )
-
-
-def test_no_static_setting_may_keep_the_rules() -> None:
-    """Where every static setting breaks a rule, best static is null and the unconstrained one is there."""
-    scenario = parse_scenario(SHORT, source="test")
-    found = simulate(scenario, "fixed", oracle=True)
-    impossible = search(scenario, ratio=2, caps=Caps(0.01))
-    assert impossible.best is None
-    assert impossible.unconstrained == found.best_static_unconstrained
+    assert outcome.throughput_mean == pytest.approx(best.throughput_mean, abs=0.1)
+    for other in (600, 1200):
+        assert run_static(scenario, RATIO, other).throughput_mean <= outcome.throughput_mean
+    assert best.throughput_mean <= without_cap.throughput_mean <= unconstrained.throughput_mean
+    assert unconstrained.io_capacity_max < without_cap.io_capacity_max < best.io_capacity_max
 
 
 def test_the_best_static_setting_keeps_the_contenders_budgets() -> None:
     """A recovery or shutdown budget that the best one breaks makes another, slower one the best."""
-    scenario = parse_scenario(SHORT, source="test")
-    free = search(scenario, ratio=2, caps=Caps(0.78)).best
+    scenario, free = parse_scenario(SHORT, source="test"), searched().best
     assert free is not None
-    broken = run_static(scenario, 2, free.io_capacity_max)
+    broken = run_static(scenario, RATIO, free.io_capacity_max)
     for caps in (
         Caps(0.78, recovery_seconds=0.9 * broken.recovery_seconds_max),
         Caps(0.78, pages_dirty=0.9 * broken.pages_dirty_max),
     ):
-        found = search(scenario, ratio=2, caps=caps)
-        assert found.best is not None
-        assert caps.keep(run_static(scenario, 2, found.best.io_capacity_max))
-        assert found.best.throughput_mean < free.throughput_mean
+        best = searched(caps).best
+        assert best is not None
+        assert caps.keep(run_static(scenario, RATIO, best.io_capacity_max))
+        assert best.throughput_mean < free.throughput_mean
 
 
 def test_a_search_that_found_none_is_told_from_no_search(tmp_path: Path) -> None:
-    """Where a search finds no static setting that keeps the rules, the answer is an object and not null."""
+    """Where no static setting keeps the rules, the answer is an object and not null; the others are there."""
     dip = "[{ at = 0, write_iops = 2400 }, { at = 300, write_iops = 100 }, { at = 320, write_iops = 2400 }]"
     path = scenario_file(tmp_path, SHORT.replace("[{ at = 0, write_iops = 1200 }]", dip))
-    asked = ("--scenario", path, "--policy", "fixed")
+    words = ("--scenario", path, "--policy", "fixed")
+    best = parsed_result(*words, "--oracle")
 
-    searched, table = parsed_result(*asked, "--oracle"), simulated(*asked, "--oracle").stdout
-
-    assert parsed_result(*asked)["best_static"] is None
-    assert searched["best_static"] == {
-        "io_capacity_max": None,
-        "throughput_mean": None,
-        "pages_per_commit": None,
-    }
-    assert searched["best_static_unconstrained"]["io_capacity_max"] >= 100
-    assert "none keeps the rules" in table
-    assert "without age cap and budgets" in table
+    assert parsed_result(*words)["best_static"] is None
+    assert set(best["best_static"].values()) == {None}
+    assert best["best_static_unconstrained"]["io_capacity_max"] >= 100
+    assert "none keeps the rules" in simulated(*words, "--oracle").stdout
 
 
-def test_the_table_sets_the_policy_beside_the_best_static_setting(tmp_path: Path) -> None:
-    """--oracle prints the policy's share of the commits/s, and of the pages for each, of the best setting."""
-    asked = ("--scenario", scenario_file(tmp_path), "--policy", "fixed", "--oracle")
-    searched, table = parsed_result(*asked), simulated(*asked).stdout
-    best = searched["best_static"]
-    commits = searched["throughput_mean"] / best["throughput_mean"]
-    pages = searched["pages_per_commit"] / best["pages_per_commit"]
+def test_the_table_sets_the_policy_beside_the_best_and_the_first_setting(
+    asked: tuple[str, ...], found: dict[str, Any]
+) -> None:
+    """--oracle prints the policy's share of the best one's commits and pages, and what C and M found give."""
+    table = simulated(*asked, "--oracle").stdout
+    best, untouched = found["best_static"], found["untouched"]
+    commits = found["throughput_mean"] / best["throughput_mean"]
+    pages = found["pages_per_commit"] / best["pages_per_commit"]
+
     said = rf"beside the first +{commits:.3f} of its commits/s, {pages:.3f} of its pages per commit"
     assert re.search(said, table)
+    assert re.search(rf"C/M = 700/700 +{untouched['throughput_mean']:g} commits/s", table)
 
 
-def test_the_setting_that_a_server_starts_with_is_tried_as_well(tmp_path: Path) -> None:
+def test_the_setting_that_a_server_starts_with_is_tried_as_well(
+    asked: tuple[str, ...], found: dict[str, Any]
+) -> None:
     """--oracle says what the scenario's own C and M give where nobody moves them, whatever their ratio."""
-    path = scenario_file(tmp_path, f"{SHORT}[server]\nio_capacity = 700\nio_capacity_max = 700\n")
-    searched = parsed_result("--scenario", path, "--policy", "fixed", "--oracle")
-    table = simulated("--scenario", path, "--policy", "fixed", "--oracle").stdout
-    alone = run_policy(load_scenario(path), Settings(mode=Mode.ADVISORY)).outcome
-    assert (searched["untouched"]["io_capacity"], searched["untouched"]["io_capacity_max"]) == (700, 700)
-    assert searched["untouched"]["throughput_mean"] == pytest.approx(alone.throughput_mean, rel=0.02)
-    assert searched["untouched"]["checkpoint_age_max"] == pytest.approx(alone.checkpoint_age_max, abs=0.02)
-    assert re.search(rf"C/M = 700/700 +{searched['untouched']['throughput_mean']:g} commits/s", table)
-    assert parsed_result("--scenario", path, "--policy", "fixed")["untouched"] is None
+    untouched = found["untouched"]
+    alone = run_policy(load_scenario(asked[1]), Settings(mode=Mode.ADVISORY)).outcome
+
+    assert (untouched["io_capacity"], untouched["io_capacity_max"]) == (700, 700)
+    assert untouched["throughput_mean"] == pytest.approx(alone.throughput_mean, rel=0.02)
+    assert untouched["checkpoint_age_max"] == pytest.approx(alone.checkpoint_age_max, abs=0.02)
+    assert parsed_result(*asked)["untouched"] is None
 
 
 def test_the_default_that_a_search_tried_is_the_setting_left_alone() -> None:
     """Where the server starts with one of the values that the search tries, its run is the answer."""
-    scenario = parse_scenario(SHORT, source="test")
-    found = search(scenario, ratio=2, caps=Caps(0.78)).untouched
-    assert (found.io_capacity, found.io_capacity_max) == (10_000, 20_000)
-    assert found.throughput_mean == round(run_static(scenario, 2, 20_000).throughput_mean, 1)
+    untouched = searched().untouched
+    assert (untouched.io_capacity, untouched.io_capacity_max) == (10_000, 20_000)
+    alone = run_static(parse_scenario(SHORT, source="test"), RATIO, 20_000)
+    assert untouched.throughput_mean == round(alone.throughput_mean, 1)
 
 
 def test_static_pairs_are_legal() -> None:
@@ -135,6 +141,7 @@ def test_the_best_static_setting_of_a_month_does_not_take_an_afternoon(
     path = scenario_file(tmp_path, SHORT)
     length = load_scenario(path).seconds
     monkeypatch.setattr("lab.simulate.JUDGED_SECONDS", length - 60)
+    monkeypatch.setattr("lab.simulate.search", lambda *_, **__: searched())
     asked = ("--scenario", path, "--policy", "fixed", "--oracle")
     done, whole = simulated(*asked), simulated(*asked, "--seconds", str(length))
     assert f"with --oracle the first {duration(length - 60)} of {duration(length)}" in done.stderr

@@ -89,11 +89,15 @@ def spied(monkeypatch: pytest.MonkeyPatch) -> list[SimpleNamespace]:
     return SPIED
 
 
-def test_it_finds_what_is_better() -> None:
-    """With noise that it is told nothing of, it finds half of what there is to gain within 20 trials."""
-    found = explored(Bayes(seed=2), 20)
+@pytest.fixture(scope="module")
+def searched() -> list[Suggestion]:
+    """Return what is suggested in twelve trials."""
+    return explored(Bayes(seed=2), 12)
 
-    assert max(map(hill, found)) > 0.5 * hill(BEST)
+
+def test_it_finds_what_is_better(searched: list[Suggestion]) -> None:
+    """With noise that it is told nothing of, it finds half of what there is to gain within 12 trials."""
+    assert max(map(hill, searched)) > 0.5 * hill(BEST)
 
 
 def test_no_first_point_is_far_from_what_is_known(spied: list[SimpleNamespace]) -> None:
@@ -134,9 +138,9 @@ def test_a_duplicate_is_vetoed_and_not_replaced_by_chance(monkeypatch: pytest.Mo
     assert not any(wanted["avoid_duplicates"] for wanted in asked)
 
 
-def test_nothing_is_suggested_twice() -> None:
+def test_nothing_is_suggested_twice(searched: list[Suggestion]) -> None:
     """All that is suggested differs from what was tried, and from the analytic point."""
-    found = [ANALYTIC, *explored(Bayes(seed=2), 8)]
+    found = [ANALYTIC, *searched]
     widths = [high - low for low, high in LIMITS.values()]
 
     def apart(one: Suggestion, other: Suggestion) -> float:
@@ -151,18 +155,17 @@ def test_nothing_is_suggested_twice() -> None:
 @pytest.mark.parametrize("part", ["gain", "error", "at", "offset", "redo_rate"])
 def test_what_is_no_number_is_refused_and_leaves_no_trace(part: str, bad: float) -> None:
     """Trap: one NaN is stored before the fit, and every later one fails. Here it is refused before."""
-    law, same = Bayes(seed=7), Bayes(seed=7)
+    law = Bayes(seed=7)
     good = trial(Suggestion(0.01, 0.9, 1.0), 0.001)
     broken = {
         "offset": lambda: replace(good, suggestion=replace(good.suggestion, offset=bad)),
         "redo_rate": lambda: replace(good, context=replace(LOAD, redo_rate=bad)),
     }.get(part, lambda: replace(good, **{part: bad}))()
-    for one in (law, same):
-        one.tell(good)
+    law.tell(good)
 
     with pytest.raises(ValueError, match="not finite or outside the limits"):
         law.tell(broken)
-    assert law.ask(LOAD) == same.ask(LOAD)
+    assert law._log == [good]
 
 
 def test_a_load_that_is_none_is_refused() -> None:
@@ -214,7 +217,7 @@ def test_old_evidence_is_forgotten(spied: list[SimpleNamespace]) -> None:
 
 def test_the_noise_is_learned(spied: list[SimpleNamespace]) -> None:
     """Trap: without a noise level the model goes through every point. It is a part of the fit."""
-    explored(Bayes(), 5)
+    explored(Bayes(), 1)
     model = spied[-1].wanted["base_estimator"]
 
     assert model == "GP"
@@ -297,7 +300,7 @@ def test_the_same_log_and_seed_give_the_same_answer() -> None:
     """A question asked again is answered again, with no warning on the way."""
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        assert explored(Bayes(seed=11), 4) == explored(Bayes(seed=11), 4)
+        assert explored(Bayes(seed=11), 2) == explored(Bayes(seed=11), 2)
     assert Bayes(seed=11).ask(LOAD) != Bayes(seed=12).ask(LOAD)
 
 

@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from policies.setpoint import (
+    CLEAR,
     HIGHEST,
     LOWEST,
     NOISE,
@@ -15,6 +16,7 @@ from policies.setpoint import (
     STEP,
     WANDER_SECONDS,
     Headroom,
+    bounds_of,
     follow,
     highest_ratio,
 )
@@ -61,6 +63,19 @@ def test_bursts_and_reaction_time_are_kept_free() -> None:
     assert why == "headroom"
     room = headroom.sync_point - ratio * headroom.flush_limit
     assert room >= headroom.burst_bytes + 4.0 * headroom.redo_rate
+
+
+@given(
+    burst=st.floats(0.0, 60 * MEBIBYTE), full=st.floats(0.5, 1.2), noise=st.sampled_from([None, 0.01, 0.03])
+)
+def test_headroom_ends_well_below_the_age_that_asks_for_all_of_m_or_at_it(
+    burst: float, full: float, noise: float | None
+) -> None:
+    """No load with bursts is held where its age wanders into the region in which all of M is asked for."""
+    free = bounds_of(with_(burst_bytes=burst), {}, noise=noise)["headroom"]
+    clear = bounds_of(with_(burst_bytes=burst, full_rate_ratio=full), {}, noise=noise)["headroom"]
+
+    assert clear == free if free <= CLEAR * full or free >= full else clear == CLEAR * full
 
 
 def test_where_writers_wait_at_the_sync_point_twice_the_room_is_kept() -> None:

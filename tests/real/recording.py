@@ -11,7 +11,7 @@ from typing import Any
 from lab.bench.figures import Reading
 from lab.bench.rig import Sampler
 from lab.servers.base import LabServer
-from tests.real.installation import Ended, Innobrim
+from tests.real.installation import Innobrim
 from tests.real.support import new_account, until
 from tuner.records import TickRecord
 
@@ -59,11 +59,6 @@ class Recording:
         with_api: what the writing daemon cost, which served the API.
         without_api: what a second daemon cost, which served none.
         status: what ``innobrim status --json`` said at the end of the window.
-        status_text: what ``innobrim status`` said then.
-        ended: how the writing daemon ended when asked to.
-        second_ticks: the second daemon's ticks.
-        second_sets: SET statements of the second daemon's account, by the server's count, and the
-            same for one connection that does nothing else, times the account's connections.
     """
 
     state: Path
@@ -73,10 +68,6 @@ class Recording:
     with_api: Footprint
     without_api: Footprint
     status: dict[str, Any]
-    status_text: str
-    ended: Ended
-    second_ticks: list[TickRecord]
-    second_sets: tuple[int, int]
 
 
 def error_of(record: TickRecord) -> float | None:
@@ -111,7 +102,6 @@ def record(server: LabServer, directory: Path) -> Recording:
         second.start("--active")
         until(lambda: reached(first, band=ARRIVED), SETTLE_LIMIT, "the set-point reached")
         settled_after = time.monotonic() - began
-        sets_at_first = _sets(server, second_account.user)
         started = (time.monotonic(), first.cpu_seconds(), second.cpu_seconds())
         opened = time.time()
         until(lambda: _watch(started[0], first, second), WINDOW + 30.0, "the end of the window")
@@ -122,10 +112,8 @@ def record(server: LabServer, directory: Path) -> Recording:
             Footprint(second.resident(), second.cpu_seconds() - started[2], ended_at - started[0]),
         )
         status = json.loads(first.command("status", "--json").stdout)
-        status_text = first.command("status").stdout
-        sets = _sets(server, second_account.user)
         second.terminate()
-        ended = first.terminate()
+        first.terminate()
         return Recording(
             state=first.state,
             settled_after=settled_after,
@@ -134,10 +122,6 @@ def record(server: LabServer, directory: Path) -> Recording:
             with_api=footprints[0],
             without_api=footprints[1],
             status=status,
-            status_text=status_text,
-            ended=ended,
-            second_ticks=second.records(),
-            second_sets=(sets[0], sets_at_first[0] // sets_at_first[1] * sets[1]),
         )
 
 
@@ -152,15 +136,3 @@ def _watch(began: float, *daemons: Innobrim) -> bool:
     for one in daemons:
         one.running()
     return time.monotonic() - began >= WINDOW
-
-
-def _sets(server: LabServer, user: str) -> tuple[int, int]:
-    """Return how many SET statements the server counted for an account, and its connections so far."""
-    sets = server.query(
-        "SELECT count_star FROM performance_schema.events_statements_summary_by_user_by_event_name"
-        f" WHERE user = '{user}' AND event_name = 'statement/sql/set_option'"
-    )
-    connections = server.query(
-        f"SELECT total_connections FROM performance_schema.users WHERE user = '{user}'"
-    )
-    return int(sets[0][0]), int(connections[0][0])

@@ -45,12 +45,16 @@ def active(daemon: Innobrim) -> Innobrim:
 
 
 def test_advisory_writes_nothing(server: LabServer, daemon: Innobrim) -> None:
-    """An advisory daemon that would change the setting issues no SET GLOBAL, by the server's own count."""
+    """An advisory daemon issues no SET GLOBAL, by the server's own count, though it would and is asked to."""
     before = global_sets(server)
     would = daemon.await_status(
         lambda now: now["decision"]["would"] is not None and not now["holds"], 60.0, "something it would set"
     )
     assert would["decision"]["reason"] == "advisory"
+    for command in (("park",), ("restore",), ("override", "--io-capacity-max", "900", "--ttl", "1m")):
+        done = daemon.command(*command)
+        assert done.returncode == 1, done.stdout + done.stderr
+        assert "advisory" in done.stderr
     daemon.await_ticks(QUIET_TICKS)
     assert global_sets(server) == before
     assert in_force(server) == DEFAULT
@@ -61,23 +65,12 @@ def test_advisory_writes_nothing(server: LabServer, daemon: Innobrim) -> None:
     assert not changed
 
 
-@pytest.mark.parametrize(
-    "command", [("park",), ("restore",), ("override", "--io-capacity-max", "900", "--ttl", "1m")]
-)
-def test_advisory_refuses_to_write(server: LabServer, daemon: Innobrim, command: tuple[str, ...]) -> None:
-    """Nobody can make an advisory daemon write: the command says why and its exit code is 1."""
-    before = global_sets(server)
-    done = daemon.command(*command)
-    assert done.returncode == 1, done.stdout + done.stderr
-    assert "advisory" in done.stderr
-    assert global_sets(server) == before
-
-
-def test_a_pause_parks_once(server: LabServer, active: Innobrim) -> None:
-    """A pause leads to exactly one write, the park, and to nothing after it, not even an override."""
+@pytest.mark.parametrize("command", [("pause", "--reason", "test"), ("park", "--wait")], ids=" ".join)
+def test_a_pause_or_a_park_writes_once(server: LabServer, active: Innobrim, command: tuple[str, ...]) -> None:
+    """Either leads to exactly one write, the park, and to nothing after it, not even an override."""
     _brim(active)
     before = global_sets(server)
-    done = active.command("pause", "--reason", "test")
+    done = active.command(*command)
     assert done.returncode == 0, done.stdout + done.stderr
     now = active.await_ticks(2)
     assert [hold["code"] for hold in now["holds"]] == ["paused"]
@@ -93,23 +86,6 @@ def test_a_pause_parks_once(server: LabServer, active: Innobrim) -> None:
     assert [one.decision.kind for one in written] == [DecisionKind.PARK]
     assert written[0].decision.target == parked
     assert len(written[0].decision.steps) == statements
-    assert parked.io_capacity_max > LOW
-
-
-def test_an_explicit_park(server: LabServer, active: Innobrim) -> None:
-    """``innobrim park --wait`` ends when the parked setting is in force, and nothing is written after it."""
-    _brim(active)
-    before = global_sets(server)
-    done = active.command("park", "--wait")
-    assert done.returncode == 0, done.stdout + done.stderr
-    parked = in_force(server)
-    statements = global_sets(server) - before
-    active.await_ticks(QUIET_TICKS)
-    assert global_sets(server) - before == statements
-    assert in_force(server) == parked
-    written = _since_hold(active)
-    assert [one.decision.kind for one in written] == [DecisionKind.PARK]
-    assert written[0].decision.target == parked
     assert parked.io_capacity_max > LOW
 
 

@@ -1,25 +1,20 @@
-"""From check to the end: signals, restarts, other people's changes, and life without a daemon."""
+"""What check says of a real server, how a daemon ends beside one, and the way back without a daemon."""
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterator
 
 import pytest
 
 from lab.servers.base import LabServer, free_port
-from tests.real.installation import Innobrim, Install, innobrim
+from tests.real.installation import Innobrim, Install
 from tests.real.support import (
-    DEFAULT,
-    LOAD,
     Work,
     global_sets,
     in_force,
     new_account,
-    pair,
     under_load,
-    until,
     variables,
 )
 from tuner.journal.reader import originals
@@ -29,9 +24,6 @@ pytestmark = pytest.mark.real
 
 STOP_LIMIT = 2.0
 CHANGED = Capacity(6000, 12_000)
-
-
-# check
 
 
 def test_check_says_yes(server: LabServer, work: Work, install: Install) -> None:
@@ -115,9 +107,6 @@ def test_check_where_nothing_answers(install: Install) -> None:
     assert str(port) in done.stdout
 
 
-# one daemon's life, in order
-
-
 @pytest.fixture(scope="module")
 def daemon(server: LabServer, work: Work, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Innobrim]:
     """Yield a daemon in active mode beside a server under load."""
@@ -128,65 +117,10 @@ def daemon(server: LabServer, work: Work, tmp_path_factory: pytest.TempPathFacto
         yield found
 
 
-def test_reload(daemon: Innobrim) -> None:
-    """SIGHUP brings a valid file into force and keeps the loop's state; an invalid one is refused whole."""
-    before = daemon.await_status(lambda now: not now["holds"], 60.0, "no hold")
-    daemon.configure(mode="active", set_point=0.55)
-    daemon.hang_up()
-    now = daemon.await_status(lambda now: now["set_point"] == 0.55, 10.0, "the new set-point")
-    assert now["tick"] > before["tick"]
-    assert now["originals"] == before["originals"] == {"io_capacity": 6000, "io_capacity_max": 12_000}
-
-    daemon.configure(mode="active", set_point=0.65, dwel_seconds=20)
-    daemon.hang_up()
-    until(lambda: "configuration refused" in daemon.log(), 10.0, "the refusal in the log")
-    refusal = next(line for line in daemon.log().splitlines() if "configuration refused" in line)
-    assert "dwel_seconds" in refusal
-    assert "dwell_seconds" in refusal
-    assert daemon.await_ticks(2)["set_point"] == 0.55
-    daemon.configure(mode="active", set_point=0.55)
-
-
-def test_a_foreign_change_is_yielded_to(server: LabServer, daemon: Innobrim) -> None:
-    """When somebody else sets M, the loop stops writing, says so, and goes on only when a person says so."""
-    theirs = Capacity(2222, 4444)
-    server.set_capacity(theirs.io_capacity, theirs.io_capacity_max)
-    now = daemon.await_status(lambda now: now["holds"], 10.0, "the hold")
-    assert [hold["code"] for hold in now["holds"]] == ["foreign_change"]
-    assert "2222/4444" in now["holds"][0]["reason"]
-    sets = global_sets(server)
-    assert "foreign_change" in daemon.log()
-    daemon.await_ticks(5)
-    assert in_force(server) == theirs
-    assert global_sets(server) == sets
-    shown = daemon.command("status")
-    assert "foreign_change" in shown.stdout
-    assert daemon.command("resume").returncode == 0
-    daemon.await_status(lambda now: not now["holds"], 10.0, "no hold any more")
-
-
-def test_a_restart_of_the_server(server: LabServer, work: Work, daemon: Innobrim) -> None:
-    """When mysqld restarts, the loop holds, takes the originals anew and goes on by itself."""
-    writes = len(daemon.records("set", "emergency"))
-    work.at(None)
-    server.kill()
-    server.start()
-    server.wait_ready()
-    work.at(LOAD)
-    now = daemon.await_status(
-        lambda now: pair(now["originals"]) == DEFAULT, 30.0, "the originals that the server started with"
-    )
-    assert "restarted" in [hold["code"] for hold in now["holds"]]
-    daemon.await_status(lambda now: not now["holds"], 60.0, "no hold any more")
-    daemon.await_own_write(before=writes)
-    assert [one.capacity for one in originals(daemon.state)] == [DEFAULT]
-    events = daemon.events()
-    assert events.index("hold_restarted") < events.index("clear_restarted")
-
-
 def test_stop(server: LabServer, daemon: Innobrim) -> None:
     """SIGTERM leaves a parked setting; the daemon is gone within two seconds with exit code 0."""
     daemon.await_status(lambda now: not now["holds"], 60.0, "no hold")
+    daemon.await_own_write()
     before = in_force(server)
     ended = daemon.terminate()
     assert ended.code == 0, daemon.log()
@@ -200,17 +134,6 @@ def test_stop(server: LabServer, daemon: Innobrim) -> None:
     assert last.decision.kind is DecisionKind.PARK or parked == before
 
 
-def test_status_without_a_daemon(server: LabServer, daemon: Innobrim) -> None:
-    """Without a daemon, status reads the journal and says that it does."""
-    done = daemon.command("status", "--json")
-    assert done.returncode == 0, done.stdout + done.stderr
-    found = json.loads(done.stdout)
-    assert found["source"] == "journal"
-    assert [pair(found["originals"])] == [one.capacity for one in originals(daemon.state)]
-    assert pair(found["decision"]["target"]) == in_force(server)
-    assert "not reachable" in daemon.command("status").stdout
-
-
 def test_restore_without_a_daemon(server: LabServer, daemon: Innobrim) -> None:
     """Without a daemon, restore goes back to the originals in steps, from the journal."""
     known = originals(daemon.state)[0].capacity
@@ -221,22 +144,3 @@ def test_restore_without_a_daemon(server: LabServer, daemon: Innobrim) -> None:
     steps = [line for line in done.stderr.splitlines() if re.match(r"step \d+, at \d+/\d+ of ", line)]
     assert len(steps) == 2
     assert steps[-1] == f"step 2, at {known} of {known}"
-
-
-def test_without_daemon_and_journal(install: Install) -> None:
-    """Where there is neither daemon nor journal, status and restore say so and exit 3."""
-    one = install()
-    for name in ("status", "restore"):
-        done = one.command(name)
-        assert done.returncode == 3, done.stdout + done.stderr
-        assert "journal" in done.stderr
-
-
-def test_a_daemon_waits_for_its_server(install: Install) -> None:
-    """A daemon that finds no server waits, says which, and still ends within two seconds."""
-    one = install(port=free_port()).start()
-    until(lambda: "waiting for the server" in one.log(), 15.0, "the daemon says that it waits")
-    ended = one.terminate()
-    assert ended.code == 0
-    assert ended.seconds <= STOP_LIMIT
-    assert innobrim("status", "--state-directory", str(one.state)).returncode == 3

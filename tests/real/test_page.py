@@ -58,25 +58,6 @@ def test_shows_the_server_and_moves(site: Site, visit: Open) -> None:
     assert seen.hosts == {site.url.split("/")[2]}
 
 
-def test_a_token_is_refused_and_accepted(server: LabServer, site: Site, visit: Open) -> None:
-    """A wrong token writes nothing to the server; with the right one an override is in force, and expires."""
-    wanted = 2 * in_force(server).io_capacity_max
-    seen = visit(site.url)
-    seen.ask("override")
-    seen.offer_seconds(OVERRIDE_SECONDS)
-    seen.answer("wrong", io_capacity_max=str(wanted), minutes=str(OVERRIDE_SECONDS / 60))
-    seen.dialog.locator("#dialog-error", has_text="token").wait_for()
-    assert in_force(server).io_capacity_max != wanted
-
-    seen.answer(site.token)
-    seen.done()
-    until(lambda: in_force(server).io_capacity_max == wanted, 10.0, "the override on the server")
-    seen.page.locator("#state", has_text="override").wait_for()
-
-    seen.page.get_by_text("Working", exact=True).wait_for()
-    until(lambda: in_force(server).io_capacity_max != wanted, WRITE_LIMIT, "the end of the override")
-
-
 def test_a_pause_stops_the_writes(server: LabServer, site: Site, visit: Open) -> None:
     """Paused from the page the server sees the park and then no SET any more, by its own count."""
     seen = visit(site.url)

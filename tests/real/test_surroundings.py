@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import pytest
 
 from lab.servers.base import SCHEMA, Account, LabServer
-from tests.real.support import new_account, until, variables
+from tests.real.support import new_account
 from tuner.clock import SystemClock
 from tuner.records import Facts, Sample
 from tuner.servers.mysql import MySQLServer
@@ -53,12 +53,6 @@ def reading(adapter: MySQLServer) -> Sample:
     return found
 
 
-def fresh(adapter: MySQLServer) -> Sample:
-    """Return a reading with the surroundings as they are now."""
-    adapter._surroundings.look(adapter._session)
-    return reading(adapter)
-
-
 def test_an_account_that_may_only_look_at_counters_is_enough(server: LabServer) -> None:
     """With PROCESS alone readings are whole, but for the surroundings, which are named as unseen."""
     account = new_account(server, "narrow")
@@ -80,51 +74,6 @@ def test_a_quiet_server_shows_nothing(adapter: MySQLServer) -> None:
     assert not any((found.read_only, found.super_read_only, found.pool_loading))
 
 
-def test_read_only_is_seen_at_once(server: LabServer, adapter: MySQLServer) -> None:
-    """Both kinds are in the next reading."""
-    with variables(server, super_read_only="1", read_only="1"):
-        found = reading(adapter)
-        assert found.read_only
-        assert found.super_read_only
-    assert not reading(adapter).read_only
-
-
-def test_locks_of_a_backup_are_seen(server: LabServer, adapter: MySQLServer) -> None:
-    """A session that locks the instance for a backup, or all tables for reading, is seen while it does."""
-    with contextlib.closing(server.connect()) as connection, connection.cursor() as cursor:
-        cursor.execute("LOCK INSTANCE FOR BACKUP")
-        found = until(lambda: _backup_locked(adapter), SOON, "the backup lock")
-        assert not found.read_locked
-        cursor.execute("UNLOCK INSTANCE")
-        cursor.execute("FLUSH TABLES WITH READ LOCK")
-        found = fresh(adapter)
-        assert found.read_locked
-        assert not found.backup_locked
-        cursor.execute("UNLOCK TABLES")
-    assert not fresh(adapter).read_locked
-
-
-def _backup_locked(adapter: MySQLServer) -> Sample | None:
-    found = reading(adapter)
-    return found if found.backup_locked else None
-
-
-def test_ddl_and_drops_are_counted(server: LabServer, adapter: MySQLServer, table: str) -> None:
-    """An ALTER and a DROP are in the next reading, and neither is taken for the other."""
-    before = reading(adapter)
-    server.query(f"ALTER TABLE {table} ADD COLUMN m INT")
-    server.query(f"CREATE INDEX m ON {table} (m)")
-    altered = reading(adapter)
-    server.query(f"TRUNCATE {table}")
-    server.query(f"DROP TABLE {table}")
-    dropped = reading(adapter)
-
-    assert altered.ddl_statements - before.ddl_statements == 2
-    assert altered.drop_statements == before.drop_statements
-    assert dropped.drop_statements - before.drop_statements == 2
-    assert dropped.ddl_statements == altered.ddl_statements
-
-
 def test_latency_can_be_watched(server: LabServer, adapter: MySQLServer, table: str) -> None:
     """Every writing statement and its time are in the next reading while somebody watches."""
     adapter.watches_latency = True
@@ -139,26 +88,6 @@ def test_latency_can_be_watched(server: LabServer, adapter: MySQLServer, table: 
     assert after.write_time is not None
     assert after.write_statements - before.write_statements >= 20
     assert 0.0 < after.write_time - before.write_time < 20.0
-
-
-def test_an_undo_tablespace_set_inactive_is_seen(server: LabServer, adapter: MySQLServer) -> None:
-    """While an undo tablespace is taken out of use, to be truncated, readings say so."""
-    server.query("CREATE UNDO TABLESPACE seen ADD DATAFILE 'seen.ibu'")
-    try:
-        assert not reading(adapter).undo_truncating
-        server.query("ALTER UNDO TABLESPACE seen SET INACTIVE")
-        assert reading(adapter).undo_truncating
-    finally:
-        server.query("ALTER UNDO TABLESPACE seen SET INACTIVE")
-        until(lambda: _dropped(server), 30.0, "the undo tablespace to be empty")
-    assert not reading(adapter).undo_truncating
-
-
-def _dropped(server: LabServer) -> bool:
-    with contextlib.suppress(Exception):
-        server.query("DROP UNDO TABLESPACE seen")
-        return True
-    return False
 
 
 def test_without_counters_the_age_is_the_checkpoints(server: LabServer, adapter: MySQLServer) -> None:

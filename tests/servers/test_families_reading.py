@@ -7,10 +7,12 @@ from collections.abc import Sequence
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
-from tests.servers.fixtured import MARGINS, opened
+from lab.plant.clock import SimClock
+from tests.servers.fixtured import MARGINS, Fixtured, fixture, opened
 from tests.servers.scripted import Scripted, good
-from tuner.records import Facts, Sample
+from tuner.records import Facts, Missed, Sample
 from tuner.servers.adapter import MARGIN
 from tuner.servers.enginestatus import SECONDS, EngineStatus
 from tuner.servers.families.log_files import MySQL57Adapter
@@ -255,3 +257,24 @@ def test_what_the_counters_said_before_is_not_what_the_server_does() -> None:
 
     assert int(metrics["buffer_flush_pct_for_lsn"][1]) == before.flush_percentage > 0
     assert (found.flush_percentage, found.flush_requested, found.flush_by_age) == (0, 0, 0)
+
+
+@pytest.mark.parametrize(
+    ("galera", "ready", "missed"), [("ON", "OFF", True), ("ON", "ON", False), ("OFF", "OFF", False)]
+)
+def test_a_node_without_its_cluster_is_no_reading(galera: str, ready: str, *, missed: bool) -> None:
+    """A Galera node that takes no statement answers for its counters, and would refuse each write."""
+    plain = fixture("mariadb-11.8.6")
+    readings = tuple(
+        replace(
+            one, variables=one.variables | {"wsrep_on": galera}, status=one.status | {"wsrep_ready": ready}
+        )
+        for one in plain.readings
+    )
+    session = Fixtured(replace(plain, readings=readings))
+    server = MySQLServer(session.endpoint, SimClock(start=50.0), session=session)
+    server.facts()
+    said = server.read()
+
+    assert isinstance(said, Missed) is missed
+    assert not missed or "wsrep_ready is OFF" in said.reason

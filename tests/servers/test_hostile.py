@@ -140,9 +140,3 @@ def test_an_answer_of_short_values_costs_little_memory(turn: Turn, session: Sess
         patient.drop()
 
     assert most < 24 * 1024 * 1024
-
-
-def test_the_same_seed_makes_the_same_replies() -> None:
-    """What a seed showed can be shown again, and every kind of odd answer comes up."""
-    assert cases(7, 500) == cases(7, 500) != cases(8, 500)
-    assert {case.kind for case in cases(SEED, len(KINDS))} == set(KINDS)

@@ -16,8 +16,6 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import pytest
-
 SECONDS = float(os.environ.get("HOSTILE_SECONDS", "6"))
 RESIDENT_LIMIT = 120 * 1024 * 1024
 STOP_SECONDS = 2.0
@@ -58,22 +56,6 @@ def resident(daemon: subprocess.Popen[bytes], seconds: float) -> int:
         most = max(most, int(pages) * os.sysconf("SC_PAGE_SIZE"))
         time.sleep(min(5.0, max(0.1, end - time.monotonic())))  # the time itself is what is waited for
     return most
-
-
-@pytest.mark.parametrize(
-    "statement",
-    [
-        "SET GLOBAL innodb_io_capacity_max = 20001",
-        "SET GLOBAL innodb_io_capacity = 99",
-        "SET GLOBAL innodb_io_capacity = DEFAULT",
-        "SET GLOBAL innodb_io_capacity = 200; SHUTDOWN",
-        "SET PERSIST innodb_io_capacity = 200",
-        "SET GLOBAL innodb_monitor_enable = 'module_log'",
-    ],
-)
-def test_a_wrong_write_is_seen(statement: str) -> None:
-    """Whatever is none of the two variables, or leaves their limits, would be found."""
-    assert list(wrong_writes([statement, "SET GLOBAL innodb_io_capacity_max = 800"])) == [statement]
 
 
 def test_a_daemon_lives_beside_a_hostile_server(tmp_path: Path) -> None:

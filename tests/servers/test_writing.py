@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -74,6 +75,17 @@ def test_an_answer_without_sense_is_no_procedure(session: Guarded, answer: list[
     session.answer = answer
 
     assert bounds(session) is None
+
+
+@pytest.mark.parametrize(("number", "there"), [(1047, True), (1969, True), (3024, True), (1305, False)])
+def test_a_call_that_is_not_taken_now_is_no_lack_of_a_procedure(
+    session: Guarded, number: int, *, there: bool
+) -> None:
+    """A Galera node without its cluster, or a time limit, says nothing of what the account may."""
+    session.fails[ASK] = pymysql.OperationalError(number, "not now")
+
+    with pytest.raises(Unreachable, match="not now") if there else contextlib.nullcontext():
+        assert bounds(session) is None
 
 
 def test_a_refused_set_stops_the_write(server: MySQLServer, session: Guarded) -> None:

@@ -76,12 +76,7 @@ MEANS: Mapping[type[Exception], type[CommandError]] = {
 def answering(
     *, as_json: bool = False, means: Mapping[type[Exception], type[CommandError]] = MappingProxyType({})
 ) -> Iterator[None]:
-    """End with an exit code where a command fails, and print why as JSON too, where JSON is wanted.
-
-    Args:
-        as_json: JSON is wanted.
-        means: how other errors end it than those of ``MEANS``.
-    """
+    """End with an exit code where a command fails, by ``means`` and ``MEANS``; print why as JSON too."""
     known = {**means, **MEANS}
     try:
         try:
@@ -106,10 +101,6 @@ def say_json(answer: object, *, enc_hook: Callable[[object], object] | None = No
 
     JSON itself escapes no control characters but those below a blank. The others, and what else is not to be
     seen, are \u escapes here: the same value for who reads it, and nothing for a terminal to obey.
-
-    Args:
-        answer: whatever msgspec encodes.
-        enc_hook: turns what it does not encode by itself into something that it does.
     """
     text = msgspec.json.encode(answer, enc_hook=enc_hook).decode()
     click.echo(escaped(text).encode())  # as UTF-8, whatever the locale's encoding is

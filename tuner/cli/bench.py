@@ -366,17 +366,7 @@ def _carry_out(
     variants: tuple[str, ...],
     again: str,
 ) -> tuple[bool, list[str]]:
-    """Run what is not finished.
-
-    Args:
-        asked: what the bench was begun with.
-        ledger: rows that are there.
-        directory: where they lie.
-        make: makes the server of a plan.
-        say: prints a line.
-        limit: no row begins later than so many seconds from now; None: no limit.
-        variants: only these; all where there is none.
-        again: command that goes on.
+    """Run what is not finished; no row begins later than ``limit`` seconds from now.
 
     Returns:
         Whether what was asked for is finished, and which variants have rows to do.

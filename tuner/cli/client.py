@@ -431,12 +431,7 @@ def same_place(one: str, other: str) -> bool:
 
 
 def port_taken(error: PortTaken, *, way: str) -> str:
-    """Return what happened and how to go on.
-
-    Args:
-        error: which address and port.
-        way: how this command is given another port.
-    """
+    """Return who has a port, and ``way``, how this command is given another one."""
     host = f"[{error.host}]" if ":" in error.host else error.host
     theirs = daemon_at(f"http://{host}:{error.port}")
     if theirs:

@@ -8,8 +8,7 @@ import re
 import sys
 import tempfile
 from collections.abc import Iterator, Mapping
-from pathlib import Path
-from urllib.parse import SplitResult, unquote, urlsplit
+from urllib.parse import unquote, urlsplit
 
 import click
 from msgspec.structs import replace
@@ -27,7 +26,7 @@ from tuner.clock import Clock, SystemClock
 from tuner.config.credentials import read_credentials
 from tuner.config.schema import ApiSection, Config, DaemonSection, LogSection, ServerSection
 from tuner.core.state import State
-from tuner.daemon import Api, Daemon
+from tuner.daemon import Daemon
 from tuner.logs import configure_logs
 from tuner.records import Command, Sample, TickRecord
 from tuner.servers.endpoint import Endpoint
@@ -144,10 +143,6 @@ def _own(dsn: str, *, yes: bool, seconds: int | None, port: int) -> Iterator[Non
         again.close()
 
 
-SHAPE = "write mysql://USER@HOST:PORT, mysql://USER@/PATH/TO/SOCKET, or the path of the socket"
-_WITH_PASSWORD = re.compile(r"[a-z]+://[^@]*:[^@]*@", re.IGNORECASE)
-
-
 def parse_dsn(text: str, *, environ: Mapping[str, str]) -> Endpoint:
     """Return the endpoint that a DSN names; the password comes from the environment or an option file there.
 
@@ -159,48 +154,26 @@ def parse_dsn(text: str, *, environ: Mapping[str, str]) -> Endpoint:
         Unusable: it names no server, or has a password in it.
         ConfigError: the credentials cannot be read.
     """
-    found = read_credentials(_server_of(text), environ=environ)
-    return replace(found, password=found.password or environ.get("MYSQL_PWD", ""))
-
-
-def _server_of(text: str) -> ServerSection:
-    if _WITH_PASSWORD.match(text):
-        raise Unusable(
-            "--dsn: a password in a DSN can be seen by everybody; "
-            f"put it into INNOBRIM_PASSWORD or MYSQL_PWD, and {SHAPE}"
-        )
-    if text.startswith("/"):
-        return ServerSection(socket=text)
-    if not text.startswith("mysql://"):
-        raise _no_server(text, "names no server")
-    if "%00" in text:
-        raise _no_server(text, "has a zero byte")
+    shape = "write mysql://USER@HOST:PORT, mysql://USER@/PATH/TO/SOCKET, or the path of the socket"
+    if re.match("[a-z]+://[^@]*:[^@]*@", text, re.IGNORECASE):
+        places = "INNOBRIM_PASSWORD or MYSQL_PWD"
+        raise Unusable(f"--dsn: a password in it can be seen by everybody; put it into {places}, and {shape}")
     try:
-        parts = urlsplit(text)
-        port = parts.port
+        parts = urlsplit(f"mysql://{text}" if text.startswith("/") else text)
+        port, host, path = parts.port, parts.hostname, unquote(parts.path)
     except ValueError as error:
-        raise _no_server(text, str(error)) from error
-    _nothing_else(text, parts)
-    user = unquote(parts.username) if parts.username else None
-    if parts.hostname:
-        return ServerSection(host=parts.hostname, port=port, user=user)
-    if len(parts.path) > 1:
-        return ServerSection(socket=unquote(parts.path), user=user)
-    raise _no_server(text, "has neither host nor socket")
-
-
-def _nothing_else(text: str, parts: SplitResult) -> None:
-    """Refuse what would be ignored."""
-    if parts.query or parts.fragment:
-        raise _no_server(text, "nothing may follow the address")
-    if parts.hostname and "%2f" in parts.hostname.lower():
-        raise _no_server(text, "a path is not escaped")
-    if parts.hostname and parts.path.strip("/"):
-        raise _no_server(text, f"names the schema {unquote(parts.path.strip('/'))!r}, and none is taken")
-
-
-def _no_server(text: str, why: str) -> Unusable:
-    return Unusable(f"--dsn {text!r}: {why}; {SHAPE}")
+        raise Unusable(f"--dsn {text!r}: {error}; {shape}") from error
+    beyond = parts.query or parts.fragment or (host and (path.strip("/") or "%" in host))
+    if parts.scheme != "mysql" or beyond or not (host or path[1:]) or "%00" in text:
+        raise Unusable(f"--dsn {text!r} names no server: {shape}")
+    where = ServerSection(
+        socket=None if host else path,
+        host=host,
+        port=port,
+        user=unquote(parts.username) if parts.username else None,
+    )
+    found = read_credentials(where, environ=environ)
+    return replace(found, password=found.password or environ.get("MYSQL_PWD", ""))
 
 
 def _present(server: Server, clock: Clock, board: Board, *, seconds: int, port: int, speed: float) -> None:
@@ -211,6 +184,9 @@ def _present(server: Server, clock: Clock, board: Board, *, seconds: int, port: 
     asked: list[bool] = []
 
     def watch(_state: State, record: TickRecord) -> None:
+        if record.tick.number == 1:  # by now the API is served
+            say(f"page: http://{HOST}:{port}/   token: {directory}/token   API: /docs")
+            say(f"try: innobrim status --url http://{HOST}:{port}")
         table.show(record)
         (after if record.mode is Mode.ACTIVE else before).records.append(record)
         if not asked and record.tick.now - began >= BEFORE_SECONDS * (speed**0.5):
@@ -231,41 +207,12 @@ def _present(server: Server, clock: Clock, board: Board, *, seconds: int, port: 
             board=board,
             notifier=Notifier({}),
             reload=lambda: config,
-            api=Announced(make_api(config, board, configuration=lambda: config), port, Path(directory)),
+            api=make_api(config, board, configuration=lambda: config),
             watch=watch,
             speed=speed,
         )
         daemon.run(until=began + seconds * speed)
     _conclude(before, after)
-
-
-class Announced:
-    """The API, and where it is said to be as soon as it is there."""
-
-    def __init__(self, api: Api, port: int, directory: Path) -> None:
-        """Take the API, its port and the state directory, where the token will be."""
-        self._api = api
-        self._port = port
-        self._directory = directory
-
-    def start(self) -> None:
-        """Listen and serve, then say where."""
-        self._api.start()
-        say(f"page: http://{HOST}:{self._port}/   token: {self._directory / 'token'}   API: /docs")
-        say(f"try: innobrim status --url http://{HOST}:{self._port}")
-
-    @property
-    def alive(self) -> bool:
-        """Tell whether its thread lives."""
-        return bool(getattr(self._api, "alive", True))
-
-    def reload(self) -> None:
-        """Read again what may have been renewed."""
-        self._api.reload()
-
-    def stop(self, timeout: float) -> bool:
-        """Stop within so many seconds; tell whether it did."""
-        return self._api.stop(timeout)
 
 
 def _conclude(before: show.Phase, after: show.Phase) -> None:

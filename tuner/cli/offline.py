@@ -45,10 +45,6 @@ ADVISORY_NEXT = "the next daemon is advisory until innobrim mode active"
 def status_from_journal(config: Config, nobody: NoDaemon) -> Status:
     """Return the last tick on disk.
 
-    Args:
-        config: names the state directory, and the budgets.
-        nobody: why no daemon answered, for the message.
-
     Raises:
         Unusable: there is no such state directory.
         Unreachable: there is no journal, or it cannot be read, or holds no tick yet.
@@ -77,7 +73,7 @@ def restore_without_daemon(
 
     Args:
         config: names the state directory and the server.
-        nobody: why no daemon answered, for the message.
+        nobody: why no daemon answered.
         say: told each step in one line.
         if_written: a journal without originals is no refusal: there is nothing to restore.
 
@@ -146,11 +142,6 @@ def restore_without_daemon(
 def park_without_daemon(config: Config, nobody: NoDaemon, *, say: Callable[[str], None]) -> str:
     """Park over a connection of our own what a dead daemon left; return what was done.
 
-    Args:
-        config: names the state directory and the server.
-        nobody: why no daemon answered, for the message.
-        say: told in a line each what a person should know besides.
-
     Raises:
         Unusable: there is no such state directory.
         Unreachable: no journal that can be read, or the server does not answer.
@@ -170,10 +161,6 @@ def park_without_daemon(config: Config, nobody: NoDaemon, *, say: Callable[[str]
 @in_state_directory
 def park_if_crashed(config: Config, *, say: Callable[[str], None]) -> str:
     """Park what a daemon left that was killed, and nothing else; return what was done.
-
-    Args:
-        config: names the state directory and the server.
-        say: told in a line each what a person should know besides.
 
     Raises:
         Unusable: there is no such state directory.

@@ -20,7 +20,7 @@ from tuner.config.schema import Config
 from tuner.core.ages import EXPECTED, PATTERN
 from tuner.servers.endpoint import Endpoint
 from tuner.servers.mysql import MySQLServer
-from tuner.settings import REMOVED_POLICIES, PolicyName
+from tuner.settings import PolicyName
 from tuner.statedir import as_caller, as_owner
 
 SERVER_FLAGS = {
@@ -115,18 +115,8 @@ def real_server(config: Config, clock: Clock) -> MySQLServer:
     return MySQLServer(where, clock, name=identity_of(os.environ))
 
 
-class PolicyChoice(click.Choice[str]):
-    """A policy's name; one that is gone is answered with what to write instead."""
-
-    def __init__(self) -> None:
-        """Take what can be asked for."""
-        super().__init__(get_args(PolicyName))
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:  # noqa: ANN401 - click's signature
-        """Return the name."""
-        if instead := REMOVED_POLICIES.get(value):
-            self.fail(f"{value}: {instead}", param, ctx)
-        return super().convert(value, param, ctx)
+POLICY = click.Choice(get_args(PolicyName))
+"""A policy's name."""
 
 
 class WholeNumber(click.IntRange):
@@ -152,21 +142,13 @@ def warn(message: str) -> None:
 
 
 def refuse_given(context: click.Context, allowed: Collection[str], why: str) -> None:
-    """End where an option is given on the command line that has no place there.
-
-    Args:
-        context: of the command.
-        allowed: options that have.
-        why: what is said behind the option's name.
-    """
+    """End where an option that is not allowed is on the command line; ``why`` stands behind its name."""
     for param in context.command.params:
         name = str(param.name)
         source = context.get_parameter_source(name)
         if name not in allowed and source is click.core.ParameterSource.COMMANDLINE:
             raise Unusable(f"{param.opts[0]}{why}")
 
-
-MOST_SEEDS = 1000
 
 _UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86_400}
 _DURATION = re.compile(r"(?:\d+(?:\.\d+)?[smhd])+")
@@ -196,32 +178,6 @@ class Duration(click.ParamType[float]):
             most = f"{self._longest / _UNITS[unit]:.10g}{unit}"
             self.fail(f"{value!r} must be above 0{unit} and at most {most}", param, ctx)
         return seconds
-
-
-class Seeds(click.ParamType[tuple[str, int]]):
-    """A number of seeds, for all scenarios or with a name and ``=`` in front for one."""
-
-    name = "seeds"
-
-    def convert(
-        self,
-        value: Any,  # noqa: ANN401 - click's signature
-        param: click.Parameter | None,
-        ctx: click.Context | None,
-    ) -> tuple[str, int]:
-        """Return the scenario's name, empty for all, and the number."""
-        name, named, number = str(value).rpartition("=")
-        if (
-            bool(named) is not bool(name.strip())
-            or not number.isdecimal()
-            or not 1 <= int(number) <= MOST_SEEDS
-        ):
-            self.fail(
-                f"{value!r}: write a whole number from 1 to {MOST_SEEDS}, or one for a scenario: daily=5",
-                param,
-                ctx,
-            )
-        return name, int(number)
 
 
 class CheckpointAge(click.ParamType[str]):

@@ -6,8 +6,6 @@ Pure: the same view is the same picture.
 from __future__ import annotations
 
 import math
-import os
-import sys
 import time
 from collections.abc import Iterable, Iterator, Sequence
 
@@ -20,7 +18,7 @@ from rich.text import Text
 
 from api.models import HistoryAnswer, NumberedEvent, Status
 from tuner.cli.status import rows
-from tuner.cli.wording import decision_text, duration, mib, pair_text, set_point_text
+from tuner.cli.wording import duration, mib, set_point_text
 from tuner.printable import printable
 from tuner.records import CAPACITY_MINIMUM, DecisionKind, Lifecycle
 from tuner.settings import Mode
@@ -55,7 +53,7 @@ TIMED = 40
 OURS, QUIET = "cyan", "dim"
 """What the loop sets and holds; what is there to go by."""
 
-LEVELS, ASCII_LEVELS = "▁▁▂▃▄▅▆▇█", "_.:-=+*#@"
+LEVELS = "▁▁▂▃▄▅▆▇█"
 """A cell filled from its bottom, from nothing but a base line to full."""
 
 LEAST_WITH_LINES = 3
@@ -87,8 +85,6 @@ SHOWN = {
 }
 """Which lines of ``innobrim status`` are in the picture, and how they look."""
 
-_PLAIN = str.maketrans({"→": "->", "×": "x", "·": ".", "–": "-", "—": "-", "…": "...", "≤": "<=", "≥": ">="})
-
 Values = Sequence[float | None]
 Lines = list[list[Segment]]
 
@@ -119,11 +115,6 @@ class View(Struct, frozen=True):
     refused: bool = False
 
 
-def is_ascii() -> bool:
-    """Tell whether the output's encoding, or a Linux console, has no block elements."""
-    return "utf" not in (sys.stdout.encoding or "").lower() or os.environ.get("TERM") == "linux"
-
-
 def verdict(view: View) -> tuple[str, str, str]:
     """Return whether it works in a word or two, the style of that, and what is to be added."""
     status = view.status
@@ -148,32 +139,6 @@ def verdict(view: View) -> tuple[str, str, str]:
     return next((word, style, more) for so, word, style, more in ways if so)
 
 
-def line_of(view: View) -> str:
-    """Return one look at the daemon as a line, for a log or a terminal that cannot do more."""
-    status, (word, _, more) = view.status, verdict(view)
-    if view.gone:
-        return f"{clock(view.gone_since)} {word} {more}: {view.gone}"
-    parts = [f"{clock(status.at)} {word}", pair_text(status.in_force)]
-    found, limits = status.estimate, status.limits
-    if found is not None and limits is not None:
-        set_point = "unknown" if status.set_point is None else f"{status.set_point:.3f}"
-        parts += [
-            f"age {mib(found.checkpoint_age)} of {mib(limits.stall_point)}",
-            f"age ratio {found.age_ratio:.3f}, set-point {set_point}",
-            f"redo {mib(found.redo_rate)}/s",
-            f"pages/s {found.flush_rate:,.0f}, sync {found.sync_rate:,.0f}, LRU {found.lru_rate:,.0f}",
-            f"row changes/s {found.row_rate:,.0f}",
-        ]
-    if status.missed is not None:
-        parts.append(status.missed)
-    elif status.holds:
-        hold = status.holds[0]
-        parts.append(f"{hold.code.value} for {duration(hold.seconds)}: {hold.reason}")
-    else:
-        parts.append(decision_text(status.decision))
-    return "; ".join(parts)
-
-
 def clock(wall: float) -> str:
     """Return the time of day of a Unix time, UTC as everywhere."""
     return time.strftime("%H:%M:%S", time.gmtime(wall))
@@ -185,14 +150,12 @@ class Picture(Struct, frozen=True):
     Attributes:
         view: what is known.
         span: of the charts, seconds; the view's is that of its numbers.
-        plain: ASCII alone.
         live: somebody looks at it who can press a key.
         paused: it was stopped by hand.
     """
 
     view: View
     span: float
-    plain: bool = False
     live: bool = True
     paused: bool = False
 
@@ -225,10 +188,7 @@ class Picture(Struct, frozen=True):
 
     def _text(self, words: str, style: str = "") -> Text:
         """Return words as this terminal can show them, and nothing that would steer it."""
-        words = printable(words)
-        if self.plain:
-            words = words.translate(_PLAIN).encode("ascii", "replace").decode()
-        return Text(words, style, overflow="crop" if self.plain else "ellipsis")
+        return Text(printable(words), style, overflow="ellipsis")
 
     def _first(self, width: int) -> Table:
         """Return whether it works, where, and what time it is there."""
@@ -271,25 +231,24 @@ class Picture(Struct, frozen=True):
             more -= taken
         charts = _drawn(self.view, columns)
         for name, (figures, values, top, style, marks) in charts.items():
-            drawn = _bars(values, top, heights[name], style, marks, plain=self.plain)
+            drawn = _bars(values, top, heights[name], style, marks)
             label = Text(f"{name:<{LABEL_WIDTH}}", "bold", no_wrap=True)
             for index, line in enumerate(drawn):
                 beside = "; ".join(figures) if len(drawn) == 1 else "".join(figures[index : index + 1])
                 made = (label if index == 0 else Text(" " * LABEL_WIDTH, no_wrap=True)) + line
                 made.append_text(self._text(f" {beside}"))
-                made.truncate(width, overflow="crop" if self.plain else "ellipsis")
+                made.truncate(width, overflow="ellipsis")
                 yield made
-        ago, rule = f"{duration(self.view.span)} ago ", "-" if self.plain else "─"
-        yield Text(" " * LABEL_WIDTH + ago + rule * max(0, columns - len(ago) - 4) + " now", QUIET)
+        ago = f"{duration(self.view.span)} ago "
+        yield Text(" " * LABEL_WIDTH + ago + "─" * max(0, columns - len(ago) - 4) + " now", QUIET)
 
     def _log(self) -> Text:
         """Return the last events, the newest first."""
-        made = Text(no_wrap=True)
+        made = Text(no_wrap=True, overflow="ellipsis")
         for one in reversed(self.view.events):
             made.append("\n" if made else "")
             made.append(f"{clock(one.wall)} ", QUIET)
             made.append_text(self._text(f"{one.code} {one.message} ({one.who})"))
-        made.overflow = "crop" if self.plain else "ellipsis"
         return made
 
     def _keys(self) -> Text:
@@ -399,12 +358,9 @@ def _bars(
     height: int,
     style: str,
     marks: Sequence[tuple[Values, str]],
-    *,
-    plain: bool,
 ) -> list[Text]:
     """Return columns filled from the bottom, and lines across where there is room; gaps stay empty."""
-    levels, across = (ASCII_LEVELS, "-") if plain else (LEVELS, "┄")
-    steps = len(levels) - 1
+    steps = len(LEVELS) - 1
     lines = [Text(no_wrap=True) for _ in range(height)]
     for column, value in enumerate(values):
         full = 0 if value is None or top <= 0.0 else round(steps * height * min(1.0, value / top))
@@ -416,9 +372,9 @@ def _bars(
         for cell, line in enumerate(reversed(lines)):
             filled = min(steps, max(0, full - cell * steps))
             if value is not None and cell in crossed:
-                line.append(across, crossed[cell] if filled < steps else f"{crossed[cell]} on {style}")
+                line.append("┄", crossed[cell] if filled < steps else f"{crossed[cell]} on {style}")
             else:
-                line.append(" " if value is None or (cell and not filled) else levels[filled], style)
+                line.append(" " if value is None or (cell and not filled) else LEVELS[filled], style)
     return lines
 
 

@@ -17,12 +17,11 @@ from lab.simulate import SimulateError
 from policies.catalogue import About
 from tuner.cli.answer import Unusable, answering, exit_code, like_ctrl_c, say, say_json
 from tuner.cli.bar import Bar
-from tuner.cli.options import PolicyChoice, Seeds, WholeNumber, refuse_given
+from tuner.cli.options import POLICY, WholeNumber, refuse_given
 from tuner.cli.wording import counted
 from tuner.config.checks import missing_extra, unusable_extra
 from tuner.settings import PolicyName, Settings
 
-SEEDS = 3
 WEEK = 7 * 86_400
 ALONE = frozenset({"as_json", "compare"})
 """Options that need no --compare."""
@@ -43,7 +42,7 @@ ENDS = {
     "--policy",
     "names",
     multiple=True,
-    type=PolicyChoice(),
+    type=POLICY,
     help="Only this one; repeat it. Default: all, bayes where its extra is installed. "
     "Ratios are to the default policy, or to the first.",
 )
@@ -56,10 +55,10 @@ ENDS = {
 )
 @click.option(
     "--seeds",
-    multiple=True,
-    type=Seeds(),
-    metavar="N|NAME=N",
-    help="Runs of each scenario, with one seed each, or of the one named; repeat it. Default: 3.",
+    type=WholeNumber(1, 1000),
+    default=3,
+    show_default=True,
+    help="Runs of each scenario, with one seed each.",
 )
 @click.option("--oracle", is_flag=True, help="The best static M as well.")
 @click.option(
@@ -78,7 +77,7 @@ def policies(
     compare: bool,
     names: tuple[PolicyName, ...],
     scenarios: tuple[str, ...],
-    seeds: tuple[tuple[str, int], ...],
+    seeds: int,
     oracle: bool,
     jobs: int,
     as_json: bool,
@@ -98,7 +97,7 @@ def policies(
             click.echo("\n".join(_told(found)))
         return
     with answering(means=ENDS):
-        asked = _asked(names, scenarios, dict(seeds), oracle=oracle)
+        asked = _asked(names, scenarios, seeds, oracle=oracle)
         groups = _groups(asked, jobs=jobs)
     if as_json:
         revision = policies_revision()
@@ -139,10 +138,8 @@ def _heading(one: About, default: str) -> str:
     return f"{one.name} (the default)" if one.name == default else one.name
 
 
-def _asked(
-    named: tuple[PolicyName, ...], given: tuple[str, ...], seeds: dict[str, int], *, oracle: bool
-) -> Asked:
-    """Return what a comparison is asked for, of the user's words; seeds by scenario, of all under ""."""
+def _asked(named: tuple[PolicyName, ...], given: tuple[str, ...], seeds: int, *, oracle: bool) -> Asked:
+    """Return what a comparison is asked for, of the user's words."""
     scenarios: list[Scenario] = [load_scenario(name) for name in given or scenario_names()]
     if not given:
         scenarios = [one for one in scenarios if one.seconds <= WEEK]
@@ -151,16 +148,12 @@ def _asked(
         raise Unusable(
             f"--scenario {', '.join(twice)}: is there twice; every scenario needs a name of its own"
         )
-    if unknown := [name for name in seeds if name and name not in called]:
-        there = f"there are {', '.join(called)}" if len(called) > 1 else f"the only one is {called[0]}"
-        raise Unusable(f"--seeds {unknown[0]}=…: no such scenario in this comparison; {there}")
     names, default = _policies(named), Settings().policy
     first = (default,) if default in names else ()
     return Asked(
         policies=tuple(dict.fromkeys((*first, *names))),
         scenarios=tuple(scenarios),
-        seeds=seeds.get("", SEEDS),
-        other_seeds={name: number for name, number in seeds.items() if name},
+        seeds=seeds,
         oracle=oracle,
     )
 

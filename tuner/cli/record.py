@@ -22,7 +22,6 @@ from tuner.clock import Clock, SystemClock
 from tuner.config.schema import Config
 from tuner.core.ages import said
 from tuner.journal.tables import LOCK_SUFFIX
-from tuner.printable import printable
 from tuner.recorder import Recorded, Recorder, RecordError
 from tuner.records import Command, Facts, Missed, TickRecord
 from tuner.remedies import ENABLE
@@ -37,9 +36,7 @@ USUAL = 600.0
 """How long, seconds, where nobody says."""
 
 LINE_SECONDS = 15.0
-"""Between two lines of progress where there is no terminal, which gets one at every reading."""
-
-REWRITE = "\r\033[K"
+"""Between two lines of progress."""
 
 
 @click.command()
@@ -119,41 +116,29 @@ def _record(
         )
     for blocker in facts.blockers:
         say(f"this server could not be tuned: {blocker}")
-    board, line = Board(), Line()
+    board = Board()
     with stopped_by_signals(board):
-        try:
-            return Recorder(path, server, clock).run(
-                config.loop,
-                facts,
-                BoardInbox(board, clock),
-                seconds=seconds,
-                interval=config.daemon.interval,
-                told=line.show,
-            )
-        finally:
-            line.end()
+        return Recorder(path, server, clock).run(
+            config.loop,
+            facts,
+            BoardInbox(board, clock),
+            seconds=seconds,
+            interval=config.daemon.interval,
+            told=Progress().show,
+        )
 
 
-class Line:
-    """How it goes: one line, rewritten on a terminal, a new one now and then elsewhere."""
+class Progress:
+    """Says how it goes, a line now and then."""
 
     def __init__(self) -> None:
-        self._terminal = sys.stderr.isatty()
         self._due = time.monotonic()
 
     def show(self, now: TickRecord, left: float) -> None:
-        """Say age, redo rate and time left."""
-        if self._terminal:
-            sys.stderr.write(f"{REWRITE}{printable(progress(now, left))}")
-            sys.stderr.flush()
-        elif time.monotonic() >= self._due:
+        """Say age, redo rate and time left, when it is time."""
+        if time.monotonic() >= self._due:
             self._due = time.monotonic() + LINE_SECONDS
             say(progress(now, left), err=True)
-
-    def end(self) -> None:
-        """Leave the terminal's line for the next one."""
-        if self._terminal:
-            sys.stderr.write("\n")
 
 
 def progress(now: TickRecord, left: float) -> str:
@@ -199,13 +184,7 @@ ON = ("enabled", "1")
 
 
 def record_fixture(config: Config, given: Path, *, seconds: float | None) -> None:
-    """Record into a new file, and say what was taken out.
-
-    Args:
-        config: says where the server is.
-        given: the file.
-        seconds: how long; the usual time where nobody said.
-    """
+    """Record into a new file for some seconds, and say what was taken out."""
     for_ = seconds or FIXTURE_USUAL
     if for_ > FIXTURE_LONGEST:
         raise Unusable(f"--for {duration(for_)}: with --fixture at most {duration(FIXTURE_LONGEST)}")
@@ -321,13 +300,7 @@ def stopped_by_signals(board: Board) -> Iterator[None]:
 
 
 def new_file(option: str, given: Path, what: str) -> Path:
-    """Return where a recording goes; exit 2 where it cannot go there.
-
-    Args:
-        option: that names it.
-        given: the file.
-        what: it is, such as "a trace".
-    """
+    """Return where a recording, such as "a trace", goes; exit 2 where it cannot go there."""
     path = given.absolute()
     if path.exists():
         raise Unusable(

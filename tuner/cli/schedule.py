@@ -132,15 +132,7 @@ def schedule(config_path: str | None, *, days: int, limit: int, as_json: bool) -
 
 
 def planned(config: Config, *, now: float, days: int, most: int, read: bool) -> Plan:
-    """Return which windows are active and which come.
-
-    Args:
-        config: with the schedules.
-        now: Unix time, seconds.
-        days: how far to look ahead.
-        most: of the coming windows to list.
-        read: the configuration is a file's.
-    """
+    """Return which windows are active at a Unix time and the most that come; ``read``: from a file."""
     until = now + days * DAY
     series = {one.table.name: one for one in Schedule(config.schedule).series}
     windows = {

@@ -7,40 +7,53 @@ from datetime import UTC, datetime
 
 import click
 
-from api.models import OptimiserUnderWay, RestoreUnderWay, Status
+from api.models import (
+    BudgetInForce,
+    OptimiserUnderWay,
+    OverlayInForce,
+    OverrideInForce,
+    RestoreUnderWay,
+    Status,
+    WindowInForce,
+)
+from policies.flushlaw import FlushLaw
+from policies.registry import LAWS
+from tuner.advice import expected_effect
 from tuner.cli.answer import say, say_json
 from tuner.cli.client import Daemon, NoDaemon, Where, daemon_options, require_unnamed
 from tuner.cli.offline import status_from_journal
 from tuner.cli.wording import (
     MIB,
-    changes_text,
-    decision_text,
+    counted,
     drain_text,
     duration,
-    flush_law,
     gain_text,
-    hold_text,
-    law_text,
-    low_water_text,
     mib,
-    originals_text,
-    overlay_text,
-    override_text,
     pair_text,
-    predicted_texts,
     restore_text,
     set_point_text,
     stamp,
     to_write,
-    window_text,
-    without_text,
 )
 from tuner.core.estimate.trends import HOURS
+from tuner.core.laws import without_authority
 from tuner.core.memory import Known
+from tuner.core.setpoint.budgets import SHORT, Durations, durations_of
 from tuner.core.trials.evidence import said
 from tuner.printable import printable
-from tuner.records import Decision, HoldCode, OptimiserHealth, OptimiserPhase, OptimiserProgress
+from tuner.records import (
+    Decision,
+    Estimate,
+    HoldCode,
+    LowWaterMark,
+    OptimiserHealth,
+    OptimiserPhase,
+    OptimiserProgress,
+    percent,
+)
+from tuner.records.window import said as said_effect
 from tuner.remedies import ENABLE, who_changed
+from tuner.settings import Mode
 
 _WEAKER = "ages are the checkpoint's, sync flushing is not seen, the flush law is not checked"
 
@@ -82,7 +95,8 @@ def rows(status: Status) -> Iterator[tuple[str, str]]:
     if not status.holds:
         yield "holds", "none"
     for hold in status.holds:
-        yield "hold", hold_text(hold)
+        lasts = f"{hold.code.value} for {duration(hold.seconds)}"
+        yield "hold", f"{lasts}: {hold.reason}; ends by {hold.clears}"
         if hold.code is HoldCode.FOREIGN_CHANGE:
             yield "who it was", who_changed(status.server)
     if status.occurrences:
@@ -95,15 +109,15 @@ def rows(status: Status) -> Iterator[tuple[str, str]]:
         yield "reading", f"failed: {status.missed}"
     yield from _measured(status)
     for window in status.schedule:
-        yield "schedule", window_text(window)
+        yield "schedule", _window(window)
     yield from _under_way(status)
     yield from _learning(status)
-    yield "changes", changes_text(status)
+    yield "changes", _changes(status)
     yield from _daemon(status)
 
 
 def _decided(decision: Decision) -> Iterator[tuple[str, str]]:
-    yield "decision", decision_text(decision)
+    yield "decision", f"{decision.kind.value} ({decision.reason}): {decision.detail}"
     if decision.policy:
         yield "policy", f"{decision.policy}; innobrim policies says what it does"
     if decision.would is not None:
@@ -112,10 +126,10 @@ def _decided(decision: Decision) -> Iterator[tuple[str, str]]:
 
 def _in_force(status: Status) -> Iterator[tuple[str, str]]:
     then = " at that tick" if status.since else ""
-    yield "io_capacity", f"{pair_text(status.in_force)}{then}; {originals_text(status)}"
+    yield "io_capacity", f"{pair_text(status.in_force)}{then}; {_originals(status)}"
     if status.low_water is not None:
-        yield "low water", low_water_text(status.low_water)
-    if without := without_text(status):
+        yield "low water", _low_water(status.low_water)
+    if without := _without(status):
         yield "without it", without
 
 
@@ -125,26 +139,21 @@ def _learning(status: Status) -> Iterator[tuple[str, str]]:
         for text in optimiser_texts(status.optimiser, at=at):
             yield "optimiser", text
     if status.learned is not None:
-        yield "learned", learned_text(status.learned, in_use=_in_use(status))
+        optimiser = status.optimiser
+        used = optimiser is not None and optimiser.progress.in_use is not None
+        yield "learned", learned_text(status.learned, in_use=used)
     for text in status.forgotten:
         yield "forgotten", text
 
 
-def _in_use(status: Status) -> bool:
-    return status.optimiser is not None and status.optimiser.progress.in_use is not None
-
-
 def _without_daemon(status: Status) -> Iterator[tuple[str, str]]:
     if status.source == "journal":
-        yield "daemon", f"{_nobody(status)}, {stamp(status.at)}, {duration(status.seconds_old)} old"
+        nobody = "none at work, so it is not reachable; all this is the last one's last tick on disk"
+        if status.alive:
+            nobody = "alive, but no API of it answers; this is its last tick on disk"
+        yield "daemon", f"{nobody}, {stamp(status.at)}, {duration(status.seconds_old)} old"
     for done in status.since:
         yield "since then", f"{stamp(done.at)}: {done.message}"
-
-
-def _nobody(status: Status) -> str:
-    if status.alive:
-        return "alive, but no API of it answers; this is its last tick on disk"
-    return "none at work, so it is not reachable; all this is the last one's last tick on disk"
 
 
 def _daemon(status: Status) -> Iterator[tuple[str, str]]:
@@ -163,9 +172,9 @@ def _daemon(status: Status) -> Iterator[tuple[str, str]]:
 def _under_way(status: Status) -> Iterator[tuple[str, str]]:
     drain, restore, now = status.drain, status.restore, status.in_force
     if status.override is not None and status.source == "daemon":
-        yield "override", override_text(status.override)
+        yield "override", _override(status.override)
     if status.overlay is not None and status.source == "daemon":
-        yield "settings", overlay_text(status.overlay)
+        yield "settings", _overlay(status.overlay)
     if drain is not None and status.source == "daemon":
         yield "drain", f"{drain_text(drain)}; for {drain.who}"
     if status.drain_ended is not None:
@@ -182,8 +191,8 @@ def _paced(restore: RestoreUnderWay) -> str:
 
 
 def _measured(status: Status) -> Iterator[tuple[str, str]]:
-    if law := law_text(status):
-        yield "flush law", law
+    if remark := _law(status):
+        yield "flush law", remark
     found, limits = status.estimate, status.limits
     if found is None or limits is None:
         return
@@ -194,19 +203,15 @@ def _measured(status: Status) -> Iterator[tuple[str, str]]:
     yield "redo", f"{mib(found.redo_rate)}/s; {found.row_rate:,.0f} row changes/s"
     capacity = "not reached" if found.sustained_capacity is None else f"{found.sustained_capacity:,.0f}"
     rates = f"demand {found.demand:,.0f}; flushed {found.flush_rate:,.0f}; sustained capacity {capacity}"
-    yield "pages/s", rates if _unsteered(status) else f"{rates}; authority {found.authority:.2f}"
+    law = _flush_law(status)
+    unsteered = law is not None and not law.authority  # no M moves the age, whatever the device gives
+    yield "pages/s", rates if unsteered else f"{rates}; authority {found.authority:.2f}"
     sync, stall = _left(found.seconds_to_sync), _left(found.seconds_to_stall)
     yield "time to", f"sync flushing {sync}; stall {stall}; at this slope"
-    for text in predicted_texts(status, found):
+    for text in _predicted(status, found):
         yield "predicted", text
     for text in status.unkept:
         yield "budget", text
-
-
-def _unsteered(status: Status) -> bool:
-    """Tell whether no M moves the age of this server, whatever its device gives."""
-    law = flush_law(status)
-    return law is not None and not law.authority
 
 
 def _left(seconds: float | None) -> str:
@@ -214,32 +219,25 @@ def _left(seconds: float | None) -> str:
 
 
 def learned_text(known: Known, *, in_use: bool) -> str:
-    """Return what was learned in one line.
-
-    Args:
-        known: the figures.
-        in_use: what won a trial is in force.
-    """
-    return "; ".join(_learned_parts(known, in_use=in_use))
-
-
-def _learned_parts(known: Known, *, in_use: bool) -> Iterator[str]:
+    """Return what was learned in one line; ``in_use``: what won a trial is in force."""
     often = f", seen up to {known.visits} times" if known.visits > 1 else ""
-    yield f"{known.hours} of {HOURS} hours of the week{often}"
-    yield f"bursts up to {mib(known.burst_bytes)}" if known.burst_bytes else "no burst"
-    if known.recovery_version is None:
-        yield "no crash recovery measured"
-    else:
-        yield f"recovery factor {known.recovery_factor:.2f}, measured on {known.recovery_version}"
+    found = [
+        f"{known.hours} of {HOURS} hours of the week{often}",
+        f"bursts up to {mib(known.burst_bytes)}" if known.burst_bytes else "no burst",
+        "no crash recovery measured"
+        if known.recovery_version is None
+        else f"recovery factor {known.recovery_factor:.2f}, measured on {known.recovery_version}",
+    ]
     if known.proven_version is not None:
-        yield f"flush law verified on {known.proven_version}"
+        found.append(f"flush law verified on {known.proven_version}")
     if known.trials_since is not None:
         since = f"{datetime.fromtimestamp(known.trials_since, UTC):%-d %b %Y}"
         won = f", {known.wins} won" if known.wins else ""
-        trials = "1 trial" if known.trials == 1 else f"{known.trials} trials"
-        yield f"{trials} since {since}{won}{', one in use' if in_use else ''}"
+        used = ", one in use" if in_use else ""
+        found.append(f"{counted(known.trials, 'trial')} since {since}{won}{used}")
     if known.aside:
-        yield f"trials of {', '.join(known.aside)} set aside"
+        found.append(f"trials of {', '.join(known.aside)} set aside")
+    return "; ".join(found)
 
 
 _OFFERS = {
@@ -281,3 +279,86 @@ def _health(health: OptimiserHealth, *, at: float) -> str:
         text = f"its process is dead for {duration(left)} more: {why}"
     died = f"it died {health.deaths} times, last: {why}" if health.deaths and health.state != "dead" else ""
     return "; ".join(part for part in (text, died) if part)
+
+
+def _low_water(mark: LowWaterMark) -> str:
+    if mark.in_force is None or mark.operator is None:
+        return mark.why
+    if mark.ours:
+        return f"{percent(mark.in_force)}, InnoBrim's; a restore puts {percent(mark.operator)} back"
+    return f"{percent(mark.in_force)}, the server's own" + (f": {mark.why}" if mark.why else "")
+
+
+def _override(override: OverrideInForce) -> str:
+    value = "held back" if override.io_capacity_max is None else f"M {override.io_capacity_max}"
+    return f"{value}, {duration(override.seconds_left)} left"
+
+
+def _overlay(overlay: OverlayInForce) -> str:
+    changed = ", ".join(f"{name} {value:.10g}" for name, value in sorted(overlay.values.items()))
+    return f"{changed}; by {overlay.who}, until the daemon ends"
+
+
+def _window(window: WindowInForce) -> str:
+    asked = ", ".join(said_effect(effect, value) for effect, value in window.effects.items())
+    others = [f"{effect} as {who} has it" for effect, who in window.overruled.items() if effect != "drain"]
+    if "drain" in window.overruled:
+        others.append(f"its drain was {window.overruled['drain']}")
+    if window.waits is not None:
+        others.append(f"its drain waits: {window.waits}")
+    left = f"until {stamp(window.ends)}, {duration(window.seconds_left)} left"
+    return "; ".join([f"{window.name}: {asked}", *others, left])
+
+
+def _without(status: Status) -> str:
+    if status.without is not None:
+        return status.without.text
+    law = _flush_law(status)
+    if status.mode is not Mode.ADVISORY or law is None or not law.authority or law.sleeps:
+        return ""
+    if status.estimate is None or status.set_point is None:
+        return "as it is now"
+    return f"as it is now; at the set-point {expected_effect(status.estimate, status.set_point)}"
+
+
+def _flush_law(status: Status) -> FlushLaw | None:
+    return None if status.server is None else LAWS.get(status.server.flush_law)
+
+
+def _law(status: Status) -> str:
+    law = _flush_law(status)
+    remark = "" if law is None else without_authority(law) or law.sleeps
+    if status.server is not None and status.server.managed:
+        remark = remark.replace("SET GLOBAL ", "")  # whose value is right, and which the provider refuses
+    return f"{law.name}: {remark}" if law is not None and remark else ""
+
+
+def _changes(status: Status) -> str:
+    if status.changes_allowed is None:
+        return f"{status.changes_last_hour} in the last hour"
+    left = max(0, status.changes_allowed - status.changes_last_hour)
+    return f"{status.changes_last_hour} in the last hour; {left} of {status.changes_allowed} left"
+
+
+def _predicted(status: Status, found: Estimate) -> Iterator[str]:
+    budgets = status.budgets or {}
+    for name, one in durations_of(found).items():
+        yield f"{SHORT[name]} {_against(one, budgets.get(name))}"
+    if (burst := status.burst) is not None:
+        how = "is flushed as it comes" if burst.seconds is None else f"absorbed for {duration(burst.seconds)}"
+        yield f"{burst.load:g} times the load {how}"
+
+
+def _against(one: Durations, budget: BudgetInForce | None) -> str:
+    text = one.said(duration)
+    if budget is None:
+        return text
+    if budget.allowed is not None:
+        return f"{text}; budget {budget.allowed:g} s{': EXCEEDED' if budget.exceeded else ''}"
+    return f"{text}: LONG, and no budget is set" if budget.long else text
+
+
+def _originals(status: Status) -> str:
+    if status.originals is not None:
+        return f"originals {pair_text(status.originals)}"
+    return "originals not noted yet" if status.mode is Mode.ACTIVE else "the server's own, not InnoBrim's"

@@ -1,7 +1,8 @@
-"""``innobrim watch``: a picture on a terminal, a line a tick anywhere else."""
+"""``innobrim watch``: what a daemon does, as a picture on a terminal that goes on."""
 
 from __future__ import annotations
 
+import io
 import os
 import select
 import signal
@@ -21,10 +22,10 @@ from rich.console import Console
 from rich.live import Live
 
 from api.models import Events, HistoryAnswer, Status
-from tuner.cli.answer import CommandError, Ended, exit_code, like_ctrl_c, say, say_json
+from tuner.cli.answer import CommandError, Ended, Unusable, exit_code, like_ctrl_c, say_json
 from tuner.cli.client import Daemon, Where, daemon_options
 from tuner.cli.options import Duration
-from tuner.cli.picture import HISTORY, Picture, View, is_ascii, line_of
+from tuner.cli.picture import HISTORY, Picture, View
 
 LONGEST_INTERVAL = 3600.0
 LONGEST_WAIT = 30.0
@@ -70,9 +71,8 @@ AnswerT = TypeVar("AnswerT")
     help="How far back the charts go; at most 6h.",
 )
 @click.option("--once", is_flag=True, help="Print one picture and end.")
-@click.option("--ascii", "plain", is_flag=True, help="Use ASCII alone, as where the locale is not UTF-8.")
 @daemon_options
-def watch(where: Where, *, interval: float, span: float, once: bool, plain: bool, as_json: bool) -> None:
+def watch(where: Where, *, interval: float, span: float, once: bool, as_json: bool) -> None:
     """Show what the loop does and why, as a picture that goes on; on this machine or over --url.
 
     First whether it works, then holds, its last decision and why, and what would be without it; charts of
@@ -81,33 +81,38 @@ def watch(where: Where, *, interval: float, span: float, once: bool, plain: bool
 
     Keys: q quit, p pause the picture, + and - the range of the charts.
 
-    Where the output is no terminal, or one that cannot move its cursor (TERM=dumb), it prints a line a tick,
-    until Ctrl-C. --json prints what innobrim status --json does: with --once one object, else one a line each
-    time. NO_COLOR is heeded. While the daemon does not answer, the last picture stays, dimmed, and is gone on
-    with as soon as it answers again.
+    NO_COLOR is heeded. While the daemon does not answer, the last picture stays, dimmed, and is gone on with
+    as soon as it answers again. --json prints what innobrim status --json does, and ends.
 
-    Exit 0: ended by q or Ctrl-C. Exit 3: nothing answers at the beginning.
+    Exit 0: ended by q or Ctrl-C. Exit 2: the output is no terminal on which a picture can go on. Exit 3:
+    nothing answers at the beginning.
 
     \b
     Example: innobrim watch
              innobrim watch --url https://db1.example:8633 --range 1h
-             innobrim watch --interval 10s >> innobrim.log
     """  # noqa: D301 - click's sign for lines that stay as they are
     follower = Follower(Daemon(where), interval=interval, span=span)
     first = follower.ask()
-    plain = plain or is_ascii()
-    console = Console(highlight=False, markup=False, emoji=False, safe_box=plain)
+    if as_json:
+        say_json(first.status)
+        return
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        sys.stdout.reconfigure(errors="replace")  # where the locale has no block elements
+    console = Console(highlight=False, markup=False, emoji=False)
     drawn = sys.stdout.isatty() and not console.is_dumb_terminal
+    if not (once or drawn):
+        raise Unusable(
+            "the output is no terminal on which a picture can go on: --once prints one picture, "
+            "innobrim status has the same in lines, and the daemon's log says what it does"
+        )
     try:
         with like_ctrl_c():
-            if once and not as_json:
+            if once:
                 if not drawn:
                     console.size = console.size._replace(width=COLUMNS, height=LINES)
-                console.print(Picture(first, span, plain=plain, live=False))
-            elif drawn and not as_json:
-                Screen(follower, first, console, plain=plain).run()
+                console.print(Picture(first, span, live=False))
             else:
-                _stream(follower, first, once=once, as_json=as_json)
+                Screen(follower, first, console).run()
     except Ended as error:
         raise click.exceptions.Exit(exit_code(error)) from error
     except KeyboardInterrupt:
@@ -203,29 +208,12 @@ def _told(status: Status) -> tuple[object, ...]:
     return started, status.mode, status.in_force, status.changes_last_hour, holds, status.occurrences
 
 
-def _stream(follower: Follower, view: View, *, once: bool, as_json: bool) -> None:
-    """Print a line for each tick that is seen and one for a daemon that is gone, or the status each time."""
-    told: tuple[int, bool] | None = None
-    while True:
-        what = (view.status.tick, bool(view.gone))
-        if as_json and not view.gone:
-            say_json(view.status)
-        elif not as_json and told != what:
-            told = what
-            say(line_of(view))
-        if once:
-            return
-        time.sleep(max(0.0, follower.due - time.monotonic()))
-        view = follower.ask()
-
-
 class Screen:
     """The picture on a terminal, and what keys make of it."""
 
-    def __init__(self, follower: Follower, view: View, console: Console, *, plain: bool) -> None:
-        """Take whom to follow, the first view, the terminal, and whether it shows ASCII alone."""
+    def __init__(self, follower: Follower, view: View, console: Console) -> None:
+        """Take whom to follow, the first view, and the terminal."""
         self._follower, self._view, self._console = follower, view, console
-        self._plain = plain
         self._paused = self._ended = False
         self._asked: Future[View] | None = None
 
@@ -250,7 +238,7 @@ class Screen:
         """Draw at every new view and key, and each second, as times count on; until q or Ctrl-Z."""
         while not self._ended:
             now, span = time.monotonic(), self._follower.span
-            shown = Picture(self._view, span, plain=self._plain, paused=self._paused)
+            shown = Picture(self._view, span, paused=self._paused)
             live.update(shown, refresh=True)
             wait = 1.0 if self._paused else min(1.0, max(0.0, self._follower.due - now))
             if self._asked is not None:

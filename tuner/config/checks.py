@@ -43,7 +43,6 @@ STATEMENTS_OF_A_TICK = max(
     STATEMENTS_OF_A_CONNECT + STATEMENTS_OF_A_READING + STATEMENTS_OF_A_NEW_LOGIN + STATEMENTS_OF_A_WRITE,
     CONNECTS_OF_A_TICK * STATEMENTS_OF_A_CONNECT + STATEMENTS_OF_THE_FACTS,
 )
-READINGS_UNTIL_STALE = 2
 
 _NAME = re.compile(r"(?=.{1,253}$)(?:[a-z0-9_](?:[a-z0-9_-]{0,61}[a-z0-9_])?\.?)+", re.IGNORECASE)
 
@@ -76,7 +75,6 @@ def contradictions(
     return [
         *_bounds(config.loop, said),
         *_baseline(config.loop, said),
-        *_times(config, said),
         *_addresses(config, said),
         *_watchdog(config, said, watchdog_seconds),
     ]
@@ -185,21 +183,6 @@ def _no_whole_ratio(loop: Settings, said: _Said) -> Iterator[str]:
             f"no multiple of {said('loop.ratio')} lies between {said('loop.min_io_capacity_max')} and "
             f"{said('loop.max_io_capacity_max')}; lower the first to {below} or raise the second to "
             f"{below + ratio}"
-        )
-
-
-def _times(config: Config, said: _Said) -> Iterator[str]:
-    interval = config.daemon.interval
-    if config.loop.stale_seconds < READINGS_UNTIL_STALE * interval:
-        yield (
-            f"{said('loop.stale_seconds')} is too short for {said('daemon.interval')}: "
-            f"one late reading would hold the loop; it must be at least {READINGS_UNTIL_STALE * interval:g}"
-        )
-    if config.loop.emergency_seconds < READINGS_UNTIL_STALE * interval:
-        yield (
-            f"{said('loop.emergency_seconds')} is too short for {said('daemon.interval')}: "
-            "the stall could come between two readings; it must be at least "
-            f"{READINGS_UNTIL_STALE * interval:g}"
         )
 
 

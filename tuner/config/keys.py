@@ -19,7 +19,6 @@ import msgspec
 from msgspec import Meta, Struct
 
 from tuner.config.schema import Config, ScheduleTable
-from tuner.settings import REMOVED_POLICIES
 
 PREFIX = "INNOBRIM_"
 PASSWORD_VARIABLE = "INNOBRIM_PASSWORD"  # noqa: S105 - the name of a variable, not a password
@@ -178,6 +177,8 @@ def _read_section(section: str, section_type: type[Struct]) -> Iterable[Key]:
     defaults = {field.name: field.default for field in msgspec.structs.fields(section_type)}
     for name, hint in get_type_hints(section_type, include_extras=True).items():
         kind, bounds, description, optional = _split(hint)
+        if not description:
+            continue  # no key: it follows from others
         yield Key(
             section=section,
             name=name,
@@ -209,16 +210,11 @@ SCHEDULE_KEYS: Mapping[str, Key] = {key.name: key for key in _read_section(SCHED
 
 BY_VARIABLE: Mapping[str, Key] = {key.variable: key for key in KEYS.values()}
 
-REMOVED: Mapping[str, str] = {
-    "api.enabled": 'port = 0 and socket = "-" in [api] serve no API',
-    "server.connect_timeout": "server.timeout is for connecting and for each statement",
-    "server.query_timeout": "server.timeout is for connecting and for each statement",
-}
-"""Keys that there once were, and what says the same now."""
-
 WITHOUT_EFFECT: Mapping[str, str] = {
     "loop.dead_band": "a change below 1 % is never worth a write",
     "loop.baseline_cooldown_seconds": "a baseline is taken over again after 300 s, always",
+    "loop.emergency_seconds": "it is 8, or two daemon.interval where that is more",
+    "loop.stale_seconds": "it is 5, or two daemon.interval where that is more",
     f"{SCHEDULE}.learn": "nothing is learned from a backup, DDL or a restart, whenever it comes",
 }
 """Keys that there once were and that nothing depends on any more: an upgrade goes on, and says so."""
@@ -228,9 +224,6 @@ FORMER_VARIABLES: Mapping[str, str] = {
     for dotted, why in WITHOUT_EFFECT.items()
     if not dotted.startswith(SCHEDULE)
 }
-
-REMOVED_VALUES: Mapping[str, Mapping[str, str]] = {"loop.policy": REMOVED_POLICIES}
-"""Values that keys once took, each with what to write instead."""
 
 
 def nearest_key(dotted: str) -> str | None:

@@ -5,7 +5,6 @@ Everything wrong is reported at once, each with its source, the value and what w
 
 from __future__ import annotations
 
-import ipaddress
 import re
 import tomllib
 from collections.abc import Callable, Mapping
@@ -13,6 +12,8 @@ from dataclasses import dataclass, field
 from enum import IntEnum
 from pathlib import Path
 from typing import Any
+
+from msgspec.structs import replace
 
 from tuner.config.checks import contradictions
 from tuner.config.keys import (
@@ -23,8 +24,6 @@ from tuner.config.keys import (
     OTHER_VARIABLES,
     PASSWORD_VARIABLE,
     PREFIX,
-    REMOVED,
-    REMOVED_VALUES,
     SCHEDULE,
     SECTION_TYPES,
     SECTIONS,
@@ -37,6 +36,7 @@ from tuner.config.keys import (
 from tuner.config.schedule import read_schedule
 from tuner.config.schema import UTF_16, Config, ConfigError, ScheduleTable
 from tuner.files import read_whole
+from tuner.settings import Settings
 from tuner.systemd import watchdog_seconds
 
 DEFAULT_PATH = "/etc/innobrim/innobrim.toml"
@@ -51,19 +51,15 @@ COMPOSE: Mapping[str, str] = {
 SLIPS = frozenset({"INNOBRIM_SERVICE_HOST", "INNOBRIM_SERVICE_PORT"})
 """Links that a slip of the finger makes of ``server.host`` and ``server.port``."""
 
-_ADDRESS = re.compile(rf"({PROTOCOLS})://(\[[0-9a-f:.]+\]|[^:/\s]+):[0-9]+", re.IGNORECASE)
-_NUMBER = re.compile(r"[0-9]{1,5}")
-
-_FORMS = (
-    (re.compile(rf".+_PORT_[0-9]+_({PROTOCOLS})_PROTO"), "protocol"),
-    (re.compile(rf".+_PORT_[0-9]+_({PROTOCOLS})_PORT"), "number"),
-    (re.compile(rf".+_PORT_[0-9]+_({PROTOCOLS})_ADDR"), "figures"),
-    (re.compile(rf".+_PORT_[0-9]+_({PROTOCOLS})"), "address"),
-    (re.compile(r".+_SERVICE_HOST"), "figures"),
-    (re.compile(r".+_SERVICE_PORT(_[A-Z0-9_]+)?"), "number"),
-    (re.compile(r".+_PORT"), "address"),
+_IP = r"([0-9]{1,3}(\.[0-9]{1,3}){3}|\[?[0-9a-f]*:[0-9a-f:.]*\]?)"
+_URL = rf"({PROTOCOLS})://{_IP}:[0-9]+"
+_PORT = rf"_PORT_[0-9]+_({PROTOCOLS})"
+_LINK = re.compile(
+    rf".+({_PORT}_PROTO=({PROTOCOLS})|{_PORT}_PORT=[0-9]+|{_PORT}_ADDR={_IP}|{_PORT}={_URL}|_PORT={_URL}"
+    rf"|_SERVICE_HOST={_IP}|_SERVICE_PORT(_[A-Z0-9_]+)?=[0-9]+)",
+    re.IGNORECASE,
 )
-"""Names of the variables, each with what its value is."""
+"""A variable as Kubernetes sets it for the address of a Service."""
 
 __all__ = ["ConfigError", "load_config"]
 
@@ -74,6 +70,9 @@ PASSWORD_PLACES = (
 
 CONFIG_VARIABLE = f"{PREFIX}CONFIG"
 """Not there, and often tried."""
+
+READINGS_UNTIL_LATE = 2
+"""Intervals within which nothing is called stale, and a stall must not come unseen."""
 
 _KNOWN_SECTIONS = ", ".join(BRACKETS.values())
 
@@ -142,28 +141,14 @@ def _start_of_line(text: str, said: str) -> str:
 
 def is_service_link(name: str, value: str) -> bool:
     """Tell whether a variable has name and value as Kubernetes gives them to the address of a Service."""
-    return any(form.fullmatch(name) and _is(kind, value) for form, kind in _FORMS)
+    return _LINK.fullmatch(f"{name}={value}") is not None
 
 
 def may_be_a_slip(name: str, environ: Mapping[str, str]) -> bool:
     """Tell whether a link may be meant for a key: it has none beside it that Kubernetes sets with it."""
     address = f"{name.partition('_SERVICE_')[0]}_PORT"
-    own = any(_is("address", environ.get(one, "")) for one in (name, address))
+    own = "://" in environ[name] or is_service_link(address, environ.get(address, ""))
     return name in SLIPS and not own
-
-
-def _is(kind: str, value: str) -> bool:
-    if kind == "address":
-        return _ADDRESS.fullmatch(value) is not None
-    if kind == "number":
-        return _NUMBER.fullmatch(value) is not None
-    if kind == "protocol":
-        return value.upper() in PROTOCOLS.split("|")
-    try:
-        ipaddress.ip_address(value)
-    except ValueError:
-        return False
-    return True
 
 
 class _Strength(IntEnum):
@@ -201,9 +186,6 @@ class _Gathered:
 
     def take(self, dotted: str, value: object, source: _Source) -> None:
         """Note one key's value; a bad one becomes a problem."""
-        if isinstance(value, str) and (instead := REMOVED_VALUES.get(dotted, {}).get(value)):
-            self.problems.append(f"{source.shown}: {instead}")
-            return
         try:
             self.values[dotted] = KEYS[dotted].read(value, from_text=source.strength > _Strength.FILE)
         except KeyValueError as error:
@@ -263,6 +245,13 @@ def _build(gathered: _Gathered) -> Config:
         )
         for name, section_type in SECTION_TYPES.items()
     }
+    late = READINGS_UNTIL_LATE * sections["daemon"].interval
+    loop: Settings = sections["loop"]
+    sections["loop"] = replace(
+        loop,
+        emergency_seconds=max(loop.emergency_seconds, late),
+        stale_seconds=max(loop.stale_seconds, late),
+    )
     return Config(**sections, schedule=gathered.schedule)
 
 
@@ -323,7 +312,6 @@ def _take_from_table(gathered: _Gathered, path: str, dotted: str, value: object)
         near = nearest_key(dotted)
         names = ", ".join(key.name for key in KEYS.values() if key.section == section)
         hint = f"did you mean {_placed(near)}?" if near else f"[{section}] has {names}"
-        hint = REMOVED.get(dotted, hint)
         gathered.problems.append(f"{place}: unknown key; {hint}")
 
 
@@ -350,9 +338,6 @@ def _take_environment(gathered: _Gathered, environ: Mapping[str, str]) -> None:
 def _variable_hint(name: str) -> str:
     if name == CONFIG_VARIABLE:
         return "the configuration file is named with --config"
-    removed = REMOVED.get(name.removeprefix(PREFIX).lower().replace("_", ".", 1))
-    if removed:
-        return removed
     if name.startswith(f"{PREFIX}{SCHEDULE.upper()}"):
         return f"a schedule stands in the configuration file alone, as a table {BRACKETS[SCHEDULE]}"
     near = nearest_variable(name)

@@ -8,24 +8,22 @@ Of records in a list each is read on its own. What can be read and cannot be tru
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Annotated, Any, NamedTuple, get_args, get_origin
 
 import msgspec
 from msgspec import NODEFAULT, Meta, Struct
-from msgspec.structs import FieldInfo, astuple, fields
+from msgspec.structs import FieldInfo, fields
 
 from policies.suggestions import sound as sound_trial
 from policies.types import Trial
 from tuner.core.estimate.estimator import EstimatorState
-from tuner.core.estimate.load import Curve, Load, Regression, Response
+from tuner.core.estimate.load import Load
 from tuner.core.estimate.recovery import Recovery
 from tuner.core.estimate.trends import Bursts, Late, Trends, Week
 from tuner.core.state import State
-from tuner.core.trials import evidence
-from tuner.core.trials.evidence import Aside, Evidence, Win
+from tuner.core.trials.evidence import Aside, Evidence
 
 NOTHING = Evidence()
 
@@ -78,7 +76,7 @@ def learn(state: EstimatorState, *, proven: str = "", law: str = "", evidence: E
 
 
 def recall(learned: Learned | None, *, version: str = "") -> EstimatorState:
-    """Return a fresh state that knows what was learned; nonsense is forgotten.
+    """Return a fresh state that knows what was learned.
 
     Args:
         learned: what was kept; None where nothing was.
@@ -86,24 +84,11 @@ def recall(learned: Learned | None, *, version: str = "") -> EstimatorState:
     """
     if learned is None:
         return EstimatorState()
-    load = learned.load
-    week = learned.week if learned.week.sound else Week()
-    late = learned.late if learned.late.sound else Late()
-    recovery = Recovery(factor=learned.recovery_factor, measured_on=learned.measured_on)
-    return EstimatorState(
-        load=Load(
-            combining=load.combining if sound(load.combining) else Regression(),
-            answer=load.answer if load.answer.sound else Response(),
-            curve=load.curve if load.curve.sound else Curve(),
-        ),
-        trends=Trends(bursts=Bursts.recalled(week, late)),
-        recovery=recovery if recovery.sound and version == recovery.measured_on else Recovery(),
-    )
-
-
-def sound(fit: Regression) -> bool:
-    """Tell whether a fit that was kept can be true."""
-    return all(math.isfinite(value) for value in astuple(fit)) and fit.variance >= 0.0 and fit.weight >= 0.0
+    recovery = Recovery()
+    if version == learned.measured_on:
+        recovery = Recovery(factor=learned.recovery_factor, measured_on=version)
+    bursts = Bursts.recalled(learned.week, learned.late)
+    return EstimatorState(load=learned.load, trends=Trends(bursts=bursts), recovery=recovery)
 
 
 _TAKEN_APART: frozenset[Any] = frozenset({Learned, Load, Evidence, Aside})
@@ -129,19 +114,6 @@ _WORDS: Mapping[str, str] = MappingProxyType(
     }
 )
 """Parts by their path in the document, for people; a part without words goes by its path."""
-
-_CAN_BE: Mapping[Any, Callable[[Any], bool]] = MappingProxyType(
-    {
-        "recovery_factor": lambda factor: Recovery(factor=factor).sound,
-        Regression: sound,
-        Curve: lambda curve: curve.sound,
-        Week: lambda week: week.sound,
-        Late: lambda late: late.sound,
-        Trial: sound_trial,
-        Win: evidence.sound,
-    }
-)
-"""By path or type: what tells whether a part can be true."""
 
 _MISSING = object()
 
@@ -210,8 +182,14 @@ def _value(raw: Any, kind: Any, path: str) -> tuple[Any, str]:  # noqa: ANN401 -
         value = msgspec.convert(raw, kind)
     except msgspec.ValidationError as error:
         return None, str(error)
-    can_be = _CAN_BE.get(path) or _CAN_BE.get(kind)
-    return value, "" if can_be is None or can_be(value) else "it cannot be true"
+    return value, "" if _can_be(value, path) else "it cannot be true"
+
+
+def _can_be(value: Any, path: str) -> bool:  # noqa: ANN401 - any type
+    """Tell whether a part can be true; one that says nothing of that can."""
+    if path == "recovery_factor":
+        return Recovery(factor=value).sound
+    return sound_trial(value) if isinstance(value, Trial) else getattr(value, "sound", True)
 
 
 def _named(path: str) -> str:

@@ -129,8 +129,8 @@ def take_sample(state: State, sample: Sample, *, now: float, wall: float) -> tup
     if apart:
         message = f"{apart}; estimates start afresh"
         events.append(Event(wall=wall, code="clock_gap", message=message))
-    slice_, found, quality = _estimate(state, sample, interrupted=bool(apart))
-    if quality is estimator.Quality.REVERSED:
+    slice_, found, went_back = _estimate(state, sample, interrupted=bool(apart))
+    if went_back:
         events.append(
             Event(wall=wall, code="reversed", message="a counter went back; estimates start afresh")
         )
@@ -203,7 +203,7 @@ def _see_clocks(state: State, sample: Sample, *, begun: bool) -> tuple[State, st
 
 def _estimate(
     state: State, sample: Sample, *, interrupted: bool
-) -> tuple[estimator.EstimatorState, Estimate | None, estimator.Quality]:
+) -> tuple[estimator.EstimatorState, Estimate | None, bool]:
     law = LAWS[state.facts.flush_law]
     return estimator.update(
         state.estimator,

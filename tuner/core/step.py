@@ -63,7 +63,7 @@ def start(
     kept = Originals(capacity=originals, saved=True) if originals is not None else None
     trials = Trials()
     if learned is not None:
-        trials = optimising.recalled(learned.evidence, optimising.known_as(learned.evidence, facts))
+        trials = Trials(evidence=learned.evidence.beside(optimising.known_as(learned.evidence, facts)))
     return State(
         settings=settings,
         facts=facts,

@@ -64,7 +64,7 @@ def follow_targets(state: State, sample: Sample, *, now: float, wall: float) -> 
     state = replace(state, sawtooth=_sawtooth(state, sample))
     found = replace(found, baseline_ratio=_baseline_ratio(state, sample, found))
     headroom, asked = headroom_of(state, sample, found), _asked(state)
-    standing = standing_budgets(state, sample, found, headroom)
+    standing = _standing(state, sample, found, headroom, asked)
     state = replace(state, announced=drop(state.announced, standing, now=now))
     dropped = frozenset(name for name, debounced in state.announced.dropped if debounced.on)
     ratios = {name: one.bound for name, one in standing.items() if name not in dropped}
@@ -106,7 +106,12 @@ def standing_budgets(
     state: State, sample: Sample, found: Estimate, headroom: Headroom
 ) -> dict[str, budgets.Budget]:
     """Return how each budget that is set stands, by name; as persons and the schedule ask for them now."""
-    asked = _asked(state)
+    return _standing(state, sample, found, headroom, _asked(state))
+
+
+def _standing(
+    state: State, sample: Sample, found: Estimate, headroom: Headroom, asked: Asked
+) -> dict[str, budgets.Budget]:
     return budgets.look(
         state.estimator.recovery,
         headroom,
@@ -231,7 +236,7 @@ def _baseline_ratio(state: State, sample: Sample, found: Estimate) -> float | No
     exponent, lists = load.combining_exponent, 1.0 - state.caution.lru_share
     return resting_ratio(
         law,
-        lambda ratio: lists * load.density_at(ratio, exponent),
+        lambda log_ratio: lists * load.density_at(log_ratio, exponent),
         pair=sample.capacity if state.originals is None else state.originals.capacity,
         redo_rate=state.estimator.trends.rate_mean,
         flush_rate=found.flush_rate,
@@ -268,6 +273,7 @@ def headroom_of(state: State, sample: Sample, found: Estimate) -> Headroom:
         emergency_seconds=state.settings.emergency_seconds,
         steady=state.estimator.trends.steady,
         baseline=0.0 if asked or swings else found.baseline_ratio or 0.0,
+        full_rate_ratio=law_of(state).full_rate_ratio,
     )
 
 

@@ -9,14 +9,16 @@ import sqlite3
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from datetime import UTC, datetime
 from pathlib import Path
+from typing import NamedTuple
 
-from tuner.journal.damaged import SERVERS, Salvaged, read_aside, set_aside
+from tuner.journal import reader
 from tuner.journal.items import GivenBackItem, Item, LearnedItem, OriginalsItem, RunItem, StandingItem
 from tuner.journal.reader import Unheard
-from tuner.journal.readonly import newest_aside
+from tuner.journal.readonly import ASIDE, newest_aside
 from tuner.journal.store import Damaged, Store, is_damage
-from tuner.journal.tables import LOCK_NAME, LOCK_SUFFIX, Originals
+from tuner.journal.tables import LOCK_NAME, LOCK_SUFFIX, JournalError, Originals
 from tuner.statedir import give_to_owner
 from tuner.version import program_version
 
@@ -30,8 +32,8 @@ FAILURES = (sqlite3.Error, OSError, Damaged, Claimed, UnicodeDecodeError)
 
 _STAYS_OPEN = (sqlite3.SQLITE_FULL, sqlite3.SQLITE_BUSY)
 
-NAMED = 3
-"""Servers that one message names."""
+SERVERS = 64
+"""Servers of which what was learned is kept, those learned of last."""
 
 
 def claimed(directory: Path) -> bool:
@@ -206,7 +208,7 @@ class Keeper:
             damage: why it was; empty where that was not now, and no other one was begun in its place, or it
                 is gone: then what stands there need not be what stood last.
         """
-        _, found, standing, why, unheard, learned = read_aside(away)
+        _, found, standing, why, unheard, learned, unlearned = read_aside(away)
         self._aside_known = away
         for kept in found:
             self._originals.setdefault(kept.identity, kept)
@@ -227,26 +229,14 @@ class Keeper:
             fate += "; what stood, such as a pause, could not all be read: it is held until innobrim resume"
             before = unheard.heard if damage else frozenset()
             self._unheard = Unheard(lost, before | self._unheard.heard)
-        fate += self._relearned(learned)
+        self._learned = {one.identity: one for one in learned[-SERVERS:]} | self._learned
+        if unlearned:
+            fate += "; what was learned could not be read, and what is known since this start is kept"
+        elif learned:
+            fate += f"; what was learned of {len(learned)} servers was carried over"
         message = f"{done}; {fate}"
         self._aside.append(message)
         self._on_error(f"journal: {message}")
-
-    def _relearned(self, found: Salvaged) -> str:
-        """Take over what was learned of servers since before this start; return what became of it."""
-        for one in reversed(found.kept):
-            self._learned.setdefault(one.identity, one)
-        if found.why:
-            return "; what was learned could not be read, and what is known since this start is kept"
-        lost = [name for name in found.lost if name not in self._learned]
-        parts = []
-        if found.kept:
-            count = len(found.kept)
-            parts.append(f"of {count} server{'' if count == 1 else 's'} was carried over")
-        if lost:
-            more = f" and {len(lost) - NAMED} more" if len(lost) > NAMED else ""
-            parts.append(f"of {', '.join(lost[:NAMED])}{more} could not be read and begins afresh")
-        return f"; what was learned {', '.join(parts)}" if parts else ""
 
     def _tell(self, store: Store) -> None:
         """Tell a fresh file what is known, so that there is none, not for a moment, without it."""
@@ -298,3 +288,63 @@ class Keeper:
             with contextlib.suppress(sqlite3.Error):
                 self._store.close(tidy=tidy)
             self._store = None
+
+
+class Aside(NamedTuple):
+    """A journal that was moved out of the way.
+
+    Attributes:
+        path: where it is now.
+        originals: those that could be read from it.
+        standing: what stands, by server, as far as it could be read.
+        why: why the originals could not be read; empty where they were.
+        unheard: why it is not known of every server what stands; empty where it is.
+        learned: what was learned of servers; none where it could not be read.
+        unlearned: why it could not; empty where it could.
+    """
+
+    path: Path
+    originals: list[Originals]
+    standing: dict[str, str]
+    why: str
+    unheard: Unheard
+    learned: list[LearnedItem]
+    unlearned: str = ""
+
+
+def set_aside(path: Path, *, wall: float) -> Path:
+    """Move a damaged journal out of the way; it is never deleted. Return where it is now.
+
+    Raises:
+        OSError: it cannot be moved.
+    """
+    stamp = datetime.fromtimestamp(wall, UTC).strftime("%Y%m%dT%H%M%SZ")
+    away, count = path.with_name(f"{path.stem}{ASIDE}{stamp}{path.suffix}"), 1
+    while os.path.lexists(away):
+        count += 1
+        away = path.with_name(f"{path.stem}{ASIDE}{stamp}-{count}{path.suffix}")
+    rollback = path.with_name(path.name + "-journal")
+    if os.path.lexists(rollback):
+        rollback.rename(away.with_name(away.name + "-journal"))
+    path.rename(away)
+    return away
+
+
+def read_aside(away: Path) -> Aside:
+    """Return what a journal that was moved out of the way still tells; never raises ``JournalError``."""
+    found: list[Originals] = []
+    standing: dict[str, str] = {}
+    why, unheard = "", Unheard()
+    try:
+        found = reader.read_originals(away)
+    except JournalError as error:
+        why = str(error)
+    try:
+        standing = reader.read_standing(away)
+        unheard = reader.read_unheard(away)
+    except JournalError as error:
+        unheard = Unheard(str(error))
+    try:
+        return Aside(away, found, standing, why, unheard, reader.read_learned(away))
+    except JournalError as error:
+        return Aside(away, found, standing, why, unheard, [], str(error))

@@ -11,13 +11,13 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from tuner.journal.codec import CodecError, decode
+from tuner.journal.codec import RECORDS, CodecError, decode
+from tuner.journal.items import LearnedItem
 from tuner.journal.readonly import ReadOnlyJournal, Rows, is_there, located, lost, understood
 from tuner.journal.tables import (
     FORMAT,
     HEARD,
     OFFLINE,
-    RECORDS,
     STANDING,
     UNHEARD,
     DamagedJournalError,
@@ -31,6 +31,9 @@ from tuner.records import Facts, TickRecord
 from tuner.settings import Mode, Settings
 
 CHUNK = 500
+
+MOST_LEARNED = 256 * 1024
+"""Bytes; what is larger is not what was learned of one server: with every list full it is some 60 KiB."""
 
 _TIMED = "typeof(wall) IN ('real', 'integer')"
 """A row whose time is one: a damaged page can put anything into any column."""
@@ -233,6 +236,18 @@ def read_originals(path: Path) -> list[Originals]:
     return [_originals(path, row) for row in rows]
 
 
+def read_learned(path: Path) -> list[LearnedItem]:
+    """Return what was learned of servers, from a journal of any format, oldest first.
+
+    Raises:
+        JournalError: it cannot be read.
+    """
+    query = "SELECT identity, wall, state FROM learned WHERE typeof(state) = 'blob' AND length(state) <= ?"
+    with ReadOnlyJournal(path, any_format=True) as journal:
+        rows = journal.rows(f"{query} AND {_TIMED} ORDER BY wall", (MOST_LEARNED,))
+    return [LearnedItem(str(identity), float(wall), state) for identity, wall, state in rows]
+
+
 def absence(state_directory: Path) -> str:
     """Return what there is in place of a journal, in words; empty where there is one, sound or not.
 
@@ -316,7 +331,7 @@ def _require(path: Path, found: str | None, program: str | None) -> None:
 
 def _record(path: Path, blob: bytes, run: int | None = None, number: int | None = None) -> TickRecord:
     try:
-        record = decode(blob, TickRecord)
+        record = decode(blob)
     except CodecError as error:
         if number is None:
             raise JournalError(f"{path}: a tick is damaged: {error}") from error
@@ -369,6 +384,6 @@ def earlier_ticks(
 
 def _tick(record: bytes) -> TickRecord | None:
     try:
-        return decode(record, TickRecord)
+        return decode(record)
     except CodecError:
         return None

@@ -13,6 +13,7 @@ from typing import Any
 
 import msgspec
 
+from tuner.journal.codec import RECORDS
 from tuner.journal.items import (
     EndItem,
     GivenBackItem,
@@ -34,7 +35,6 @@ from tuner.journal.tables import (
     FORMAT,
     HEARD,
     LEFT,
-    RECORDS,
     SCHEMA,
     SERVER,
     STANDING,

@@ -6,8 +6,7 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from tuner.journal.codec import fingerprint
-from tuner.records import Capacity, Facts, TickRecord
+from tuner.records import Capacity, Facts
 from tuner.settings import Settings
 
 FILE_NAME = "journal.db"
@@ -65,10 +64,6 @@ CREATE TABLE events (
 CREATE TABLE learned (
   identity TEXT PRIMARY KEY, wall REAL NOT NULL, program TEXT NOT NULL, state BLOB NOT NULL);
 """
-
-RECORDS = fingerprint(TickRecord, Settings, Facts)
-"""Fingerprint of the records that this program writes, and the only one that it reads."""
-
 
 _WRAP = 1 << 64
 _SIGN = 1 << 63

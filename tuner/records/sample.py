@@ -13,7 +13,7 @@ STRANGER = "stranger "
 """How the name of a holder of the writer lock begins that is no InnoBrim."""
 
 
-class Sample(Struct, frozen=True):
+class Sample(Struct, frozen=True, tag="sample"):
     """One reading of the server, counters as they stand."""
 
     monotonic: Annotated[float, field("when the reading ended, on the daemon's monotonic clock", "seconds")]
@@ -167,7 +167,7 @@ class Sample(Struct, frozen=True):
         return Capacity(self.io_capacity, self.io_capacity_max)
 
 
-class Missed(Struct, frozen=True):
+class Missed(Struct, frozen=True, tag="missed"):
     """A reading that failed."""
 
     monotonic: float

@@ -376,6 +376,10 @@ class Adapter(ABC):
         """Tell whether nothing but SHOW ENGINE INNODB STATUS shows an age where counters are off."""
         return self.ages_need_counters
 
+    def out_of_service(self, _answers: Answers) -> bool:
+        """Tell whether this is a node of a cluster that takes no statement of clients now."""
+        return False
+
     def inactive_undo(self, _answers: Answers) -> int:
         """Return how many undo tablespaces are not active."""
         return 0

@@ -25,9 +25,6 @@ from tuner.printable import shortened
 from tuner.servers.endpoint import required
 from tuner.servers.passwords import NATIVE, SCRAMBLED, Login, without_name
 
-KEPT_SECONDS = 30.0
-"""An answer that came too late is good for so long for whoever asks next."""
-
 Address = tuple[int, Any]
 """Address family, and what ``socket.connect`` takes."""
 
@@ -69,22 +66,17 @@ def asked_of_the_system(host: str, port: int) -> list[Address]:
 
 
 class Resolver:
-    """Looks up one host at a time, in a thread that lasts as long as the system takes.
+    """Looks hosts up, each in a thread that lasts as long as the system takes.
 
     A thread that hangs in the system's resolver cannot be ended: whoever asks for the same host again waits
-    for the answer to the same question, and for another one until then, so that no second thread hangs.
+    for the answer to the same question, so that no second thread hangs.
     """
 
-    def __init__(
-        self, lookup: Lookup = asked_of_the_system, now: Callable[[], float] = time.monotonic
-    ) -> None:
-        """Ask nothing yet; ``now`` is a monotonic clock, seconds."""
+    def __init__(self, lookup: Lookup = asked_of_the_system) -> None:
+        """Ask nothing yet."""
         self._lookup = lookup
-        self._now = now
         self._lock = threading.Lock()
-        self._about = ("", 0)
-        self._answer: Future[list[Address]] | None = None
-        self._ended = 0.0
+        self._asked: dict[tuple[str, int], Future[list[Address]]] = {}
 
     def addresses(self, host: str, port: int, seconds: float) -> list[Address]:
         """Return where a host is, best address first; at once for an address in figures.
@@ -103,45 +95,25 @@ class Resolver:
             figures = socket.AI_NUMERICHOST
             found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=figures)
             return [(family, address) for family, _, _, _, address in found]
-        deadline = self._now() + seconds
-        while True:
-            about, answer = self._asked(host, port)
-            if not wait([answer], max(0.0, deadline - self._now())).done:
-                before = "" if about == (host, port) else f" (still looking for {about[0]!r})"
-                raise UnresolvedError(f"host {host!r} was not resolved within {seconds:g} s{before}")
-            if about == (host, port):
-                with self._lock:
-                    self._answer = None if self._answer is answer else self._answer
-                return answer.result()
-
-    def _asked(self, host: str, port: int) -> tuple[tuple[str, int], Future[list[Address]]]:
-        """Return the question to wait for: the one under way, one whose answer nobody took, or a new one."""
         with self._lock:
-            answer = self._answer
-            if answer is not None and answer.done():
-                fresh = self._about == (host, port) and self._now() - self._ended < KEPT_SECONDS
-                answer = answer if fresh else None
+            answer = self._asked.get((host, port))
             if answer is None:
-                self._about, self._answer = (host, port), Future()
-                answer = self._answer
+                answer = self._asked[host, port] = Future()
                 # no exit of ours waits for this thread
                 threading.Thread(
                     target=self._look, args=(answer, host, port), name="innobrim-resolver", daemon=True
                 ).start()
-            return self._about, answer
+        if not wait([answer], seconds).done:
+            raise UnresolvedError(f"host {host!r} was not resolved within {seconds:g} s")
+        with self._lock:
+            self._asked.pop((host, port), None)
+        return answer.result()
 
     def _look(self, answer: Future[list[Address]], host: str, port: int) -> None:
-        found: list[Address] = []
-        failure: Exception | None = None
         try:
-            found = self._lookup(host, port)
+            answer.set_result(self._lookup(host, port))
         except Exception as error:  # noqa: BLE001 - raised where the answer is waited for
-            failure = error
-        self._ended = self._now()
-        if failure is None:
-            answer.set_result(found)
-        else:
-            answer.set_exception(failure)
+            answer.set_exception(error)
 
 
 RESOLVER = Resolver()

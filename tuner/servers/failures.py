@@ -19,7 +19,7 @@ from tuner.records import is_account, is_local, login
 from tuner.servers.driver import UnresolvedError
 from tuner.servers.endpoint import Endpoint
 from tuner.servers.passwords import CACHING, CHECKED_TLS, CLEAR, EXTRA, PasswordKeptError
-from tuner.servers.release import LONGEST
+from tuner.servers.release import LONGEST, release_of
 
 LOST = 2013
 """The driver's number for a connection that ended, or gave no answer in time."""
@@ -27,6 +27,7 @@ LOST = 2013
 ABORTED = 1184
 DENIED = 1045
 BY_SYSTEM = 1698
+NOT_READY = 1047
 COUNTED = frozenset({DENIED, 3955, 4150})
 """Logins that failed, by which servers may lock the account, and what they say then (MySQL, MariaDB)."""
 
@@ -42,8 +43,8 @@ _UNBLOCK = (
 )
 FIXES: Mapping[int, str] = {
     1040: "raise max_connections, or close connections that nobody needs",
-    1047: "a Galera node that is in no working cluster takes no statement: SHOW STATUS LIKE 'wsrep_%' there; "
-    "it is read again as soon as it is back",
+    NOT_READY: "a Galera node that is in no working cluster takes no statement: SHOW STATUS LIKE 'wsrep_%' "
+    "there; it is read again as soon as it is back",
     1044: "check user and password",
     1053: "mysqld is on its way down: wait until it has started again",
     1129: "TRUNCATE TABLE performance_schema.host_cache on the server lets this host in again",
@@ -88,6 +89,12 @@ _USER_AND_HOST = re.compile(r"'([^']*)'@'([^']*)'")
 
 TOO_OLD = frozenset({"UNSUPPORTED_PROTOCOL", "TLSV1_ALERT_PROTOCOL_VERSION", "WRONG_SSL_VERSION"})
 """OpenSSL's reasons for two ends without a version of TLS in common."""
+
+NO_TLS_RECORD = "WRONG_VERSION_NUMBER"
+"""OpenSSL's reason for what is no TLS: MySQL with yaSSL says "Bad handshake" in its own protocol."""
+
+FIRST, SINCE_TLS_12 = (5,), (5, 7, 28)
+"""Releases between which a MySQL may have yaSSL, which ends with TLS 1.1."""
 
 _NOT_TAKEN = re.compile(r"ALERT_(\w*CERTIFICATE\w*|UNKNOWN_CA)")
 """OpenSSL's reasons for what the server says of the client's certificate."""
@@ -243,7 +250,10 @@ def handshake_cause(
     if isinstance(system, ssl.SSLCertVerificationError):
         return _unverified(system)
     version = _version(connection)
-    if isinstance(system, ssl.SSLError) and system.reason in TOO_OLD:
+    yassl = FIRST < release_of(version) < SINCE_TLS_12
+    if isinstance(system, ssl.SSLError) and (
+        system.reason in TOO_OLD or (yassl and system.reason == NO_TLS_RECORD)
+    ):
         return _too_old(endpoint, version)
     ours = endpoint.tls_details.certificate
     if isinstance(system, ssl.SSLError) and ours and (why := _NOT_TAKEN.search(system.reason or "")):

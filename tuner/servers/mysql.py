@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 import pymysql
 from msgspec.structs import replace
@@ -25,7 +25,7 @@ from tuner.servers.adapter import Adapter, Moment
 from tuner.servers.detect import detect
 from tuner.servers.endpoint import Endpoint
 from tuner.servers.enginestatus import EngineStatus
-from tuner.servers.failures import error_number, in_words, refusal
+from tuner.servers.failures import FIXES, NOT_READY, error_number, in_words, refusal
 from tuner.servers.families.redo_capacity import RedoCapacityAdapter
 from tuner.servers.identity import Identity
 from tuner.servers.port import ServerError, Unreachable
@@ -148,6 +148,7 @@ class MySQLServer:
             self._turn_on(off)
             self._lock.saw(elsewhere=answers.get("writer") == "0")
             answers |= self._session.pairs(adapter.status_query)
+            self._must_serve(adapter, answers)
             if off and adapter.last_resort(answers):
                 answers |= self._engine.read(self._session, now)
             if off:
@@ -217,6 +218,10 @@ class MySQLServer:
             low_water_asked=asked,
             low_water_mark=mark,
         )
+
+    def _must_serve(self, adapter: Adapter, answers: Mapping[str, str]) -> None:
+        if adapter.out_of_service(answers):
+            raise Unreachable(f"{self._session.endpoint}: wsrep_ready is OFF", FIXES[NOT_READY])
 
     def _unexpected(self, error: Exception) -> str:
         """Drop a connection whose answer makes no sense; return what is said of it."""

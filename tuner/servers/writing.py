@@ -21,7 +21,8 @@ from tuner.records import (
     Bounds,
     percent,
 )
-from tuner.servers.port import ServerError
+from tuner.servers.failures import CUT_SHORT, FIXES, HANGS, NOT_READY, error_number, in_words
+from tuner.servers.port import ServerError, Unreachable
 from tuner.servers.session import Session, text, whole
 from tuner.servers.sound import sound_numbers
 
@@ -47,14 +48,18 @@ def bounds(session: Session) -> Bounds | None:
     """Return what the procedure lets through; None where there is none, or none that this account may call.
 
     Raises:
-        Unreachable: nothing answers in time.
+        Unreachable: nothing answers in time, or no statement now.
     """
     try:
         rows = session.query(ASK)
         lowest, highest, capacity = (whole(value) for value in rows[0])
         return sound_numbers(Bounds(lowest, highest, capacity))
-    except (pymysql.MySQLError, IndexError, ValueError, TypeError, ArithmeticError):
-        return None
+    except pymysql.MySQLError as error:
+        if (number := error_number(error)) in CUT_SHORT or number == NOT_READY:
+            raise Unreachable(f"{session.endpoint}: {in_words(error)}", FIXES.get(number, HANGS)) from error
+    except (IndexError, ValueError, TypeError, ArithmeticError):
+        pass
+    return None
 
 
 def sets_low_water(session: Session) -> bool:

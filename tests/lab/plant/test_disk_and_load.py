@@ -238,6 +238,7 @@ def commits_on(parameters: PlantParameters, write_iops: float) -> float | None:
     return None if waits > 0.0 or statistics.pstdev(seconds) > UNEVEN * mean else mean
 
 
+@pytest.mark.long
 @settings(
     max_examples=25, deadline=None, derandomize=True, suppress_health_check=[HealthCheck.filter_too_much]
 )

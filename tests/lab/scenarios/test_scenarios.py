@@ -26,7 +26,13 @@ HARDLY_FILLED = frozenset({"h10-short-pool", "h12-mysql80-defaults", "h13-big-re
 reckoned by what the loop leaves in it."""
 
 
-@pytest.mark.parametrize("name", scenario_names())
+@pytest.mark.parametrize(
+    "name",
+    [
+        pytest.param(name, marks=[pytest.mark.long] if name in HARDLY_FILLED else [])
+        for name in scenario_names()
+    ],
+)
 def test_counting_starts_late_enough_and_before_the_first_change(name: str) -> None:
     """Steady scenarios count after five residence times S/R, moving ones before they move or whole rounds."""
     scenario = load_scenario(name)

@@ -176,6 +176,17 @@ def old_context() -> ssl.SSLContext:
     return context
 
 
+class YaSSL(ssl.SSLContext):
+    """The TLS of MySQL 5.7.22 at a client without TLS 1.1: an error in plain, as it was recorded."""
+
+    def wrap_socket(self, sock: socket.socket, *_: Any, **__: Any) -> ssl.SSLSocket:  # noqa: ANN401 - its arguments
+        """Hear the client, and refuse it."""
+        sock.recv(4096)
+        sock.sendall(b"\x16\x00\x00\x02\xff\x13\x04#08S01Bad handshake")
+        raise EOFError
+
+
+@pytest.mark.parametrize("yassl", [False, True])
 @pytest.mark.parametrize(
     "values",
     [
@@ -186,10 +197,11 @@ def old_context() -> ssl.SSLContext:
     ],
 )
 def test_a_server_with_old_tls_alone_is_told(
-    listener: socket.socket, mysqld: Mysqld, values: dict[str, str]
+    listener: socket.socket, mysqld: Mysqld, values: dict[str, str], *, yassl: bool
 ) -> None:
     """Where a server offers TLS 1.0 or 1.1 alone, that is said with the ways out, and nothing is sent."""
-    mysqld.version, mysqld.tls = b"5.7.23-log", old_context()
+    mysqld.version = b"5.7.23-log"
+    mysqld.tls = YaSSL(ssl.PROTOCOL_TLS_SERVER) if yassl else old_context()
 
     said, _ = refused(session(listener, **values))
 

@@ -69,6 +69,9 @@ NEWS, FINE_NEWS = 0.1, 0.03
 DRIFT, FAR = 0.02, 0.04
 """Nor is it worth one before the age ratio would end so far from its place with the rate asked for now."""
 
+OVERDUE_DRIFT = 0.005
+"""The same where the age should be there by now: ``DRIFT`` is more than a low target leaves room for."""
+
 
 def lowest_target(state: State, sample: Sample, found: Estimate) -> tuple[float, str]:
     """Return the lowest checkpoint age that can be held at the present load, bytes, and what bounds it."""
@@ -194,12 +197,14 @@ def course(
     aim: float,
     arrival: float,
     now: float,
+    drift_allowed: float = DRIFT,
 ) -> Course:
     """Return the M that brings the modified age to its aim, and keeps it there.
 
     Args:
         aim: modified age to rest at, bytes.
         arrival: time when it is to be there, seconds.
+        drift_allowed: what the age ratio may end away from its place by without a write.
     """
     law = LAWS[state.facts.flush_law]
     flusher = cleaner(law, state.estimator.window, sample, found, wrote=state.writes.last)
@@ -218,7 +223,7 @@ def course(
     least = FINE_NEWS if wish <= wanted or abs(drift) >= FAR else NEWS
     return Course(
         io_capacity_max=wish,
-        act=news >= least and abs(drift) >= DRIFT,
+        act=news >= least and abs(drift) >= drift_allowed,
         terms={
             "aim": aim,
             "flush_rate_wanted": wanted,

@@ -217,7 +217,17 @@ def _drained(state: State, wanted: Drain, sample: Sample, found: Estimate, *, no
     """Return what a drain asks for; the policy goes on watching meanwhile, and is told of no write."""
     aim = aim_of(state, wanted, sample, found)
     arrival = wanted.begun + course.WAY_SECONDS if found.modified_age > aim else now
-    way = course.course(state, sample, found, wanted.rates, aim=aim, arrival=arrival, now=now)
+    overdue = wanted.reached is None and now >= wanted.begun + course.WAY_SECONDS
+    way = course.course(
+        state,
+        sample,
+        found,
+        wanted.rates,
+        aim=aim,
+        arrival=arrival,
+        now=now,
+        drift_allowed=course.OVERDUE_DRIFT if overdue else course.DRIFT,
+    )
     detail = (
         f"{wanted.who} wants a checkpoint age of at most {said(wanted.target)} "
         f"for {wanted.ends - now:.0f} s more; it is {said(found.checkpoint_age)}"

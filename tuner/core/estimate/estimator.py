@@ -7,7 +7,6 @@ but the window's length smooths it.
 from __future__ import annotations
 
 import math
-from enum import StrEnum
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -26,15 +25,6 @@ FAST_SECONDS = 3.0
 
 SOME_NEIGHBOURS = 0.05
 """Neighbours for each page flushed in its turn, below which they make no difference to the law."""
-
-
-class Quality(StrEnum):
-    """What a reading is good for."""
-
-    GOOD = "good"
-    FIRST = "first"
-    REVERSED = "reversed"
-    OTHERWISE = "otherwise"
 
 
 class EstimatorState(Struct, frozen=True):
@@ -58,7 +48,7 @@ def update(
     sawtooth_seconds: float = SAWTOOTH_SECONDS,
     stops_early: bool = False,
     lists_written: bool = False,
-) -> tuple[EstimatorState, Estimate | None, Quality]:
+) -> tuple[EstimatorState, Estimate | None, bool]:
     """Take one reading in.
 
     Args:
@@ -71,21 +61,21 @@ def update(
         lists_written: this server counts pages as dirty for a time after they were written as neighbours.
 
     Returns:
-        The next state, the estimate (None for a first or reversed reading), and what the
-        reading was good for. A reversed counter starts the window afresh, and so do counters that
-        went off or came back; what was learned about write combining stays.
+        The next state, the estimate, which is None where rates would span two servers or starts, or counters
+        that went off or came back, and whether a counter went back. What was learned about write combining
+        stays.
     """
     last = state.last
     if last is None or sample.identity != last.identity:
-        return _restart(state, sample), None, Quality.FIRST
+        return _restart(state, sample), None, False
     if interrupted:
         trends = state.trends.interrupted()
-        return replace(_restart(state, sample), trends=trends), None, Quality.OTHERWISE
+        return replace(_restart(state, sample), trends=trends), None, False
     if sample.degraded != last.degraded:
-        return _restart(state, sample), None, Quality.OTHERWISE
+        return _restart(state, sample), None, False
     elapsed = sample.monotonic - last.monotonic
     if elapsed <= 0 or _reversed(sample, last):
-        return _restart(state, sample), None, Quality.REVERSED
+        return _restart(state, sample), None, True
     flushed = readings.all_flushed(sample) - readings.all_flushed(last)
     dirtied = sample.pages_dirty - last.pages_dirty + flushed
     most = state.tail.density * sample.lsn_average_rate if stops_early else math.inf
@@ -93,7 +83,7 @@ def update(
     tail = state.tail.follow(sample, last, dirtied=dirtied, lists_written=lists_written)
     state = replace(state, window=window, tail=tail.reckon_due(sample, window), last=sample)
     if len(window) <= 1:
-        return state, None, Quality.FIRST
+        return state, None, False
     estimated = _estimate(
         state,
         sample,
@@ -102,7 +92,7 @@ def update(
         flush_order_lag=flush_order_lag,
         sawtooth_seconds=sawtooth_seconds,
     )
-    return *estimated, Quality.GOOD
+    return *estimated, False
 
 
 def _need_share(window: Window, sample: Sample, flush_rate: float) -> float | None:

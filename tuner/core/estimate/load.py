@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 
 from msgspec import Struct
-from msgspec.structs import replace
+from msgspec.structs import astuple, replace
 
 CLASSES = 16
 """Classes that the age ratios from LEAST to MOST are divided into, evenly in their logarithm."""
@@ -74,6 +74,11 @@ class Regression(Struct, frozen=True):
             variance=(1.0 - share) * (self.variance + share * dx * dx),
             weight=weight,
         )
+
+    @property
+    def sound(self) -> bool:
+        """Tell whether what was kept can be true."""
+        return all(map(math.isfinite, astuple(self))) and min(self.variance, self.weight) >= 0.0
 
     def slope(self, *, prior: float, spread: float) -> float:
         """Return dy/dx, drawn to ``prior`` as if x had been seen to vary by ``spread`` with that slope."""
@@ -171,8 +176,7 @@ class Response(Struct, frozen=True):
     @property
     def sound(self) -> bool:
         """Tell whether what was kept can be true."""
-        numbers = (self.flush_rate, self.redo_rate, self.covariance, self.variance)
-        return all(map(math.isfinite, numbers)) and self.variance >= 0.0
+        return all(map(math.isfinite, astuple(self))) and self.variance >= 0.0
 
 
 def _prior(flush_rate: float) -> float:
@@ -212,11 +216,9 @@ class Load(Struct, frozen=True):
         """Return b, 0 to 1."""
         return min(1.0, max(0.0, -self.combining.slope(prior=-COMBINING_PRIOR, spread=COMBINING_SPREAD)))
 
-    def density_at(self, ratio: float, combining_exponent: float) -> float:
-        """Return the pages newly dirtied per redo byte at an age ratio, from the mean of late; 0 for none."""
-        if self.combining.weight <= 0.0 or ratio <= 0.0:
-            return 0.0
-        away = math.log(ratio) - self.combining.mean_x
+    def density_at(self, log_ratio: float, combining_exponent: float) -> float:
+        """Return the pages newly dirtied per redo byte at ln(age ratio), from the mean of late."""
+        away = log_ratio - self.combining.mean_x
         return math.exp(self.combining.mean_y - combining_exponent * away)
 
     def flush_response(self, *, redo_rate: float, flush_rate: float) -> float:

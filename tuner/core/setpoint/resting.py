@@ -59,7 +59,7 @@ def resting_ratio(
 
     Args:
         law: the server's, from ``heeded`` on.
-        density_at: rho, pages that the flush list has to write per redo byte, at an age ratio.
+        density_at: rho, pages that the flush list has to write per redo byte, at ln(age ratio).
         redo_rate: R, mean of minutes, bytes/s.
         flush_rate: F, likewise, pages/s.
         response: redo that the load gives up for each page flushed, bytes.
@@ -69,25 +69,25 @@ def resting_ratio(
         At least ``LEAST_RATIO``, and ``MOST_RATIO`` where M is too small to hold any age.
     """
 
-    def pages(ratio: float) -> float:
-        density = density_at(ratio)
+    def pages(log_ratio: float) -> float:
+        density = density_at(log_ratio)
         return density * rate_at_rest(
             redo_rate=redo_rate, flush_rate=flush_rate, density=density, response=response
         )
 
     whole, third = pair.gain, pair.io_capacity_max / 3.0
-    by_law = _lowest(lambda ratio: whole / law.resting_gain(ratio) >= pages(ratio))
+    by_law = _lowest(lambda at: whole / law.resting_gain(math.exp(at)) >= pages(at))
     if heeded <= LEAST_RATIO:
         return by_law
     blind = pair.io_capacity if pair.io_capacity <= third else 0.5 * (pair.io_capacity + third)
-    by_blind = _lowest(lambda ratio: blind >= pages(ratio))
+    by_blind = _lowest(lambda at: blind >= pages(at))
     return by_blind if by_blind < heeded else max(heeded, by_law)
 
 
 def _lowest(holds: Callable[[float], bool]) -> float:
-    """Return the lowest age ratio whose age is held; the higher it is the easier that is."""
+    """Return the lowest age ratio whose age is held, as told of its logarithm; higher ones are as well."""
     low, high = math.log(LEAST_RATIO), math.log(MOST_RATIO)
     for _ in range(HALVINGS):
         middle = 0.5 * (low + high)
-        low, high = (low, middle) if holds(math.exp(middle)) else (middle, high)
+        low, high = (low, middle) if holds(middle) else (middle, high)
     return math.exp(high)

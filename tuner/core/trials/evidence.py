@@ -8,7 +8,6 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from policies.suggestions import allowed, plausible
-from policies.suggestions import sound as sound_trial
 from policies.types import LoadContext, Suggestion, Trial
 
 REMEMBERED = 48
@@ -28,6 +27,12 @@ class Win(Struct, frozen=True):
     low: float
     high: float
     checked: float
+
+    @property
+    def sound(self) -> bool:
+        """Tell whether it may be believed in: it is made of numbers, under a load that can be."""
+        numbers = (self.gain, self.low, self.high, self.checked)
+        return all(map(math.isfinite, numbers)) and allowed(self.suggestion) and plausible(self.context)
 
 
 class Aside(Struct, frozen=True):
@@ -77,11 +82,6 @@ class Evidence(Struct, frozen=True):
             aside = (*aside, Aside(self.server, self.log, self.wins))
         return Evidence(server, again.log, again.wins, aside[-ASIDE:])
 
-    def sifted(self) -> Evidence:
-        """Return it without the trials and wins that cannot be true."""
-        aside = tuple(replace(one, log=_true(one.log), wins=_won(one.wins)) for one in self.aside)
-        return replace(self, log=_true(self.log), wins=_won(self.wins), aside=aside)
-
 
 def turned(before: Evidence, after: Evidence) -> str:
     """Return what ``beside`` set aside and found again, in words; empty where it did neither."""
@@ -100,17 +100,3 @@ def said(suggestion: Suggestion) -> str:
         f"set-point {suggestion.offset:+.3f}, margin × {suggestion.margin_share:.2f}, "
         f"hold gain × {suggestion.hold_gain:.2f}"
     )
-
-
-def sound(win: Win) -> bool:
-    """Tell whether a win may be believed in: it is made of numbers, under a load that can be."""
-    numbers = (win.gain, win.low, win.high, win.checked)
-    return all(map(math.isfinite, numbers)) and allowed(win.suggestion) and plausible(win.context)
-
-
-def _true(log: tuple[Trial, ...]) -> tuple[Trial, ...]:
-    return tuple(one for one in log if sound_trial(one))
-
-
-def _won(wins: tuple[Win, ...]) -> tuple[Win, ...]:
-    return tuple(one for one in wins if sound(one))

@@ -141,11 +141,6 @@ def known_as(evidence: Evidence, facts: Facts) -> str:
     return server_of(facts, Role.REPLICA if evidence.server.endswith(AS_REPLICA) else Role.PRIMARY)
 
 
-def recalled(evidence: Evidence, server: str) -> Trials:
-    """Return a fresh slice that knows what was learned of that server; nonsense is forgotten."""
-    return Trials(evidence=evidence.sifted().beside(server))
-
-
 def _look(state: State, sample: Sample, decision: Decision, *, now: float, wall: float) -> TrialTick:
     found = state.estimate
     assert found is not None  # noqa: S101 - the caller has looked

@@ -15,6 +15,7 @@ from tuner.records import LOW_WATER_MARK, MILLIONTHS
 from tuner.servers.adapter import (
     MAXIMUM_32,
     MAXIMUM_64,
+    OFF,
     STARTED_BY_SCHEMA,
     VARIABLES,
     Adapter,
@@ -181,6 +182,7 @@ class MariaDBAdapter(Adapter):
         "Handler_write",
         "Handler_update",
         "Handler_delete",
+        "wsrep_ready",
     )
     limit_status = f"SHOW GLOBAL STATUS LIKE '{MAX_AGE}'"
     identity = "CONCAT(@@GLOBAL.hostname, ':', @@GLOBAL.port, ':', @@GLOBAL.datadir)"
@@ -256,6 +258,10 @@ class MariaDBAdapter(Adapter):
             **points(in_force, answers),
             **kept_away,
         }
+
+    def out_of_service(self, answers: Answers) -> bool:
+        """Tell whether Galera has this node take no statement; without Galera it is never ready."""
+        return answers.get("wsrep_on", "0") not in OFF and answers.get("wsrep_ready") == "OFF"
 
     def law(self, answers: Answers) -> str:
         """Return the flush law in force: with a low-water mark of dirty pages it is another one."""

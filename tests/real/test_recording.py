@@ -1,0 +1,75 @@
+"""The loop on a real server: it finds its set-point and stays there, costs little, and replays."""
+
+from __future__ import annotations
+
+import statistics
+
+import pytest
+
+from tests.real.installation import innobrim
+from tests.real.recording import BAND, WINDOW, Footprint, Recording, held
+
+pytestmark = [pytest.mark.real, pytest.mark.timeout(1500)]
+
+MEBIBYTE = 1024 * 1024
+LEAST_SECONDS = 60.0
+LARGEST_SHARE = 0.005
+
+
+def test_the_age_stays_at_the_set_point(recording: Recording) -> None:
+    """From the default setting the age reaches the set-point and stays within 0.05 of it 95 % of the time."""
+    inside, _ = held(recording)
+    assert len(recording.ticks) >= 0.95 * WINDOW
+    assert inside >= 0.95 * len(recording.ticks)
+
+
+def test_another_pair_of_eyes_sees_the_same(recording: Recording) -> None:
+    """The age that the daemon records is the one that an independent connection reads."""
+    set_point = statistics.fmean(one.decision.set_point or 0.0 for one in recording.ticks)
+    inside = sum(1 for one in recording.readings if abs(one.age_ratio - set_point) <= BAND)
+    assert len(recording.readings) >= 0.95 * WINDOW
+    assert inside >= 0.95 * len(recording.readings)
+
+
+def test_nothing_is_flushed_in_an_emergency(recording: Recording) -> None:
+    """While the age is held, the server flushes no page synchronously and no writer waits for redo space."""
+    first, last = recording.readings[0], recording.readings[-1]
+    assert last.sync == first.sync
+    assert last.space_waits == first.space_waits
+
+
+def test_the_set_point_is_worth_holding(recording: Recording) -> None:
+    """What is held is a redo log filled well beyond what the default setting uses."""
+    assert min(one.decision.set_point or 0.0 for one in recording.ticks) > 0.6
+    assert recording.readings[-1].io_capacity_max < 1000
+
+
+def test_without_api(recording: Recording, figures: list[str]) -> None:
+    """A daemon without API fits into 52 MiB and half a percent of a core."""
+    fits(recording.without_api, "without API", 52, figures)
+
+
+def test_with_api(recording: Recording, figures: list[str]) -> None:
+    """A daemon that serves the API fits into 75 MiB and half a percent of a core; a command says so."""
+    fits(recording.with_api, "with API", 75, figures)
+    process = recording.status["process"]
+    assert abs(process["resident_bytes"] - recording.with_api.resident) < 4 * MEBIBYTE
+    assert 0.0 < process["core_share"] < 4 * LARGEST_SHARE
+
+
+def fits(cost: Footprint, which: str, mebibytes: int, figures: list[str]) -> None:
+    """See what a daemon costs at one tick a second, and print it."""
+    figures.append(f"{which}: {cost.resident / MEBIBYTE:.1f} MiB resident, {cost.share:.3%} of a core")
+    assert cost.seconds >= LEAST_SECONDS
+    assert cost.resident <= mebibytes * MEBIBYTE
+    assert cost.share < LARGEST_SHARE
+
+
+def test_the_same_decisions_come_out_again(recording: Recording) -> None:
+    """A journal recorded on a real server replays to the same decisions and reason codes, every one."""
+    done = innobrim("replay", str(recording.state))
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "every decision the same" in done.stdout
+    assert "skipped" not in done.stdout
+    compared = int(done.stdout.split(": ")[1].split(" ticks")[0])
+    assert compared >= recording.settled_after + len(recording.ticks) - 10
