@@ -6,7 +6,9 @@ whoever watches it. A second on the daemon's clock takes a hundredth of a real o
 
 from __future__ import annotations
 
+import copy
 import os
+import shutil
 import signal
 import threading
 import time
@@ -232,6 +234,15 @@ def after(before: Life, *, identity: str = "") -> Life:
         life.server.capacity, life.server.started = before.server.capacity, before.server.started
         life.server.facts_started = before.server.facts_started
     return life
+
+
+def copied(life: Life, directory: Path) -> Life:
+    """Return a daemon's ended life as if it had been in another state directory."""
+    shutil.copytree(life.config.daemon.state_directory, directory, dirs_exist_ok=True)
+    made = copy.copy(life)
+    daemon = replace(life.config.daemon, state_directory=str(directory))
+    made.config = replace(life.config, daemon=daemon)
+    return made
 
 
 def told(life: Life, code: str) -> list[Event]:

@@ -17,13 +17,10 @@ from structlog.testing import capture_logs
 from tests.factory import LOADED, command
 from tests.life import ORIGINALS, SOON, Life
 from tuner import daemon
-from tuner.board import Board, BoardInbox
-from tuner.clock import SystemClock
 from tuner.config.schema import ScheduleTable
 from tuner.journal.reader import learned, originals, runs, trace
 from tuner.records import (
     Capacity,
-    Command,
     DecisionKind,
     Lifecycle,
     Missed,
@@ -47,19 +44,6 @@ def logged() -> Iterator[list[Line]]:
 def active(tmp_path: Path) -> Life:
     """Return a daemon in active mode that has not begun to live."""
     return Life(tmp_path, Settings(mode=Mode.ACTIVE))
-
-
-def test_the_loop_wakes_for_a_command_and_takes_all_that_came() -> None:
-    """A command ends the loop's wait at once, and none that came with it waits for the next tick."""
-    board, clock = Board(), SystemClock()
-    board.submit(Command(name="pause", who="test"))
-    board.submit(Command(name="resume", who="test"))
-    began = clock.monotonic()
-
-    found = BoardInbox(board, clock).take(until=began + 60.0)
-
-    assert [one.name for one in found] == ["pause", "resume"]
-    assert clock.monotonic() - began < 5.0
 
 
 def test_sigterm_parks_and_ends_within_two_seconds(active: Life, tmp_path: Path) -> None:

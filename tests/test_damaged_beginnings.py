@@ -12,7 +12,8 @@ import pytest
 from msgspec.structs import replace
 
 from tests.factory import FACTS, command
-from tests.life import Life, after, asking, told, watched
+from tests.life import Life, after, asking, copied, told, watched
+from tuner import memory
 from tuner.journal.keeper import FAILURES, Keeper, set_aside
 from tuner.journal.reader import Unheard, absence, originals, standing, unheard
 from tuner.journal.store import Store
@@ -81,12 +82,18 @@ def _garbled_row(journal: Path) -> None:
 KEPT = [_cut, _overwritten, _zeroed, _emptied, _newer, _older, _another, _without_tables, _directory, _pipe]
 
 
-@pytest.fixture
-def before(tmp_path: Path) -> Life:
+@pytest.fixture(scope="module")
+def paused(tmp_path_factory: pytest.TempPathFactory) -> Life:
     """Return a daemon in active mode that wrote, was paused by a person, and ended."""
-    life = Life(tmp_path, ACTIVE)
+    life = Life(tmp_path_factory.mktemp("paused"), ACTIVE)
     life.live(asking(life, "pause"))
     return life
+
+
+@pytest.fixture
+def before(paused: Life, tmp_path: Path) -> Life:
+    """Return it with a state directory of this test's own."""
+    return copied(paused, tmp_path)
 
 
 @pytest.mark.parametrize("damage", KEPT)
@@ -142,6 +149,7 @@ def test_a_journal_that_may_not_be_read_holds_and_stays(
     before: Life, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """With wrong permissions nothing is known, the server is left alone, and the file is as it was."""
+    monkeypatch.setattr(memory, "READY_SECONDS", 0.2)
     journal = journal_path(tmp_path)
     content = journal.read_bytes()
     opened, access = os.open, os.access
@@ -161,8 +169,11 @@ def test_a_journal_that_may_not_be_read_holds_and_stays(
     assert journal.read_bytes() == content
 
 
-def test_a_link_in_place_of_the_journal_is_not_followed(before: Life, tmp_path: Path) -> None:
+def test_a_link_in_place_of_the_journal_is_not_followed(
+    before: Life, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """A journal that leads elsewhere is neither read nor written, and nothing is written to the server."""
+    monkeypatch.setattr(memory, "READY_SECONDS", 0.2)
     journal = journal_path(tmp_path)
     elsewhere = tmp_path / "elsewhere"
     elsewhere.write_bytes(b"not ours")

@@ -1,12 +1,9 @@
-"""What the fault tests stand on: a referee that calls a breach, and a proxy that goes dead as asked."""
+"""What the fault tests stand on: a referee that calls a breach."""
 
 from __future__ import annotations
 
 import contextlib
-import socket
 import sqlite3
-import threading
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -14,7 +11,6 @@ from msgspec.structs import replace
 
 from tests.faults.verdict import judge_run
 from tests.life import ORIGINALS, Life
-from tests.real.proxy import Proxy
 from tuner.journal.codec import decode, encode
 from tuner.journal.tables import FILE_NAME
 from tuner.records import Capacity, DecisionKind
@@ -64,62 +60,3 @@ def test_a_write_that_was_not_decided_is_called(lived: Path, tmp_path: Path) -> 
 
     with pytest.raises(AssertionError):
         judge_run(tmp_path, 1)
-
-
-@pytest.fixture
-def echo() -> Iterator[int]:
-    """Yield the port of a server that sends everything back, to one connection after the other."""
-    with socket.create_server(("127.0.0.1", 0)) as listener:
-
-        def serve(connection: socket.socket) -> None:
-            with connection, contextlib.suppress(OSError):
-                while data := connection.recv(1024):
-                    connection.sendall(data)
-
-        def accept() -> None:
-            with contextlib.suppress(OSError):
-                while True:
-                    threading.Thread(target=serve, args=(listener.accept()[0],), daemon=True).start()
-
-        threading.Thread(target=accept, daemon=True).start()
-        yield int(listener.getsockname()[1])
-        listener.shutdown(socket.SHUT_RDWR)
-
-
-PACKET = b"\x02\x00\x00\x00\x0ex"
-"""Two bytes of a command that is no query."""
-
-
-def test_a_silent_proxy_swallows_everything(echo: int) -> None:
-    """A black hole passes nothing and says nothing, and a connection from before it stays dead after it."""
-    with Proxy(echo) as proxy, _connected(proxy) as old:
-        old.sendall(PACKET)
-        assert old.recv(100) == PACKET
-        proxy.fall_silent()
-        for one in (old, _connected(proxy)):
-            with one:
-                one.sendall(PACKET)
-                with pytest.raises(TimeoutError):
-                    one.recv(100)
-        proxy.speak()
-        with _connected(proxy) as new:
-            new.sendall(PACKET)
-            assert new.recv(100) == PACKET
-
-
-def test_a_reset_is_a_reset(echo: int) -> None:
-    """A reset ends a connection with RST, not with a goodbye, and the next one passes."""
-    with Proxy(echo) as proxy:
-        with _connected(proxy) as old:
-            old.sendall(PACKET)
-            assert old.recv(100) == PACKET
-            proxy.reset()
-            with pytest.raises(ConnectionResetError):
-                old.recv(100)
-        with _connected(proxy) as new:
-            new.sendall(PACKET)
-            assert new.recv(100) == PACKET
-
-
-def _connected(proxy: Proxy) -> socket.socket:
-    return socket.create_connection(("127.0.0.1", proxy.port), 0.5)

@@ -177,17 +177,6 @@ def test_rows_of_before_are_the_first_to_go(later: int) -> None:
     assert set_points(history, end=newest + 1) == wanted
 
 
-def test_an_answer_under_way_does_not_change_when_the_past_comes() -> None:
-    """A query that has begun tells the same rows although older ones are put before them meanwhile."""
-    history = filled(6, 2)
-    start = ticks(0, 1)[0].tick.wall
-    answer = history.query(start=start, end=start + 8, step=1.0, names=["set_point"])
-    next(answer)
-    history.precede(filled(0, 3))
-
-    assert dict(answer)["set_point"] == [None] * 6 + [6.0, 7.0]
-
-
 def test_a_restarted_daemon_remembers_the_run_before(tmp_path: Path, logged: list[Line]) -> None:
     """The numbers that a daemon showed are shown by the next one too, and nothing between the two runs."""
     before = Life(tmp_path, Settings())

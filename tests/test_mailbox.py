@@ -12,7 +12,6 @@ import pytest
 
 from tuner.board import Board, BoardInbox
 from tuner.clock import SystemClock
-from tuner.inbox import Mailbox
 from tuner.records import Command
 
 WAIT = 0.2
@@ -88,24 +87,3 @@ def test_what_was_taken_wakes_nobody_again(board: Board) -> None:
     assert [one.name for one in first] == ["pause", "resume"]
     assert second == ()
     assert time.monotonic() >= until
-
-
-def test_nothing_is_lost_among_many_threads() -> None:
-    """Every command of many threads arrives once, in its thread's order, while the loop takes them."""
-    mailbox = Mailbox()
-    threads = [
-        threading.Thread(target=lambda who=who: [mailbox.put(command(f"{who} {at}")) for at in range(500)])
-        for who in range(4)
-    ]
-    for thread in threads:
-        thread.start()
-    found: list[str] = []
-    ends = time.monotonic() + NEVER
-    while len(found) < 2000 and time.monotonic() < ends:
-        found += [one.name for one in mailbox.take(timeout=WAIT)]
-    for thread in threads:
-        thread.join(NEVER)
-
-    assert len(found) == 2000
-    for who in range(4):
-        assert [one for one in found if one.startswith(f"{who} ")] == [f"{who} {at}" for at in range(500)]

@@ -299,16 +299,19 @@ class Daemon:
 
     def _do_chores(self) -> None:
         """Do what waits for a disk, when asked and from time to time: the loop's thread touches no file."""
-        keeps = ((LEARNED_SECONDS, self._memory.keep_newest), (SNAPSHOT_SECONDS, self._memory.snapshot))
-        due = [time.monotonic() + seconds for seconds, _ in keeps]
+        learned, kept = (time.monotonic() + one for one in (LEARNED_SECONDS, SNAPSHOT_SECONDS))
         while True:
             try:
-                chore = self._chores.get(timeout=max(0.0, min(due) - time.monotonic()))
+                chore = self._chores.get(timeout=max(0.0, min(learned, kept) - time.monotonic()))
             except queue.Empty:
-                for place, (seconds, keep) in enumerate(keeps):
-                    if due[place] <= time.monotonic():
-                        keep()
-                        due[place] = time.monotonic() + seconds
+                chore = "learned" if learned <= kept else "snapshot"
+            if chore == "learned":
+                self._memory.keep_newest()
+                learned = time.monotonic() + LEARNED_SECONDS
+                continue
+            if chore == "snapshot":
+                self._memory.snapshot()
+                kept = time.monotonic() + SNAPSHOT_SECONDS
                 continue
             if chore == "end":
                 return

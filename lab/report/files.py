@@ -11,12 +11,11 @@ from pathlib import Path
 from typing import IO, Any
 
 import msgspec
-from msgspec import Struct
 
 from lab.bench.store import ASKED
 from lab.report.figures import clock
 from lab.report.page import build
-from lab.report.rows import COLUMNS, FILE_NAME, ReportError, Row, read_rows
+from lab.report.rows import FILE_NAME, ReportError, Row, read_rows
 from lab.report.summary import best_static, groups
 from lab.report.trace import COLUMNS as TRACE_COLUMNS
 from lab.report.trace import Trace, read_trace
@@ -124,48 +123,6 @@ def trace_summary(trace: Trace) -> dict[str, Any]:
     }
 
 
-def rows_csv(to: IO[str], rows: Sequence[Row]) -> None:
-    flat = [_flat(row) for row in rows]
-    heads = list(dict.fromkeys(name for one in flat for name in one))
-    table = csv.DictWriter(to, heads, lineterminator="\n")
-    table.writeheader()
-    table.writerows(flat)
-
-
-def _flat(row: Row) -> dict[str, object]:
-    names = (
-        "suite",
-        "variant",
-        "stage",
-        "block",
-        "position",
-        "contender",
-        "kind",
-        "io_capacity",
-        "io_capacity_max",
-    )
-    more = ("settled", "settle_seconds", "reset_ratio", "seed", "plan_hash", "version", "revision", "when")
-    found: dict[str, object] = {name: getattr(row, name) for name in (*names, *more)}
-    for name, value in row.conditions.items():
-        if isinstance(value, dict):
-            found |= {f"conditions.{name}.{key}": one for key, one in value.items()}
-        else:
-            found[f"conditions.{name}"] = "; ".join(map(str, value)) if isinstance(value, list) else value
-    return found | row.figures
-
-
-def series_csv(to: IO[str], rows: Sequence[Row]) -> None:
-    table = csv.writer(to, lineterminator="\n")
-    names = ("variant", "stage", "block", "contender", "io_capacity_max_set", "at", "since_counting")
-    table.writerow((*names, *COLUMNS))
-    for row in rows:
-        columns = [row.series.column(name) for name in COLUMNS]
-        head = (row.variant, row.stage, row.block, row.contender, row.io_capacity_max)
-        for index, at in enumerate(row.series.at):
-            since = round(at - row.series.counted_from, 3)
-            table.writerow((*head, at, since, *(column[index] for column in columns)))
-
-
 def trace_series_csv(to: IO[str], trace: Trace) -> None:
     table = csv.writer(to, lineterminator="\n")
     table.writerow(("at", "wall", *TRACE_COLUMNS))
@@ -189,38 +146,13 @@ def trace_events_csv(to: IO[str], trace: Trace) -> None:
 Fill = Callable[[IO[str]], Iterable[object] | None]
 
 
-class Made(Struct, frozen=True):
-    """All that can be written of one source.
-
-    Attributes:
-        page: HTML.
-        tables: what fills each CSV file, by its name without the ending.
-        summary: figures for machines.
-        named: the CSV and JSON files begin with the page's name, so that traces in one directory stay apart.
-    """
-
-    page: str
-    tables: dict[str, Fill]
-    summary: dict[str, Any]
-    named: bool
-
-
-def write_bench(directory: Path, *, output: Path | None = None, beside: bool = True) -> list[Path]:
-    """Write the page of a bench, and ``rows.csv``, ``series.csv`` and ``summary.json`` beside it.
-
-    Args:
-        directory: with ``rows.jsonl`` in it; or that file.
-        output: the page; None for ``report.html`` beside the rows.
-        beside: write JSON and CSV too.
-
-    Returns:
-        What was written, the page first.
+def write_bench(directory: Path) -> list[Path]:
+    """Write ``report.html`` and ``summary.json`` beside the rows of a bench; return them, the page first.
 
     Raises:
         ReportError: the rows cannot be read, or nothing can be written there.
     """
-    rows = directory / FILE_NAME if directory.is_dir() else directory
-    return write(rows, output or rows.parent / PAGE_NAME, as_csv=beside, as_json=beside)
+    return write(directory / FILE_NAME, directory / PAGE_NAME, as_csv=False, as_json=True)
 
 
 def write(source: Path, output: Path, *, as_csv: bool, as_json: bool, run: int | None = None) -> list[Path]:
@@ -229,7 +161,7 @@ def write(source: Path, output: Path, *, as_csv: bool, as_json: bool, run: int |
     Args:
         source: a file as ``located`` returns it.
         output: the page; replaced where there is one.
-        as_csv: beside it, every second, and rows or events.
+        as_csv: of a journal, every second and what happened.
         as_json: beside it, the figures.
         run: of a journal; None for the newest.
 
@@ -239,39 +171,23 @@ def write(source: Path, output: Path, *, as_csv: bool, as_json: bool, run: int |
     Raises:
         ReportError: it cannot be read, or nothing can be written there.
     """
-    made = _made(source, run)
-    before = f"{output.stem}-" if made.named else ""
-    replace_text(output, made.page)
-    written = [output]
-    for name, fill in made.tables.items() if as_csv else ():
-        written.append(output.with_name(f"{before}{name}.csv"))
-        replace(written[-1], fill)
+    day = datetime.now(UTC).strftime("%Y-%m-%d")
+    written, before, summary = [output], "", {}
+    if is_journal(source):
+        trace, before = read_trace(source, run), f"{output.stem}-"  # traces in one directory stay apart
+        replace_text(output, build(f"Trace of InnoDB at {trace.run.facts.endpoint}", trace, made=day))
+        for name, fill in (("series", trace_series_csv), ("events", trace_events_csv)) if as_csv else ():
+            written.append(output.with_name(f"{before}{name}.csv"))
+            replace(written[-1], partial(fill, trace=trace))
+        summary = trace_summary(trace) if as_json else {}
+    else:
+        rows = read_rows(source)
+        replace_text(output, build(_title(rows), rows, made=day))
+        summary = bench_summary(rows)
     if as_json:
         written.append(output.with_name(f"{before}summary.json"))
-        replace_text(written[-1], msgspec.json.format(msgspec.json.encode(made.summary)).decode() + "\n")
+        replace_text(written[-1], msgspec.json.format(msgspec.json.encode(summary)).decode() + "\n")
     return written
-
-
-def _made(source: Path, run: int | None) -> Made:
-    day = datetime.now(UTC).strftime("%Y-%m-%d")
-    if not is_journal(source):
-        rows = read_rows(source)
-        return Made(
-            page=build(_title(rows), rows, made=day),
-            tables={"rows": partial(rows_csv, rows=rows), "series": partial(series_csv, rows=rows)},
-            summary=bench_summary(rows),
-            named=False,
-        )
-    trace = read_trace(source, run)
-    return Made(
-        page=build(f"Trace of InnoDB at {trace.run.facts.endpoint}", trace, made=day),
-        tables={
-            "series": partial(trace_series_csv, trace=trace),
-            "events": partial(trace_events_csv, trace=trace),
-        },
-        summary=trace_summary(trace),
-        named=True,
-    )
 
 
 def _title(rows: Sequence[Row]) -> str:

@@ -111,8 +111,10 @@ def test_a_run_tells_how_far_it_is() -> None:
 RUN = """
 import signal
 
+from lab.scenarios import static
 from tuner.cli.main import main
 
+static.PARALLEL_FROM = 1000
 if __name__ == "__main__":
     signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's background jobs ignore it
     signal.signal(signal.SIGHUP, signal.SIG_DFL)  # as nohup does this one
@@ -122,7 +124,7 @@ if __name__ == "__main__":
 
 @pytest.mark.parametrize(
     ("seconds", "stage", "number", "code"),
-    [(2_678_400, "policy fixed", signal.SIGINT, 130), (5_000, "static settings", signal.SIGHUP, 129)],
+    [(2_678_400, "policy fixed", signal.SIGINT, 130), (1_800, "static settings", signal.SIGHUP, 129)],
 )
 def test_what_ends_it_leaves_a_clean_line_and_no_process(
     tmp_path_factory: pytest.TempPathFactory, seconds: int, stage: str, number: signal.Signals, code: int

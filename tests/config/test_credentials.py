@@ -237,11 +237,6 @@ def test_the_password_is_the_first_line(file: Path) -> None:
     assert filed_password(file).encode("utf-8", "surrogateescape") == b"p\xe4ss"
 
 
-def test_the_variable_is_no_unknown_one(file: Path) -> None:
-    """It is none of the configuration's keys, and no misspelt one either."""
-    load_config(None, environ={"INNOBRIM_PASSWORD_FILE": str(file)}, flags={})
-
-
 def test_two_passwords_are_an_error_that_names_both(file: Path) -> None:
     """Nobody has to guess which of the two counts; an empty variable is none."""
     with pytest.raises(ConfigError, match="INNOBRIM_PASSWORD and INNOBRIM_PASSWORD_FILE"):
@@ -249,17 +244,6 @@ def test_two_passwords_are_an_error_that_names_both(file: Path) -> None:
     assert filed_password(file, INNOBRIM_PASSWORD="") == "swordfish #1 "
     given = {"INNOBRIM_PASSWORD": "other", "INNOBRIM_PASSWORD_FILE": ""}
     assert read_credentials(ServerSection(), environ=given).password == "other"  # noqa: S105 - made up
-
-
-def test_it_goes_before_the_option_file(file: Path, tmp_path: Path) -> None:
-    """The nearest source wins, as with the password itself in the environment."""
-    options = tmp_path / "my.cnf"
-    options.write_text("[client]\npassword=other\n")
-    options.chmod(0o600)
-    section = ServerSection(defaults_file=str(options))
-
-    found = read_credentials(section, environ={"INNOBRIM_PASSWORD_FILE": str(file)})
-    assert found.password == "swordfish #1 "  # noqa: S105 - made up
 
 
 @pytest.mark.parametrize(

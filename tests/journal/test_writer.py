@@ -5,13 +5,12 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable
-from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
 from msgspec.structs import replace
 
 from tests.journal.written import begin, rows
-from tuner.journal.reader import last_record, learned, originals, runs, trace
+from tuner.journal.reader import last_record, originals, runs, trace
 from tuner.journal.writer import JournalWriter
 from tuner.records import Capacity, Decision, Facts, TickRecord
 
@@ -157,16 +156,6 @@ def test_a_shorter_ring_gives_the_disk_back(
     assert (tmp_path / "journal.db").stat().st_size < before / 2
 
 
-def test_what_was_learned_is_kept_for_each_server(writer: MakeWriter, tmp_path: Path) -> None:
-    """The newest state of each server comes back; an unknown one has none."""
-    journal = writer()
-    journal.save_learned("a", b"old")
-    journal.save_learned("a", b"new")
-    assert journal.flush(SOON)
-
-    assert learned(tmp_path) == {"a": b"new"}
-
-
 def test_closing_writes_what_is_left(writer: MakeWriter, record: MakeRecord, tmp_path: Path) -> None:
     """A tick taken just before the stop is on disk after it, in one file."""
     journal = writer()
@@ -189,19 +178,6 @@ def test_a_clock_that_races_loses_nothing(writer: MakeWriter, record: MakeRecord
             assert time.monotonic() < deadline
 
     assert journal.dropped == 0
-
-
-def test_the_version_on_record_is_the_installed_one(writer: MakeWriter, facts: Facts, tmp_path: Path) -> None:
-    """Found without the library that finds versions, which is heavy."""
-    try:
-        installed = version("innobrim")
-    except PackageNotFoundError:
-        installed = "not installed"
-    journal = writer()
-    begin(journal, facts)
-    assert journal.flush(SOON)
-
-    assert runs(tmp_path)[0].program == installed
 
 
 def test_a_writer_that_is_given_nothing_leaves_no_journal(tmp_path: Path) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pymysql
 import pytest
 
-from tests.servers.fixtured import BOOTED, FILES, Fixtured, Rows, opened
+from tests.servers.fixtured import FILES, Fixtured, Rows, opened
 from tuner.records import Bounds, Facts
 from tuner.servers.detect import detect
 from tuner.servers.fixture import load
@@ -77,16 +77,6 @@ def test_an_answer_without_sense_is_said_in_one_line(wrong: dict[str, Rows]) -> 
     """A proxy that leaves something out, or a server that is none, is named instead of a traceback."""
     with pytest.raises(Unsupported, match="unexpected answer"):
         detect(session(**wrong))
-
-
-def test_counters_that_are_off_are_listed() -> None:
-    """Each counter that a sample needs and that is off is named; such a server is reached all the same."""
-    there = session()
-    off = ("log_lsn_current", "buffer_flush_pct_for_lsn")
-    for name in off:
-        there.reading.metrics[name] = ("disabled", "0")
-
-    assert (found(there).disabled_counters, found(there).started) == (off, BOOTED)
 
 
 @pytest.mark.parametrize("name", LIMITS)

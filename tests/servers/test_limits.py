@@ -80,27 +80,6 @@ def test_the_points_are_those_that_servers_say(limits: Points, points: tuple[int
     assert all(said in {None, ours} for said, ours in zip(points, found, strict=True))
 
 
-@pytest.mark.parametrize(
-    ("limits", "size", "shares"),
-    [
-        (mariadb_limits(16 * GIBIBYTE, release=(10, 5)), 16 * GIBIBYTE, (0.708, 0.809, 0.809, 0.9)),
-        (mariadb_limits(16 * GIBIBYTE, release=(11, 8)), 16 * GIBIBYTE, (0.708, 0.809, 0.809, 0.9)),
-        (log_group_limits_5(8 * GIBIBYTE, 2), 16 * GIBIBYTE, (0.709, 0.759, 0.81, 0.9)),
-        (log_group_limits(48 * MEBIBYTE, 2), 96 * MEBIBYTE, (0.694, 0.747, 0.801, 0.801)),
-        (log_group_limits(256 * MEBIBYTE, 2), 512 * MEBIBYTE, (0.754, 0.811, 0.869, 0.869)),
-        (log_group_limits(512 * MEBIBYTE, 2), GIBIBYTE, (0.767, 0.825, 0.884, 0.884)),
-        (log_group_limits(2 * GIBIBYTE, 2), 4 * GIBIBYTE, (0.776, 0.836, 0.895, 0.895)),
-        (log_group_limits(8 * GIBIBYTE, 2), 16 * GIBIBYTE, (0.779, 0.838, 0.898, 0.898)),
-    ],
-)
-def test_limits_as_shares_of_the_log(limits: Points, size: int, shares: tuple[float, ...]) -> None:
-    """Flush limit, sync point as the server counts it, stall point, and what the low-water mark is of."""
-    lag = FLUSH_ORDER_LAG if limits.low_water_base == limits.stall_point else 0
-    found = (limits.flush_limit, limits.sync_point + lag, limits.stall_point, limits.low_water_base)
-
-    assert [one / size for one in found] == pytest.approx(shares, abs=1e-3)
-
-
 def test_mariadbs_header_grew_in_10_8() -> None:
     """The log of 10.8 keeps 12288 bytes for its header where that of 10.5 keeps 2048."""
     before, since = (mariadb_limits(64 * MEBIBYTE, release=(10, one)) for one in (7, 8))
@@ -150,27 +129,6 @@ def test_more_redo_raises_every_limit(
     assert small.flush_limit < large.flush_limit
     assert small.sync_point < large.sync_point
     assert small.stall_point < large.stall_point
-
-
-@pytest.mark.parametrize("limits_of", SIZED[:3])
-@given(capacity=st.integers(64 * MEBIBYTE, LARGEST), threads=st.integers(0, 500))
-def test_more_concurrency_never_raises_a_limit(
-    limits_of: Callable[..., Points], capacity: int, threads: int
-) -> None:
-    """Each thread allowed into InnoDB costs room: no point moves up, and with twenty more all are lower."""
-    few, one, many = (limits_of(capacity, thread_concurrency=threads + more) for more in (0, 1, 20))
-
-    assert many.flush_limit <= one.flush_limit <= few.flush_limit
-    assert many.stall_point <= one.stall_point <= few.stall_point
-
-
-def test_threads_cost_four_pages_each() -> None:
-    """innodb_thread_concurrency keeps four pages a thread free, before 8.0 and in 8.0."""
-    five = [log_group_limits_5(64 * MEBIBYTE, 2, thread_concurrency=one).stall_point for one in (0, 20)]
-    eight = [log_group_limits(64 * MEBIBYTE, 2, thread_concurrency=one).concurrency_margin for one in (0, 20)]
-
-    assert five[0] - five[1] == pytest.approx(0.9 * 20 * 4 * 16_384, abs=1)
-    assert eight[1] - eight[0] == 20 * 4 * 16_384
 
 
 @pytest.mark.parametrize(

@@ -67,21 +67,6 @@ def test_what_else_the_status_shows_is_in_the_reading(server: MySQLServer, sessi
     assert changed.drop_statements == plain.drop_statements + 7
 
 
-def test_without_counters_a_reading_is_a_degraded_one(server: MySQLServer, session: Scripted) -> None:
-    """With a counter off the status variables stand in: an age that is never too low, and no flush split."""
-    full = good(server)
-    del session.counters["log_lsn_buf_pool_oldest_approx"]
-    reading = good(server)
-
-    assert (full.degraded, reading.degraded) == (False, True)
-    assert reading.lsn_current == 10_000_500
-    assert reading.modified_age == reading.checkpoint_age == 2_000_500
-    assert reading.modified_age > full.modified_age
-    assert reading.pages_adaptive == 12_345
-    assert reading.pages_sync == reading.pages_lru == reading.flush_percentage == 0
-    assert reading.capacity == full.capacity
-
-
 def test_counters_are_turned_on_where_that_is_allowed(server: MySQLServer, session: Scripted) -> None:
     """Counters that are off after a restart of mysqld are turned on only where the operator allowed it."""
     counter = session.counters.pop("log_lsn_current")

@@ -21,7 +21,9 @@ from tuner.cli.answer import Unusable, answering
     "for a daemon's state directory.",
 )
 @click.option("--run", type=int, help="Number of the run in a journal; default: the newest.")
-@click.option("--csv", "as_csv", is_flag=True, help="CSV beside it: every second, and rows or events.")
+@click.option(
+    "--csv", "as_csv", is_flag=True, help="CSV beside it, of a journal: every second, and what happened."
+)
 @click.option("--json", "as_json", is_flag=True, help="Write the figures as JSON beside it.")
 def report(
     sources: tuple[Path, ...], *, output: Path | None, run: int | None, as_csv: bool, as_json: bool
@@ -39,6 +41,8 @@ def report(
         path = located(sources[0])
         if run is not None and not is_journal(path):
             raise Unusable(f"--run {run}: it names a run of a journal, and {path} has the rows of a bench")
+        if as_csv and not is_journal(path):
+            raise Unusable(f"--csv: {path} has every second already; --json has the figures")
         page = output or beside(sources[0], path)
         if page.resolve() == path.resolve():
             raise Unusable(f"--output {page}: that is what the page is made of; name another file")

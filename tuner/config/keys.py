@@ -238,16 +238,9 @@ def nearest_variable(name: str) -> str | None:
     return None if found is None else candidates[found]
 
 
-def nearest_section(name: str) -> str | None:
-    """Return the section that a misspelt one most likely meant, in its brackets; None where none is close."""
-    close = difflib.get_close_matches(name.lower(), BRACKETS, n=1, cutoff=CLOSE)
-    return BRACKETS[close[0]] if close else None
-
-
-def nearest_schedule_key(name: str) -> str | None:
-    """Return the key of a schedule that a misspelt one most likely meant; None where none is close."""
-    close = difflib.get_close_matches(name.lower(), SCHEDULE_KEYS, n=1, cutoff=CLOSE)
-    return close[0] if close else None
+def nearest(name: str, names: Iterable[str]) -> str | None:
+    """Return the one of some names that a misspelt one most likely meant; None where none is close."""
+    return next(iter(difflib.get_close_matches(name.lower(), names, n=1, cutoff=CLOSE)), None)
 
 
 def _nearest(asked: str, candidates: Iterable[str], separator: str) -> str | None:

@@ -29,8 +29,8 @@ from tuner.config.keys import (
     SECTIONS,
     WITHOUT_EFFECT,
     KeyValueError,
+    nearest,
     nearest_key,
-    nearest_section,
     nearest_variable,
 )
 from tuner.config.schedule import read_schedule
@@ -291,8 +291,8 @@ def _misplaced(name: str, value: object) -> str:
     if name in SECTIONS:
         return f"{name} must be a table: write [{name}]"
     if isinstance(value, dict) or (isinstance(value, list) and any(isinstance(one, dict) for one in value)):
-        near_section = nearest_section(name)
-        hint = f"; did you mean {near_section}?" if near_section else "."
+        section = nearest(name, BRACKETS)
+        hint = f"; did you mean {BRACKETS[section]}?" if section else "."
         return f"[{name}]: unknown section{hint} There are {_KNOWN_SECTIONS}"
     near = nearest_key(name)
     hint = f"; did you mean {_placed(near)}?" if near else f"; each key stands in one of {_KNOWN_SECTIONS}"

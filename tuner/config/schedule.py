@@ -19,7 +19,7 @@ from tuner.config.keys import (
     SCHEDULE_KEYS,
     WITHOUT_EFFECT,
     KeyValueError,
-    nearest_schedule_key,
+    nearest,
 )
 from tuner.config.schema import ScheduleTable
 from tuner.records.window import NOTHING, effects, said
@@ -123,7 +123,7 @@ def _values(here: str, table: dict[str, object]) -> tuple[dict[str, Any], list[s
     for name, value in table.items():
         key = SCHEDULE_KEYS.get(name)
         if key is None:
-            near = nearest_schedule_key(name)
+            near = nearest(name, SCHEDULE_KEYS)
             hint = f"did you mean {near}?" if near else f"a schedule has {', '.join(SCHEDULE_KEYS)}"
             problems.append(f"{here}.{name}: unknown key; {hint}")
             continue

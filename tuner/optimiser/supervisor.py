@@ -205,6 +205,7 @@ class Supervisor:
             child.kill()
 
         timer = threading.Timer(self._patience.answer, give_up)
+        timer.daemon = True
         timer.start()
         assert child.stdin is not None  # noqa: S101 - pipes, as asked for
         assert child.stdout is not None  # noqa: S101 - the same

@@ -21,7 +21,7 @@ from tuner.servers.families import SUPPORTED, asked, recognise
 from tuner.servers.port import ServerError, Unreachable, Unsupported
 from tuner.servers.release import version_of
 from tuner.servers.session import Session, decimal, text, whole
-from tuner.servers.sound import plain, sound_facts, sound_words
+from tuner.servers.sound import plain, sound_words
 
 
 def detect(session: Session) -> tuple[Facts, Adapter]:
@@ -97,7 +97,7 @@ def _detect(session: Session) -> tuple[Facts, Adapter]:
         ages_need_counters=adapter.ages_need_counters and not _shows_ages(session, family),
         **adapter.checkpoints,
     )
-    return sound_facts(facts), adapter
+    return facts, adapter
 
 
 def _shows_ages(session: Session, family: Family) -> bool:
