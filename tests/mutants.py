@@ -36,20 +36,18 @@ from cosmic_ray.ast import ast_nodes, get_ast
 from cosmic_ray.mutating import MutationVisitor
 from cosmic_ray.plugins import get_operator, operator_names
 
-_CORE = "parking handover standing holds low_water commands clock_gap single_writer afresh"
-CORE = " ".join(f"tests/core/test_{name}.py" for name in _CORE.split())
 TARGETS = {
     "tuner/core/writes/guards.py": "tests/core/test_guards.py tests/core/test_emergency.py",
     "tuner/core/gate.py": "tests/core/test_gate.py",
     "api/tokens.py": "tests/api/test_tokens.py",
     "tuner/without_daemon.py": "tests/test_restore.py tests/test_park.py tests/test_park_limits.py",
-    "tuner/core/leaving/lowwater.py": CORE,
-    "tuner/core/leaving/park_restore.py": CORE,
-    "tuner/core/ownership/foreign.py": CORE,
-    "tuner/core/ownership/handover.py": CORE,
-    "tuner/core/ownership/restarts.py": CORE,
-    "tuner/core/ownership/standing.py": CORE,
-    "tuner/core/ownership/transitions.py": CORE,
+    "tuner/core/leaving/lowwater.py": "tests/core/test_low_water.py",
+    "tuner/core/leaving/park_restore.py": "tests/core/test_parking.py tests/core/test_handover.py",
+    "tuner/core/ownership/foreign.py": "tests/core/test_holds.py",
+    "tuner/core/ownership/handover.py": "tests/core/test_handover.py",
+    "tuner/core/ownership/restarts.py": "tests/core/test_holds.py tests/core/test_afresh.py",
+    "tuner/core/ownership/standing.py": "tests/core/test_standing.py",
+    "tuner/core/ownership/transitions.py": "tests/core/test_parking.py tests/core/test_standing.py",
 }
 ROOMS = ("api", "lab", "policies", "tests", "tuner")
 ROOT = Path(__file__).parents[1]
@@ -139,6 +137,10 @@ def _plain(source: str) -> str:
             node.returns = None
         elif isinstance(node, ast.arg):
             node.annotation = None
+        elif isinstance(node, ast.arguments):  # and how they are given
+            node.args = [*node.posonlyargs, *node.args, *node.kwonlyargs]
+            node.defaults = [*node.defaults, *(one for one in node.kw_defaults if one is not None)]
+            node.posonlyargs, node.kwonlyargs, node.kw_defaults = [], [], []
         elif isinstance(node, ast.AnnAssign) and id(node) not in read:  # msgspec reads those of fields
             node.annotation = ast.Constant(None)
     return ast.dump(tree)

@@ -78,7 +78,7 @@ def park_offline(
     standing: Standing,
     notes: JournalWriter,
     began: float,
-    unattended: bool = False,
+    unattended: bool,
     wait: Callable[[float], None] = time.sleep,
 ) -> str:
     """Park what a dead daemon left behind, then put the low-water mark back; return what was done.
