@@ -15,6 +15,7 @@ from lab.plant.server import SimulatedServer
 from lab.scenarios.progress import Progress, Told, nobody
 from lab.scenarios.schema import SETTLING_RESIDENCES, SHORTEST_WINDOW, Scenario
 from lab.scenarios.static import RATIO, BestStatic, Search, Untouched, caps_of, search
+from lab.scenarios.trace import Outcome
 from lab.simulate_loop import Optimised, PolicyRun, run_policy
 from policies.registry import LAWS, make_policy
 from tuner.settings import Mode, PolicyName, Settings
@@ -22,7 +23,6 @@ from tuner.settings import Mode, PolicyName, Settings
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from lab.scenarios.trace import Outcome
     from tuner.records import TickRecord
 
 
@@ -85,9 +85,11 @@ def result_of(scenario: Scenario, settings: Settings, run: PolicyRun, statics: S
         statics: the best static settings; None where they were not looked for.
     """
     outcome = run.outcome.rounded()
-    found: dict[str, Any] = {}
+    found = {
+        name: getattr(outcome, name) for name in Result.__struct_fields__ if name in Outcome.__struct_fields__
+    }
     if statics is not None:
-        found = {
+        found |= {
             "best_static": statics.best or NoStatic(),
             "best_static_without_cap": statics.without_cap or NoStatic(),
             "best_static_unconstrained": statics.unconstrained or NoStatic(),
@@ -100,16 +102,6 @@ def result_of(scenario: Scenario, settings: Settings, run: PolicyRun, statics: S
         seed=scenario.seed,
         seconds=scenario.seconds,
         measured_from=scenario.measured_from,
-        throughput_mean=outcome.throughput_mean,
-        throughput_p1=outcome.throughput_p1,
-        age_ratio_mean=outcome.age_ratio_mean,
-        age_ratio_max=outcome.age_ratio_max,
-        checkpoint_age_max=outcome.checkpoint_age_max,
-        sync_flush_seconds=outcome.sync_flush_seconds,
-        stall_seconds=outcome.stall_seconds,
-        pages_per_commit=outcome.pages_per_commit,
-        latency_p50=outcome.latency_p50,
-        latency_p99=outcome.latency_p99,
         settling_seconds=None if scenario.moves else run.settling_seconds,
         knob_changes=run.knob_changes,
         io_capacity_max_final=run.final.io_capacity_max,

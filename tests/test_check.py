@@ -357,3 +357,16 @@ def test_check_proves_the_procedure_by_a_write_through_it(server: Odd) -> None:
 
     assert (found.outcome, found.sql) == ("problem", ())
     assert "innobrim setup-sql" in found.fix
+
+
+@pytest.mark.parametrize("name", BUDGETS)
+def test_the_former_default_written_out_is_said_to_be_kept_once(server: Odd, name: str) -> None:
+    """Who has 300 in the file keeps it, and hears in one line that it can go; nobody else does."""
+    former = [
+        one for one in look(server, settings=Settings(**{name: 300.0})).lines if one.name == "former_defaults"
+    ]
+
+    assert [one.outcome for one in former] == ["ok"]
+    assert former[0].message.startswith(f"{name} = 300 is kept as your budget")
+    for settings in (Settings(), Settings(**{name: 301.0})):
+        assert "former_defaults" not in [one.name for one in look(server, settings=settings).lines]

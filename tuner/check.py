@@ -11,7 +11,7 @@ from msgspec.structs import replace
 from tuner.advice import counters_off
 from tuner.core.leaving.lowwater import unfit
 from tuner.findings import way_of, without_authority
-from tuner.preconditions import PROBES, Line, read_only_variables, untested, way_of_writing
+from tuner.preconditions import PROBES, Line, former_defaults, read_only_variables, untested, way_of_writing
 from tuner.records import LOW_WATER_MARK, SET_GLOBAL, Facts, Missed, Sample, percent
 from tuner.servers.port import Server, ServerError, Unreachable
 from tuner.settings import Settings
@@ -103,6 +103,7 @@ def check(
         lines += untested("not looked at: there is no sample")
         return Report(tuple(lines), reachable=True)
     lines += [probe(sample, facts, settings) for probe in PROBES]
+    lines += former_defaults(settings)
     lines += _low_water_mark(sample, facts, settings)
     held = "" if settings.allow_read_only_writes else read_only_variables(sample)
     may = None if facts.managed else server.may_write()

@@ -22,7 +22,7 @@ from tuner.findings import while_asleep, without_authority
 from tuner.records import CAPACITY_MINIMUM, SET_GLOBAL, Facts, Sample, revoke
 from tuner.servers.endpoint import Endpoint, signed_for_anybody
 from tuner.servers.passwords import CHECKED_TLS
-from tuner.settings import Settings
+from tuner.settings import Settings, as_formerly
 
 Outcome = Literal["ok", "warning", "problem", "untested"]
 
@@ -187,6 +187,12 @@ def budgets(sample: Sample, _facts: Facts, settings: Settings) -> Line:
         "no budget is set" if not standing else f"{' and '.join(KEYS[name] for name in standing)} can be kept"
     )
     return Line("budgets", "ok", f"{kept}, by one reading: {times.reason}")
+
+
+def former_defaults(settings: Settings) -> tuple[Line, ...]:
+    """Return the line on budgets written out as the default was before; none without any."""
+    said_of_them = as_formerly(settings)
+    return (Line("former_defaults", "ok", said_of_them),) if said_of_them else ()
 
 
 PROBES: tuple[Callable[[Sample, Facts, Settings], Line], ...] = (

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from enum import StrEnum
 from typing import Annotated, Literal
 
@@ -21,8 +22,18 @@ PolicyName = Literal["cascade", "bayes", "pid", "fixed"]
 OUTER: PolicyName = "bayes"
 """The policy with an optimiser."""
 
+REMOVED_POLICIES: Mapping[str, str] = {
+    "bayes-low-water": "it is gone; write bayes, or cascade, and low_water_mark = true to have it set",
+    "feedforward": "it is called cascade now; write cascade",
+    "probe": "it is gone: it won nowhere; write cascade, which is the default, or leave the key out",
+}
+"""Policies that there once were, each with what to write instead."""
+
 HIGHEST_CHECKPOINT_AGE_RATIO = 0.79
 """Of ``max_checkpoint_age_ratio`` where nobody asks for less: PMM alarms at 0.80."""
+
+FORMER_BUDGET_SECONDS = 300.0
+"""Both budgets before they had no default."""
 
 
 class Settings(Struct, frozen=True, forbid_unknown_fields=True):
@@ -123,3 +134,18 @@ class Settings(Struct, frozen=True, forbid_unknown_fields=True):
 
     stale_seconds: float = 5.0
     """Hold when the last good sample is older than this; no key, two intervals at least."""
+
+
+def as_formerly(settings: Settings) -> str:
+    """Return the line on budgets that are written out as the default was before; empty without any."""
+    names = [
+        name
+        for name in ("max_recovery_seconds", "max_shutdown_seconds")
+        if getattr(settings, name) == FORMER_BUDGET_SECONDS
+    ]
+    if not names:
+        return ""
+    return (
+        f"{' and '.join(names)} = {FORMER_BUDGET_SECONDS:g} is kept as your budget; it was the default "
+        "before, and can be left out: then what it would take is shown, and the set-point is left alone"
+    )

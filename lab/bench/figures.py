@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from lab.statistics import percentile
 from tuner.core.estimate.recovery import Recovery
+from tuner.core.estimate.window import list_flushed
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -25,70 +26,19 @@ T = TypeVar("T", "Reading", "Second")
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """One look at the server, counters as they stand.
+    """One look at a server and its machine.
 
     Attributes:
         monotonic: when, seconds.
-        age_ratio: x, modified age over the flush limit A.
-        checkpoint_ratio: checkpoint age over the redo capacity.
-        lsn: current LSN, bytes.
-        adaptive: pages flushed by the flush law.
-        sync: pages flushed by sync flushing.
-        background: pages flushed while idle.
-        lru: pages flushed from the LRU tail.
-        space_waits: writers that waited for redo space.
-        io_capacity: C, pages/s.
-        io_capacity_max: M, pages/s.
+        sample: what the server's counters say.
         cpu_idle: seconds all processors of the machine idled so far.
-        modified_age: bytes.
-        checkpoint_age: bytes.
         device: what the server's disk did so far, None where that is not known.
-        flush_limit: A, bytes.
-        stall_point: where writers wait, bytes.
     """
 
     monotonic: float
-    age_ratio: float
-    checkpoint_ratio: float
-    lsn: int
-    adaptive: int
-    sync: int
-    background: int
-    lru: int
-    space_waits: int
-    io_capacity: int
-    io_capacity_max: int
+    sample: Sample
     cpu_idle: float
-    modified_age: int = 0
-    checkpoint_age: int = 0
     device: DeviceCounters | None = None
-    flush_limit: int = 0
-    stall_point: int = 0
-    pages_dirty: int | None = None
-
-
-def reading(sample: Sample, *, now: float, cpu_idle: float, device: DeviceCounters | None = None) -> Reading:
-    """Return the reading that a sample of the server amounts to."""
-    return Reading(
-        monotonic=now,
-        age_ratio=sample.modified_age / sample.flush_limit,
-        checkpoint_ratio=sample.checkpoint_age / sample.redo_capacity,
-        lsn=sample.lsn_current,
-        adaptive=sample.pages_adaptive,
-        sync=sample.pages_sync,
-        background=sample.pages_background,
-        lru=sample.pages_lru,
-        space_waits=sample.redo_space_waits,
-        io_capacity=sample.io_capacity,
-        io_capacity_max=sample.io_capacity_max,
-        cpu_idle=cpu_idle,
-        modified_age=sample.modified_age,
-        checkpoint_age=sample.checkpoint_age,
-        device=device,
-        flush_limit=sample.flush_limit,
-        stall_point=sample.stall_point,
-        pages_dirty=sample.pages_dirty,
-    )
 
 
 def stall_seconds(waits: Sequence[int]) -> int:
@@ -116,10 +66,11 @@ def figures(
     if len(readings) <= 1 or not seconds:
         raise ValueError(f"a window needs two readings and a second: {len(readings)}, {len(seconds)}")
     commits = [one.commits for one in seconds]
-    ratios = [one.age_ratio for one in readings]
+    samples = [one.sample for one in readings]
+    ratios = [one.age_ratio for one in samples]
     mean, median = statistics.fmean(commits), statistics.median(commits)
     span = readings[-1].monotonic - readings[0].monotonic
-    pages = _gone(readings, lambda one: one.adaptive + one.sync + one.background)
+    pages = _gone(samples, list_flushed)
     return {
         "seconds": len(commits),
         "commits_mean": round(mean, 1),
@@ -134,30 +85,24 @@ def figures(
         "latency_p99": _quantile(latency, 99.0),
         "latency_p999": _quantile(latency, 99.9),
         "read_latency_p99": _quantile(reads, 99.0),
-        "sync_pages": _gone(readings, lambda one: one.sync),
-        "lru_pages": _gone(readings, lambda one: one.lru),
-        "stall_seconds": stall_seconds([one.space_waits for one in readings]),
-        "stall_waits": _gone(readings, lambda one: one.space_waits),
+        "sync_pages": _gone(samples, lambda one: one.pages_sync),
+        "lru_pages": _gone(samples, lambda one: one.pages_lru),
+        "stall_seconds": stall_seconds([one.redo_space_waits for one in samples]),
+        "stall_waits": _gone(samples, lambda one: one.redo_space_waits),
         "pages_per_second": round(pages / span, 1),
         "pages_per_commit": round(pages / span / mean, 4) if mean > 0 else None,
         **_device(readings, mean),
-        "redo_bytes_per_second": round(_gone(readings, lambda one: one.lsn) / span),
+        "redo_bytes_per_second": round(_gone(samples, lambda one: one.lsn_current) / span),
         "age_ratio_mean": round(statistics.fmean(ratios), 4),
         "age_ratio_min": round(min(ratios), 4),
         "age_ratio_max": round(max(ratios), 4),
-        "checkpoint_ratio_max": round(max(one.checkpoint_ratio for one in readings), 4),
-        "io_capacity_max_mean": round(statistics.fmean(one.io_capacity_max for one in readings), 1),
-        "knob_changes": changes(readings),
+        "checkpoint_ratio_max": round(max(one.checkpoint_age / one.redo_capacity for one in samples), 4),
+        "io_capacity_max_mean": round(statistics.fmean(one.io_capacity_max for one in samples), 1),
+        "knob_changes": sum(
+            before.capacity != after.capacity for before, after in itertools.pairwise(samples)
+        ),
         "machine_idle": round((readings[-1].cpu_idle - readings[0].cpu_idle) / span, 3),
     }
-
-
-def changes(readings: Sequence[Reading]) -> int:
-    """Return how often C or M was different from the second before."""
-    return sum(
-        (before.io_capacity, before.io_capacity_max) != (after.io_capacity, after.io_capacity_max)
-        for before, after in itertools.pairwise(readings)
-    )
 
 
 def series(
@@ -179,14 +124,14 @@ def series(
     """
     loads, looks = _by_second(seconds, began), _by_second(readings, began)
     last = max((*loads, *looks), default=-1)
-    limits = readings[-1] if readings else None
+    limits = readings[-1].sample if readings else None
     at = range(last + 1)
 
     def load(value: Callable[[Second], float | None]) -> list[float | None]:
         return [None if (one := loads.get(second)) is None else value(one) for second in at]
 
-    def look(value: Callable[[Reading], int]) -> list[int | None]:
-        return [None if (one := looks.get(second)) is None else value(one) for second in at]
+    def look(value: Callable[[Sample], int]) -> list[int | None]:
+        return [None if (one := looks.get(second)) is None else value(one.sample) for second in at]
 
     def gained(value: Callable[[Reading], int | None]) -> list[int | None]:
         return [_between(looks.get(second - 1), looks.get(second), value) for second in at]
@@ -200,8 +145,8 @@ def series(
         "checkpoint_age": look(lambda one: one.checkpoint_age),
         "io_capacity": look(lambda one: one.io_capacity),
         "io_capacity_max": look(lambda one: one.io_capacity_max),
-        "pages_flushed": gained(lambda one: one.adaptive + one.sync + one.background),
-        "sync_pages": gained(lambda one: one.sync),
+        "pages_flushed": gained(lambda one: list_flushed(one.sample)),
+        "sync_pages": gained(lambda one: one.sample.pages_sync),
         "device_writes": gained(lambda one: one.device.writes if one.device else None),
         "device_reads": gained(lambda one: one.device.reads if one.device else None),
         "flush_limit": limits and limits.flush_limit,
@@ -230,8 +175,8 @@ def _between(
     return None if old is None or new is None or new < old else new - old
 
 
-def _gone(readings: Sequence[Reading], value: Callable[[Reading], int]) -> int:
-    return value(readings[-1]) - value(readings[0])
+def _gone(samples: Sequence[Sample], value: Callable[[Sample], int]) -> int:
+    return value(samples[-1]) - value(samples[0])
 
 
 def _quantile(latency: Histogram | None, percent: float) -> float | None:
@@ -257,25 +202,18 @@ WRITES_PER_PAGE = 2.0
 PAGE_MIB = 16.0 / 1024.0
 
 
-def predicted(readings: Sequence[Reading], disk: DiskPlan, flushed: float) -> dict[str, float | None]:
+def predicted(readings: Sequence[Reading], disk: DiskPlan, flushed: float) -> dict[str, float]:
     """Return the longest recovery and shutdown that a row could have ended in, seconds.
 
     Args:
-        readings: of the counted seconds; where dirty pages are not known in all of them, neither are these.
+        readings: of the counted seconds.
         disk: its limits.
         flushed: what the row flushed on average, pages/s.
     """
-    dirty = [pages for one in readings if (pages := one.pages_dirty) is not None]
-    if len(dirty) < len(readings) or not dirty:
-        return {"recovery_seconds_predicted": None, "shutdown_seconds_predicted": None}
     model = Recovery(limited=sustained(disk), fastest=flushed)
-    recovery = max(
-        model.recovery_of(one.checkpoint_age, one.modified_age, pages)
-        for one, pages in zip(readings, dirty, strict=True)
-    )
     return {
-        "recovery_seconds_predicted": round(recovery, 1),
-        "shutdown_seconds_predicted": round(max(dirty) / model.flush_rate, 1),
+        f"{name}_seconds_predicted": round(max(seconds(one.sample) for one in readings), 1)
+        for name, seconds in (("recovery", model.recovery_seconds), ("shutdown", model.shutdown_seconds))
     }
 
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 import pymysql
 
-from lab.bench.figures import Reading, figures, reading
+from lab.bench.figures import Reading, figures
 from lab.bench.plan import version_default
 from lab.servers.base import LabServerError
 from lab.servers.disk import DiskLimit
@@ -88,12 +88,8 @@ class Sampler:
             due = max(due + self._interval, time.monotonic())
             try:
                 reader = reader or Reader(self._server)
-                one = reading(
-                    reader.read(),
-                    now=time.monotonic(),
-                    cpu_idle=_cpu_idle(),
-                    device=self._server.device(reader.ask),
-                )
+                sample = reader.read()
+                one = Reading(time.monotonic(), sample, _cpu_idle(), self._server.device(reader.ask))
             except (LabServerError, pymysql.MySQLError, OSError) as error:
                 with self._lock:
                     self._missed.append((time.monotonic(), f"{type(error).__name__}: {error}"))
@@ -116,19 +112,21 @@ def settled(readings: Sequence[Reading], drift: float = DRIFT) -> bool:
     third = len(readings) // 3
     if third < FEWEST:
         return False
-    means = [sum(one.age_ratio for one in readings[at : at + third]) / third for at in (0, third, 2 * third)]
+    means = [
+        sum(one.sample.age_ratio for one in readings[at : at + third]) / third for at in (0, third, 2 * third)
+    ]
     return max(means) - min(means) <= drift
 
 
 def quiet(readings: Sequence[Reading], share: float = 0.1) -> bool:
     """Return whether M moved by no more than a share of itself: a policy that still walks is not at rest."""
-    values = [one.io_capacity_max for one in readings]
+    values = [one.sample.io_capacity_max for one in readings]
     return bool(values) and max(values) <= (1.0 + share) * min(values)
 
 
 def moved(readings: Sequence[Reading]) -> bool:
     """Return whether M was ever another value."""
-    return len({one.io_capacity_max for one in readings}) > 1
+    return len({one.sample.io_capacity_max for one in readings}) > 1
 
 
 MEBIBYTE = 1024 * 1024
@@ -293,7 +291,7 @@ class Rig:
         while time.monotonic() < end:
             self.watch(1.0)
             recent = self.sampler.readings(since=time.monotonic() - LOOK_SECONDS)
-            reached = recent[-1].age_ratio if recent else None
+            reached = recent[-1].sample.age_ratio if recent else None
             if reached is not None and reached < ratio:
                 break
         return reached

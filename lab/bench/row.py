@@ -159,7 +159,7 @@ def approach(rig: Rig, pair: Capacity, expected: float, most: float) -> None:
 def _ratio(rig: Rig) -> float:
     """Return the mean age ratio of the last five seconds."""
     recent = rig.sampler.readings(since=time.monotonic() - NEAR_SECONDS)
-    return sum(one.age_ratio for one in recent) / max(1, len(recent))
+    return sum(one.sample.age_ratio for one in recent) / max(1, len(recent))
 
 
 def surge(rig: Rig, daemon: Daemon) -> Row:

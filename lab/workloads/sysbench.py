@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Self
 from lab.servers.base import SCHEMA, LabServer, LabServerError
 from lab.servers.owner import ending_with_us
 from lab.workloads.load import Load
-from lab.workloads.reports import EVER, Histogram, Reports, Second
+from lab.workloads.reports import Reports, Second
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -156,7 +156,7 @@ PERCENTILE = 99
 HALF = 0.5
 
 
-class SysbenchRun:
+class SysbenchRun(Reports):
     """A load that runs until stopped, or for so many seconds; its seconds can be read at any time.
 
     Start it from a thread that lives as long as the load should: it is killed when that thread ends.
@@ -175,7 +175,7 @@ class SysbenchRun:
             load: which load.
             extra: further sysbench arguments.
         """
-        self._reports = Reports()
+        super().__init__()
         self._server = server
         self._load = load or Load()
         self._extra = extra
@@ -193,29 +193,13 @@ class SysbenchRun:
     ) -> None:
         self.stop()
 
-    def seconds(self, since: float = 0.0, until: float = EVER) -> list[Second]:
-        """Return the seconds reported after ``since`` and up to ``until``, monotonic seconds."""
-        return self._reports.seconds(since, until)
-
-    def longest_queue(self, since: float = 0.0, until: float = EVER) -> int:
-        """See ``Reports.longest_queue``."""
-        return self._reports.longest_queue(since, until)
-
-    def latency(self, since: float = 0.0, until: float = EVER) -> Histogram | None:
-        """See ``Reports.latency``."""
-        return self._reports.latency(since, until)
-
-    def read_latency(self, since: float = 0.0, until: float = EVER) -> Histogram | None:
-        """See ``Reports.read_latency``."""
-        return self._reports.read_latency(since, until)
-
     def wait_seconds(self, count: int, limit: float) -> list[Second]:
         """Return once so many seconds have been reported.
 
         Raises:
             LabServerError: the load ended, or they did not come within ``limit`` seconds.
         """
-        return self._reports.wait(count, limit, self.running, self.output)
+        return self.wait(count, limit, self.running, self.output)
 
     def start(self, seconds: float | None = None) -> None:
         """Start the load and return at once.
@@ -283,19 +267,19 @@ class SysbenchRun:
     def output(self) -> str:
         """Return why the load ended, where it did so by itself, and what it last printed besides reports."""
         ended = "" if self._status is None or self._asked else f"{_ending(self._status)}:\n"
-        return ended + self._reports.tail()
+        return ended + self.tail()
 
     def _read(self, process: subprocess.Popen[str], seconds: float | None) -> None:
         if process.stdout is None:
             return
         with contextlib.suppress(ValueError):  # closed under us by stop()
             for line in process.stdout:
-                report = self._reports.add(line, time.monotonic())
+                report = self.add(line, time.monotonic())
                 if report is not None and seconds is not None and report.elapsed >= seconds - HALF:
                     self._asked = True
                     process.terminate()
             self._status = process.wait()
-        self._reports.wake()
+        self.wake()
 
 
 def _ending(status: int) -> str:

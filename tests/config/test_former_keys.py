@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
 
 from tuner.config.keys import FORMER_VARIABLES, WITHOUT_EFFECT
 from tuner.config.load import load_config
-from tuner.config.schema import Config
+from tuner.config.schema import Config, ConfigError
 
 WINDOW = '[[schedule]]\nname = "night"\ncron = "0 1 * * *"\nminutes = 60\ndrain = true\n'
 
@@ -41,3 +42,22 @@ def test_so_is_its_variable(tmp_path: Path, name: str) -> None:
 
     assert found == load(tmp_path / "none.toml", "")[0]
     assert name in said
+
+
+@pytest.mark.parametrize(
+    ("text", "environ", "instead"),
+    [
+        ("[api]\nenabled = false", {}, 'port = 0 and socket = "-"'),
+        ("", {"INNOBRIM_API_ENABLED": "false"}, 'port = 0 and socket = "-"'),
+        ("[server]\nquery_timeout = 2.0", {}, "server.timeout is for connecting"),
+        ('[loop]\npolicy = "probe"', {}, "write cascade"),
+        ("", {"INNOBRIM_LOOP_POLICY": "feedforward"}, "write cascade"),
+        ('[loop]\npolicy = "bayes-low-water"', {}, "low_water_mark = true"),
+    ],
+)
+def test_what_is_gone_says_what_takes_its_place(
+    tmp_path: Path, text: str, environ: dict[str, str], instead: str
+) -> None:
+    """Whoever writes a key or a policy of old is told how it is done now."""
+    with pytest.raises(ConfigError, match=re.escape(instead)):
+        load(tmp_path / "former.toml", text, environ)

@@ -127,7 +127,13 @@ def run(threads: int, asked: Command | None, *, wall: bool, deaf: float, pending
 
 
 @pytest.mark.parametrize("asked", ASKED)
-@pytest.mark.parametrize(("threads", "wall", "deaf"), [(16, False, 0.0), (16, True, 12.0), (1, False, 12.0)])
+@pytest.mark.parametrize(
+    ("threads", "wall", "deaf"),
+    [
+        (16, True, 12.0),
+        *(pytest.param(*one, marks=pytest.mark.long) for one in ((16, False, 0.0), (1, False, 12.0))),
+    ],
+)
 @pytest.mark.parametrize("pending", [False, True])
 def test_five_minutes_that_the_clock_did_not_count_move_nothing(
     threads: int, deaf: float, asked: str, *, wall: bool, pending: bool

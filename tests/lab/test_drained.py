@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import copy
+import functools
 from dataclasses import dataclass
+from dataclasses import replace as replace_fields
 
 import pytest
 from msgspec.structs import replace
@@ -102,13 +105,21 @@ def strayed(records: list[TickRecord]) -> float:
     return max(map(abs, apart[there:]))
 
 
-def settled(parameters: PlantParameters) -> Run:
+@functools.cache
+def begun(parameters: PlantParameters) -> Run:
     """Return a loop that has held its set-point for a while."""
     run = Run.of(parameters, ACTIVE)
     run.turn()
     run.turn("saved")
     run.turns(1_200)
     return run
+
+
+def settled(parameters: PlantParameters) -> Run:
+    """Return the same for a test of its own."""
+    first = begun(parameters)
+    server, clock = copy.deepcopy((first.server, first.clock))
+    return replace_fields(first, server=server, clock=clock, records=list(first.records))
 
 
 @pytest.mark.parametrize(

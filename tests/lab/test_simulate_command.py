@@ -128,16 +128,11 @@ def test_a_file_asked_for_as_a_name_is_pointed_at(
     assert simulated("--scenario", asked, "--policy", "fixed").exit_code == 0
 
 
-def test_a_file_may_begin_with_a_byte_order_mark(tmp_path: Path) -> None:
-    """A file as some editors save it, with a mark before the first key, is read like any other."""
-    path = tmp_path / "marked.toml"
+def test_a_file_is_utf_8_with_or_without_a_mark(tmp_path: Path) -> None:
+    """A mark before the first key, as some editors write, is passed over; another encoding is refused."""
+    path = tmp_path / "mine.toml"
     path.write_text(SHORT, encoding="utf-8-sig")
     assert simulated("--scenario", str(path), "--policy", "fixed").exit_code == 0
-
-
-def test_a_file_in_another_encoding_is_told_which_is_right(tmp_path: Path) -> None:
-    """A file that is not UTF-8 is refused with the byte and the encoding that it should have."""
-    path = tmp_path / "other.toml"
     path.write_text(SHORT, encoding="utf-16")
     found = simulated("--scenario", str(path))
     assert found.exit_code == 2

@@ -92,7 +92,7 @@ def record(server: LabServer, directory: Path) -> Recording:
         Innobrim(server, directory / "second", account=second_account, api=False) as second,
     ):
         until(
-            lambda: sampler.readings() and sampler.readings()[-1].age_ratio < START_RATIO,
+            lambda: sampler.readings() and sampler.readings()[-1].sample.age_ratio < START_RATIO,
             60.0,
             "the age that belongs to the default setting",
         )

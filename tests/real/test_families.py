@@ -110,11 +110,11 @@ def test_the_law_is_verified_and_the_set_point_held(family: Family, short: Short
 def test_another_connection_sees_the_same(short: Short) -> None:
     """The ages that another connection reads are at the set-point as well; no page is flushed in a hurry."""
     set_point = statistics.fmean(one.decision.set_point or 0.0 for one in short.window)
-    inside = sum(1 for one in short.readings if abs(one.age_ratio - set_point) <= BAND)
+    inside = sum(1 for one in short.readings if abs(one.sample.age_ratio - set_point) <= BAND)
     assert len(short.readings) >= 0.9 * WINDOW
     assert inside >= SHARE * len(short.readings)
-    assert short.readings[-1].sync == short.readings[0].sync
-    assert short.readings[-1].space_waits == short.readings[0].space_waits
+    assert short.readings[-1].sample.pages_sync == short.readings[0].sample.pages_sync
+    assert short.readings[-1].sample.redo_space_waits == short.readings[0].sample.redo_space_waits
 
 
 def test_few_writes_whole_and_within_limits(short: Short) -> None:

@@ -26,22 +26,22 @@ def test_the_age_stays_at_the_set_point(recording: Recording) -> None:
 def test_another_pair_of_eyes_sees_the_same(recording: Recording) -> None:
     """The age that the daemon records is the one that an independent connection reads."""
     set_point = statistics.fmean(one.decision.set_point or 0.0 for one in recording.ticks)
-    inside = sum(1 for one in recording.readings if abs(one.age_ratio - set_point) <= BAND)
+    inside = sum(1 for one in recording.readings if abs(one.sample.age_ratio - set_point) <= BAND)
     assert len(recording.readings) >= 0.95 * WINDOW
     assert inside >= 0.95 * len(recording.readings)
 
 
 def test_nothing_is_flushed_in_an_emergency(recording: Recording) -> None:
     """While the age is held, the server flushes no page synchronously and no writer waits for redo space."""
-    first, last = recording.readings[0], recording.readings[-1]
-    assert last.sync == first.sync
-    assert last.space_waits == first.space_waits
+    first, last = recording.readings[0].sample, recording.readings[-1].sample
+    assert last.pages_sync == first.pages_sync
+    assert last.redo_space_waits == first.redo_space_waits
 
 
 def test_the_set_point_is_worth_holding(recording: Recording) -> None:
     """What is held is a redo log filled well beyond what the default setting uses."""
     assert min(one.decision.set_point or 0.0 for one in recording.ticks) > 0.6
-    assert recording.readings[-1].io_capacity_max < 1000
+    assert recording.readings[-1].sample.io_capacity_max < 1000
 
 
 def test_without_api(recording: Recording, figures: list[str]) -> None:

@@ -17,26 +17,82 @@ from tuner.servers.detect import detect
 from tuner.servers.families import recognise
 from tuner.servers.fixture import decode, encode, load
 from tuner.servers.port import Unsupported
-from tuner.servers.release import release_of, version_of
+from tuner.servers.release import release_of, version_in, version_of
 from tuner.servers.session import session_limits
 
 FIXTURES = Path(__file__).parents[1] / "fixtures" / "servers"
 
 
 @pytest.mark.parametrize(
-    ("said", "version"),
+    ("banner", "version"),
     [
         ("8.0.46", "8.0.46"),
         ("5.7.44-48-log", "5.7.44-48-log"),
+        ("8.0.35-27-Percona", "8.0.35-27-Percona"),
         ("5.5.5-10.6.16-MariaDB", "10.6.16-MariaDB"),
         ("5.5.5-10.6.16-MariaDB-1:10.6.16+maria~ubu2204-log", "10.6.16-MariaDB-1:10.6.16+maria~ubu2204-log"),
-        ("11.8.6-MariaDB-0+deb13u1 from Debian", "11.8.6-MariaDB-0+deb13u1 from Debian"),
+        ("10.11.6-MariaDB-0+deb12u1-log", "10.11.6-MariaDB-0+deb12u1-log"),
+        ("10.6.17-13-MariaDB-enterprise-log", "10.6.17-13-MariaDB-enterprise-log"),
+        ("11.8.6-MariaDB-0+deb13u1 from Debian", "11.8.6-MariaDB-0+deb13u1"),
+        ("8.0.35-27 Percona Server (GPL), Release 27, Revision 2f8eeab2", "8.0.35-27"),
+        ("Server version:\t\t10.11.6-MariaDB-0+deb12u1-log Debian 12", "10.11.6-MariaDB-0+deb12u1-log"),
+        ("Server version: 10.6.16 mariadb.org binary distribution", "10.6.16-MariaDB"),
+        ("8.0.36-u2-cloud MySQL Enterprise - Cloud", "8.0.36-u2-cloud"),
+        ("8.0.36 MySQL Enterprise - Cloud", "8.0.36-cloud"),
+        ("8.0.31 (Google)", "8.0.31-google"),
         ("9.7", "9.7"),
+        (" 9.7.4\t", "9.7.4"),
+        ("Server version\t\t8.0.36", "8.0.36"),
+        ("Server version\t\t11.8.6-MariaDB-0+deb13u1 from Debian", "11.8.6-MariaDB-0+deb13u1"),
+        ("mysqld  Ver 8.0.36 for Linux on x86_64 (MySQL Community Server - GPL)", "8.0.36"),
+        ("/usr/sbin/mysqld  Ver 5.7.44-log for Linux on x86_64", "5.7.44-log"),
+        (
+            "/usr/sbin/mysqld  Ver 8.0.35-27 for Linux on x86_64 (Percona Server (GPL), Release 27)",
+            "8.0.35-27",
+        ),
+        (
+            "mariadbd  Ver 10.11.6-MariaDB-0+deb12u1 for debian-linux-gnu on x86_64",
+            "10.11.6-MariaDB-0+deb12u1",
+        ),
+        ("mysqld.exe  Ver 8.4.6 for Win64 on x86_64", "8.4.6"),
+        ("| 8.0.46 |", "8.0.46"),
+        ("| version | 8.0.46-log |", "8.0.46-log"),
+        ("version\t10.11.6-MariaDB", "10.11.6-MariaDB"),
+        ("VERSION(): 9.7.4", "9.7.4"),
+        ("@@version: 9.7.4", "9.7.4"),
+        ("8.0.46;", "8.0.46"),
+        ("'8.0.46'", "8.0.46"),
+        ('"8.0.46"', "8.0.46"),
     ],
 )
-def test_what_a_server_says_is_its_version(said: str, version: str) -> None:
-    """Without what MariaDB puts before it for old clients."""
-    assert version_of(said) == version
+def test_a_banner_has_its_version(banner: str, version: str) -> None:
+    """What clients show of a server is understood, with the marks of its build that matter."""
+    assert version_in(banner) == version
+
+
+@pytest.mark.parametrize(
+    "banner",
+    [
+        "Server version",
+        "Server: MySQL",
+        "mysql  Ver 8.0.36 for Linux on x86_64 (MySQL Community Server - GPL)",
+        "mysql  Ver 15.1 Distrib 10.11.6-MariaDB, for debian-linux-gnu (x86_64)",
+        "mysqldump  Ver 8.0.36 for Linux on x86_64",
+        "mysqld",
+        "| VERSION() |",
+        "|",
+        "8.0.46; DROP DATABASE mysql;",
+        "8.0.46 |\n| 9.7.4",
+        f"mysqld  Ver {'x' * 5000}",
+    ],
+)
+def test_a_banner_without_the_servers_version_is_shown(banner: str) -> None:
+    """What a client program is says nothing of the server; a refusal has the line as it was given, cut."""
+    with pytest.raises(ValueError, match="no version") as caught:
+        version_in(banner)
+    assert repr(banner[:20])[1:-1] in str(caught.value)
+    assert len(str(caught.value)) < 300
+    assert "\n" not in str(caught.value)
 
 
 @pytest.mark.parametrize(
@@ -51,6 +107,8 @@ def test_a_greeting_of_any_length_is_read_in_no_time(before: str, said: str) -> 
     session_limits(greeting, 1.0)
     with pytest.raises(ValueError, match="no version"):
         version_of(greeting)
+    with contextlib.suppress(ValueError):
+        version_in(greeting)
 
     assert time.process_time() - began < 1.0
 
@@ -68,8 +126,11 @@ def test_text_in_the_place_of_a_version_is_none(said: str) -> None:
 @given(st.text())
 def test_whatever_is_a_version_is_safe_anywhere(tail: str) -> None:
     """What passes is one short line of letters that mean nothing to SQL, a shell, Markdown or a terminal."""
-    with contextlib.suppress(ValueError):
-        version = version_of(f"8.0.46{tail}")
+    for read in (version_of, version_in):
+        try:
+            version = read(f"9.7.4{tail}")
+        except ValueError:
+            continue
         assert version.isascii()
         assert version.isprintable()
         assert not set(version) & set("'\"`;\\#$|<>*/&{}[]!")

@@ -138,7 +138,7 @@ def lift(rig: Rig) -> None:
     while time.monotonic() < end:
         rig.watch(1.0)
         recent = rig.sampler.readings(since=time.monotonic() - 3.0)
-        if recent and recent[-1].age_ratio >= LIFT_RATIO:
+        if recent and recent[-1].sample.age_ratio >= LIFT_RATIO:
             break
     rig.server.set_capacity(*NEAR_PAIR)
 
@@ -187,7 +187,9 @@ class _Watch:
             "died": log if died else "",
             "load_ended": load_ended,
             "breaches": self.breaches(),
-            "sync_pages": readings[-1].sync - readings[0].sync if readings else None,
+            "sync_pages": readings[-1].sample.pages_sync - readings[0].sample.pages_sync
+            if readings
+            else None,
             "pid": print_.pid if print_ else None,
             "resident": print_.resident if print_ else None,
             "files": print_.files if print_ else None,

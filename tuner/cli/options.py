@@ -20,7 +20,7 @@ from tuner.config.schema import Config
 from tuner.core.ages import EXPECTED, PATTERN
 from tuner.servers.endpoint import Endpoint
 from tuner.servers.mysql import MySQLServer
-from tuner.settings import PolicyName
+from tuner.settings import REMOVED_POLICIES, PolicyName
 from tuner.statedir import as_caller, as_owner
 
 SERVER_FLAGS = {
@@ -115,8 +115,18 @@ def real_server(config: Config, clock: Clock) -> MySQLServer:
     return MySQLServer(where, clock, name=identity_of(os.environ))
 
 
-POLICY = click.Choice(get_args(PolicyName))
-"""A policy's name."""
+class PolicyChoice(click.Choice[str]):
+    """A policy's name; one that is gone is answered with what to write instead."""
+
+    def __init__(self) -> None:
+        """Take what can be asked for."""
+        super().__init__(get_args(PolicyName))
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:  # noqa: ANN401 - click's signature
+        """Return the name."""
+        if instead := REMOVED_POLICIES.get(value):
+            self.fail(f"{value}: {instead}", param, ctx)
+        return super().convert(value, param, ctx)
 
 
 class WholeNumber(click.IntRange):

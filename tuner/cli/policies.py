@@ -17,7 +17,7 @@ from lab.simulate import SimulateError
 from policies.catalogue import About
 from tuner.cli.answer import Unusable, answering, exit_code, like_ctrl_c, say, say_json
 from tuner.cli.bar import Bar
-from tuner.cli.options import POLICY, WholeNumber, refuse_given
+from tuner.cli.options import PolicyChoice, WholeNumber, refuse_given
 from tuner.cli.wording import counted
 from tuner.config.checks import missing_extra, unusable_extra
 from tuner.settings import PolicyName, Settings
@@ -42,7 +42,7 @@ ENDS = {
     "--policy",
     "names",
     multiple=True,
-    type=POLICY,
+    type=PolicyChoice(),
     help="Only this one; repeat it. Default: all, bayes where its extra is installed. "
     "Ratios are to the default policy, or to the first.",
 )

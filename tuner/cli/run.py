@@ -13,7 +13,7 @@ from msgspec.structs import replace
 
 from tuner.board import ApiFailure, Board, PortTaken
 from tuner.cli.answer import Unusable
-from tuner.cli.options import POLICY, configuration, endpoint, entered, server_options, socket_path
+from tuner.cli.options import PolicyChoice, configuration, endpoint, entered, server_options, socket_path
 from tuner.clock import SystemClock
 from tuner.config.credentials import identity_of
 from tuner.config.schema import PLAIN, Config, ConfigError
@@ -21,7 +21,7 @@ from tuner.daemon import Api, Daemon
 from tuner.logs import configure_logs, get_logger
 from tuner.servers.endpoint import Endpoint
 from tuner.servers.mysql import MySQLServer
-from tuner.settings import Mode
+from tuner.settings import Mode, as_formerly
 from tuner.systemd import Notifier
 from tuner.version import program_version
 
@@ -46,7 +46,7 @@ def _no_mode(context: click.Context, _param: click.Parameter, mode: str | None) 
 )
 @click.option("--mode", hidden=True, expose_value=False, callback=_no_mode)
 @click.option("--set-point", type=float, help="Age ratio to hold; default: derived from the load.")
-@click.option("--policy", type=POLICY, help="How innodb_io_capacity_max is chosen.")
+@click.option("--policy", type=PolicyChoice(), help="How innodb_io_capacity_max is chosen.")
 @click.option("--api-port", type=int, help="TCP port of API and page; 0 for the unix socket only.")
 @click.option("--no-api", is_flag=True, help="Serve no API at all.")
 @click.option(
@@ -151,6 +151,8 @@ def _serve(
         state_directory=str(directory),
         api=_addresses(config),
     )
+    if former := as_formerly(config.loop):
+        log.info(former)
     try:
         daemon.run()
     except PortTaken as error:

@@ -21,7 +21,7 @@ from tuner.records import Bounds, account_of, is_local
 from tuner.servers.endpoint import Endpoint
 from tuner.servers.port import ServerError, Unsupported
 from tuner.servers.port import Unreachable as ServerUnreachable
-from tuner.servers.release import version_of
+from tuner.servers.release import version_in, version_of
 from tuner.servers.session import Session, text
 from tuner.servers.setupsql import (
     Request,
@@ -48,7 +48,7 @@ UNPRINTABLE = "has letters that are not to be seen, such as the end of a line, a
 @click.option(
     "--server-version",
     metavar="VERSION",
-    help="What SELECT VERSION() says, such as 8.0.46 or 10.11.18-MariaDB [default: ask "
+    help="What SELECT VERSION() or a client's banner says, such as 8.0.46 or 10.11.18-MariaDB [default: ask "
     "the server, without an address over mysqld's unix socket where there is one].",
 )
 @click.option(
@@ -244,7 +244,7 @@ def _password(config: Config, found: Endpoint, new: str | None, accounts: tuple[
 def _given(banner: str) -> str:
     """Return the version that a person gave; exit 2 where it is none, or of no server that is supported."""
     try:
-        version = version_of(banner.strip()).partition(" ")[0]
+        version = version_in(banner)
         family_of(version)
     except (ValueError, Unsupported) as error:
         raise Unusable(f"--server-version: {error}") from error
@@ -256,7 +256,7 @@ def _version(endpoint: Endpoint) -> str:
     session = Session(endpoint)
     beside = "--server-version says what it is without asking"
     try:
-        version = version_of(text(session.query("SELECT VERSION()")[0][0])).partition(" ")[0]
+        version = version_in(version_of(text(session.query("SELECT VERSION()")[0][0])))
         family_of(version)
     except ServerUnreachable as error:
         raise Unreachable(f"{error}; {beside}") from error

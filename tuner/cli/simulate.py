@@ -18,7 +18,7 @@ from lab.simulate import simulate as run_simulation
 from lab.simulate_loop import Optimised
 from tuner.cli.answer import Refused, exit_code, like_ctrl_c, say, say_json
 from tuner.cli.bar import Bar
-from tuner.cli.options import POLICY, WholeNumber, warn
+from tuner.cli.options import PolicyChoice, WholeNumber, warn
 from tuner.cli.wording import counted, duration, gain_text
 from tuner.config.checks import unusable_extra
 from tuner.config.load import load_config
@@ -57,7 +57,7 @@ def _list(*, as_json: bool) -> None:
 @click.option(
     "--policy",
     show_default="cascade, or as --config says",
-    type=POLICY,
+    type=PolicyChoice(),
     help="How M is chosen; fixed steers to one C and M, 1000/2000 without --config.",
 )
 @click.option(

@@ -19,6 +19,7 @@ import msgspec
 from msgspec import Meta, Struct
 
 from tuner.config.schema import Config, ScheduleTable
+from tuner.settings import REMOVED_POLICIES
 
 PREFIX = "INNOBRIM_"
 PASSWORD_VARIABLE = "INNOBRIM_PASSWORD"  # noqa: S105 - the name of a variable, not a password
@@ -210,6 +211,13 @@ SCHEDULE_KEYS: Mapping[str, Key] = {key.name: key for key in _read_section(SCHED
 
 BY_VARIABLE: Mapping[str, Key] = {key.variable: key for key in KEYS.values()}
 
+REMOVED: Mapping[str, str] = {
+    "api.enabled": 'port = 0 and socket = "-" in [api] serve no API',
+    "server.connect_timeout": "server.timeout is for connecting and for each statement",
+    "server.query_timeout": "server.timeout is for connecting and for each statement",
+}
+"""Keys that there once were, and what says the same now."""
+
 WITHOUT_EFFECT: Mapping[str, str] = {
     "loop.dead_band": "a change below 1 % is never worth a write",
     "loop.baseline_cooldown_seconds": "a baseline is taken over again after 300 s, always",
@@ -224,6 +232,9 @@ FORMER_VARIABLES: Mapping[str, str] = {
     for dotted, why in WITHOUT_EFFECT.items()
     if not dotted.startswith(SCHEDULE)
 }
+
+REMOVED_VALUES: Mapping[str, Mapping[str, str]] = {"loop.policy": REMOVED_POLICIES}
+"""Values that keys once took, each with what to write instead."""
 
 
 def nearest_key(dotted: str) -> str | None:

@@ -24,6 +24,8 @@ from tuner.config.keys import (
     OTHER_VARIABLES,
     PASSWORD_VARIABLE,
     PREFIX,
+    REMOVED,
+    REMOVED_VALUES,
     SCHEDULE,
     SECTION_TYPES,
     SECTIONS,
@@ -186,6 +188,9 @@ class _Gathered:
 
     def take(self, dotted: str, value: object, source: _Source) -> None:
         """Note one key's value; a bad one becomes a problem."""
+        if isinstance(value, str) and (instead := REMOVED_VALUES.get(dotted, {}).get(value)):
+            self.problems.append(f"{source.shown}: {instead}")
+            return
         try:
             self.values[dotted] = KEYS[dotted].read(value, from_text=source.strength > _Strength.FILE)
         except KeyValueError as error:
@@ -312,6 +317,7 @@ def _take_from_table(gathered: _Gathered, path: str, dotted: str, value: object)
         near = nearest_key(dotted)
         names = ", ".join(key.name for key in KEYS.values() if key.section == section)
         hint = f"did you mean {_placed(near)}?" if near else f"[{section}] has {names}"
+        hint = REMOVED.get(dotted, hint)
         gathered.problems.append(f"{place}: unknown key; {hint}")
 
 
@@ -338,6 +344,8 @@ def _take_environment(gathered: _Gathered, environ: Mapping[str, str]) -> None:
 def _variable_hint(name: str) -> str:
     if name == CONFIG_VARIABLE:
         return "the configuration file is named with --config"
+    if removed := REMOVED.get(name.removeprefix(PREFIX).lower().replace("_", ".", 1)):
+        return removed
     if name.startswith(f"{PREFIX}{SCHEDULE.upper()}"):
         return f"a schedule stands in the configuration file alone, as a table {BRACKETS[SCHEDULE]}"
     near = nearest_variable(name)

@@ -1,4 +1,4 @@
-"""A server's version and release, from what it says of itself or what people copy of that.
+"""A server's version and release, from what it says of itself or what people write of it.
 
 What a server says is no more to be trusted than what anybody else says: what is no version by ``version_of``
 goes into no statement, no comment of a script and no page.
@@ -20,6 +20,22 @@ _VERSION = re.compile(rf"[0-9]{{1,2}}\.[0-9]{{1,3}}(?![0-9])(?:{_WORD})?(?: {_WO
 _FOR_OLD_CLIENTS = re.compile(r"5\.5\.5-(?=[0-9]+\.[0-9]+\.[0-9].*-mariadb)", re.IGNORECASE)
 """What MariaDB puts before its version in the greeting, for clients that take 10 for less than 5."""
 
+_AROUND = " \t|;'\"`"
+"""What a table, a statement or quotes leave at the ends of a line that was copied."""
+
+_LABEL = re.compile(
+    r"(?:server version|(?:@@(?:global\.)?)?version(?:\(\))?|(?:.*[/\\])?(?:mysqld|mariadbd)(?:\.exe)? +ver)"
+    r"[ \t|:]+",
+    re.IGNORECASE,
+)
+"""What stands before a version, as clients show it and as the server's own program says it.
+
+Other programs say what they are themselves.
+"""
+
+_TOLD_BESIDE = {"mariadb": "-MariaDB", "google": "-google", "enterprise - cloud": "-cloud"}
+"""Marks that some builds have in ``version_comment`` alone, and how a version has them."""
+
 
 def version_of(said: str) -> str:
     """Return the version that a server said, without what it says for old clients alone.
@@ -32,6 +48,29 @@ def version_of(said: str) -> str:
         shown = said if len(said) <= LONGEST else f"{said[:LONGEST]}…"
         raise ValueError(f"{shown!r} is no version; a version is {EXAMPLES}")
     return version
+
+
+def version_in(banner: str) -> str:
+    """Return the version out of what clients show: a label before it, the build's words after it.
+
+    Args:
+        banner: one line, as a person copied it.
+
+    Raises:
+        ValueError: it has no version, or is more than one line.
+    """
+    line = banner.strip(_AROUND)
+    label = _LABEL.match(line)
+    one = line.replace("\t", " ").isprintable()
+    words = line[label.end() if label else 0 :].split(maxsplit=1) if one else []
+    try:
+        version = version_of(words[0] if words else "")
+    except ValueError as error:
+        said = f"a server's version is {EXAMPLES}, in one line"
+        raise ValueError(f"{banner[:LONGEST]!r} is no version; {said}") from error
+    beside = words[1].lower() if len(words) > 1 else ""
+    marks = (mark for told, mark in _TOLD_BESIDE.items() if told in beside)
+    return version + "".join(mark for mark in marks if mark.lower() not in version.lower())
 
 
 def release_of(version: str) -> tuple[int, int, int]:

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import dataclasses
+
 import pytest
 
 from lab.bench.figures import figures, predicted, series
 from lab.bench.plan import DiskPlan
 from lab.bench.rig import moved, quiet, settled
 from lab.workloads.reports import Histogram
-from tests.factory import sample as sample_of
-from tests.lab.bench.factory import REDO, beat, look
+from tests.lab.bench.factory import beat, look
 from tuner.core.estimate.recovery import Recovery
 
 
@@ -28,7 +29,7 @@ def test_bad_seconds_are_counted_not_averaged_away() -> None:
     """Seconds below half the median, sync-flushed pages and seconds with a stalled writer are each there."""
     commits = [1000.0] * 8 + [400.0, 300.0]
     seconds = [beat(at, value) for at, value in enumerate(commits, 1)]
-    readings = [look(at, sync=max(0, at - 8) * 7, space_waits=max(0, at - 9)) for at in range(11)]
+    readings = [look(at, pages_sync=max(0, at - 8) * 7, redo_space_waits=max(0, at - 9)) for at in range(11)]
     found = figures(seconds, readings)
     assert found["seconds_below_half_median"] == 2
     assert found["sync_pages"] == 14
@@ -56,7 +57,7 @@ def test_the_tail_of_the_reads_is_theirs_alone() -> None:
 
 def test_a_device_that_cannot_be_watched_has_no_figures() -> None:
     """Unknown is null, never zero writes."""
-    found = figures([beat(1.0)], [look(at, device=None) for at in range(3)])
+    found = figures([beat(1.0)], [dataclasses.replace(look(at), device=None) for at in range(3)])
     assert found["device_writes_per_commit"] is None
     assert found["device_source"] is None
 
@@ -65,7 +66,7 @@ def test_a_second_without_a_reading_is_a_gap_in_every_series() -> None:
     """Nothing is drawn where nothing was seen, and no counter jumps over a gap."""
     readings = [look(at + 0.3) for at in (0, 1, 2, 4, 5)]
     seconds = [beat(at + 0.5) for at in (0, 1, 3, 4, 5)]
-    found = series(seconds, readings, began=0.0, counted_from=2.0, capacity=REDO)
+    found = series(seconds, readings, began=0.0, counted_from=2.0, capacity=2**27)
     assert found["at"] == [0, 1, 2, 3, 4, 5]
     assert found["commits"] == [1000.0, 1000.0, None, 1000.0, 1000.0, 1000.0]
     assert found["modified_age"][3] is None
@@ -79,7 +80,7 @@ def test_a_reading_some_milliseconds_early_or_late_keeps_its_second() -> None:
     """On the stroke of a second no reading covers another, and no gap is drawn that was not there."""
     readings = [look(at) for at in (0.999, 2.001, 2.999, 4.0)]
     found = series(
-        [beat(at) for at in (0.999, 2.001, 2.999, 4.0)], readings, began=0.0, counted_from=0.0, capacity=REDO
+        [beat(at) for at in (0.999, 2.001, 2.999, 4.0)], readings, began=0.0, counted_from=0.0, capacity=2**27
     )
     assert found["commits"] == [1000.0] * 4
     assert None not in found["modified_age"]
@@ -87,8 +88,8 @@ def test_a_reading_some_milliseconds_early_or_late_keeps_its_second() -> None:
 
 def test_a_counter_that_went_back_is_a_gap() -> None:
     """A server that was restarted has no negative pages."""
-    readings = [look(0.1, adaptive=100), look(1.1, adaptive=7)]
-    assert series([], readings, began=0.0, counted_from=0.0, capacity=REDO)["pages_flushed"] == [None, None]
+    readings = [look(0.1, pages_adaptive=100), look(1.1, pages_adaptive=7)]
+    assert series([], readings, began=0.0, counted_from=0.0, capacity=2**27)["pages_flushed"] == [None, None]
 
 
 @pytest.mark.parametrize(("drift", "rest"), [(0.0, True), (0.0002, True), (0.002, False)])
@@ -105,23 +106,13 @@ def test_a_policy_that_still_walks_is_not_at_rest() -> None:
     assert moved([look(0.0), look(1.0, io_capacity_max=500)])
 
 
-NAMES = ("recovery_seconds_predicted", "shutdown_seconds_predicted")
-
-
 def test_the_daemon_would_predict_the_same() -> None:
-    """Its model comes to the same seconds from the same ages and dirty pages, at the row's worst moment."""
-    sample = sample_of(pages_dirty=90_000)
-    worst = look(
-        2.0,
-        modified_age=sample.modified_age,
-        checkpoint_age=sample.checkpoint_age,
-        pages_dirty=sample.pages_dirty,
-    )
-    better = look(1.0, modified_age=1, checkpoint_age=1, pages_dirty=10)
+    """Its model comes to the same seconds at the row's worst moment."""
+    worst, better = look(2.0, pages_dirty=90_000), look(1.0, age_ratio=0.1, pages_dirty=10)
     found = predicted([better, worst, better], DiskPlan(), flushed=300.0)
     daemon = Recovery()
-    expected = (daemon.recovery_seconds(sample), daemon.shutdown_seconds(sample))
-    assert [found[name] for name in NAMES] == pytest.approx(expected, abs=0.1)
+    expected = [daemon.recovery_seconds(worst.sample), daemon.shutdown_seconds(worst.sample)]
+    assert list(found.values()) == pytest.approx(expected, abs=0.1)
 
 
 @pytest.mark.parametrize(
@@ -138,8 +129,3 @@ def test_a_shutdown_is_as_slow_as_the_disk(disk: DiskPlan, flushed: float, secon
     """A limited disk writes each page twice, at its slowest; what was flushed meanwhile it can do again."""
     found = predicted([look(1.0, pages_dirty=60_000)], disk, flushed)
     assert found["shutdown_seconds_predicted"] == seconds
-
-
-def test_what_is_not_known_is_not_made_up() -> None:
-    """A server that does not count its dirty pages has no prediction."""
-    assert predicted([look(1.0)], DiskPlan(), 300.0) == dict.fromkeys(NAMES)

@@ -93,13 +93,6 @@ def test_the_digest_changes_with_what_is_measured_and_with_nothing_else() -> Non
     assert parse_suite('about = "other"\n' + text.format(3), name="y").digest == one.digest
 
 
-def test_a_row_that_ends_in_a_surge_is_of_another_plan() -> None:
-    """A key that is left out of the digest where nobody asks for it counts where somebody does."""
-    text = "surge = {}\n[load]\nrate = 800\n"
-    without, with_it = (parse_suite(text.format(surge), name="x") for surge in ("false", "true"))
-    assert without.digest != with_it.digest
-
-
 def test_the_quick_suite_is_quick() -> None:
     """Less than the ten minutes promised are planned, also where ours takes all of its time to settle."""
     (plan,) = load_suite("quick").plans

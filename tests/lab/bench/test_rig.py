@@ -6,43 +6,20 @@ import time
 from types import SimpleNamespace
 
 import pytest
-from msgspec.structs import replace
 
 from lab.bench import rig
 from lab.bench import rig as module
-from lab.bench.figures import Reading, reading
+from lab.bench.figures import Reading
 from lab.bench.plan import DiskPlan, Plan
-from lab.bench.rig import Rig, Sampler, fill_seconds
+from lab.bench.rig import Rig, Sampler
 from lab.servers.disk import DiskLimit
 from lab.servers.flavour import LabServerError, ServerSpec
 from lab.servers.local import LocalServer
-from lab.workloads.load import Load
 from tests.factory import sample
 from tests.lab.bench.factory import look
 from tuner.records import Sample
 
 LIMIT = 20.0
-
-
-def test_ages_are_over_the_limits_of_the_very_server() -> None:
-    """Whatever its family: x is over its own flush limit, and the checkpoint age over its own redo log."""
-    one = replace(
-        sample(),
-        lsn_current=10_000_000,
-        lsn_oldest=9_000_000,
-        lsn_checkpoint=7_500_000,
-        flush_limit=2_000_000,
-        stall_point=3_000_000,
-        redo_capacity=5_000_000,
-        redo_space_waits=7,
-    )
-
-    found = reading(one, now=1.0, cpu_idle=0.0)
-
-    assert (found.age_ratio, found.checkpoint_ratio) == (0.5, 0.5)
-    assert (found.modified_age, found.checkpoint_age) == (1_000_000, 2_500_000)
-    assert (found.flush_limit, found.stall_point) == (2_000_000, 3_000_000)
-    assert found.space_waits == 7
 
 
 class Reader:
@@ -202,12 +179,6 @@ def test_a_reset_that_fell_short_says_where_it_came_to(clock: Clock) -> None:
     assert clock.now == 1005.0
     assert site.reset(5.0, 0.6) == 0.5
     assert clock.now == 1006.0
-
-
-def test_large_tables_have_the_time_that_they_need() -> None:
-    """A hundred million rows may take hours, where 5000 a second go in; small tables end in minutes."""
-    assert fill_seconds(Load(tables=4, rows=25_000_000)) >= 100_000_000 / 5000
-    assert fill_seconds(Load(tables=1, rows=1000)) <= 600.0
 
 
 def test_the_first_row_is_not_flushed_as_the_filling_was(clock: Clock) -> None:

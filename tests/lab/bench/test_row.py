@@ -121,14 +121,6 @@ def test_a_limit_that_was_refused_makes_no_shutdown_longer(monkeypatch: pytest.M
     assert seen == [plan.disk, DiskPlan()]
 
 
-def test_a_row_says_how_far_its_reset_came() -> None:
-    """Who began at a higher age than the others is known by it."""
-    site = Site(Plan())
-    site.reset = lambda *_given: 0.4123
-    found = measure(site, parse_contender("2000/4000"), Capacity(2000, 4000))  # type: ignore[arg-type]  # without a server
-    assert found["reset_ratio"] == 0.412
-
-
 @pytest.mark.parametrize(
     ("m", "expected", "helper"), [(4000, 0.9, [(1200, 2400)]), (4000, 0.51, []), (100, 0.9, [])]
 )

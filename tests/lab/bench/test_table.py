@@ -35,11 +35,6 @@ def row(contender: str, seed: int, commits: float, **changes: Any) -> dict[str, 
 STEADY = load_scenario("steady-1200iops")
 
 
-def notes(scenario: Scenario, rows: dict[str, list[dict[str, Any]]]) -> tuple[str, ...]:
-    """Return what is said under the table of these rows."""
-    return group(scenario, rows).notes
-
-
 REFERENCE = [row("cascade", seed, 1000.0 * seed) for seed in (1, 2, 3)]
 
 
@@ -81,83 +76,64 @@ def test_there_is_no_ratio_of_nothing() -> None:
     assert found.contenders[1].values["throughput_mean"].ratio is not None
 
 
-@pytest.mark.parametrize(
-    ("names", "changed", "word", "said"),
-    [
-        (("cascade",), {"seconds": 600, "changes": 15}, "changes/h: ", "of the whole run, 600 s"),
-        (
-            ("cascade",),
-            {"seconds": 7200, "changes": 130, "changes_in_hour": 60},
-            "changes/h: ",
-            "which were 60 at most",
-        ),
-        (("cascade",), {"seconds": 7200}, "changes/h: ", ""),
-        (("cascade", "bayes"), {"seconds": 7200}, "a trial takes hours", "bayes: "),
-        (("cascade", "bayes"), {"seconds": 86_400}, "a trial takes hours", ""),
-        (("cascade", "pid"), {"seconds": 2400}, "a trial takes hours", ""),
-        (("cascade", "fixed"), {}, "fixed: M = ", "2000, as fixed_io_capacity_max is by default"),
-        (("cascade", "pid"), {}, "fixed: M = ", ""),
-    ],
-)
-def test_nobody_reads_more_out_of_a_table_than_is_in_it(
-    names: tuple[str, ...], changed: dict[str, Any], word: str, said: str
-) -> None:
-    """A rate above the hourly budget, a policy without a trial and the M of fixed are told where they are."""
-    found = [
-        one for one in notes(STEADY, {name: [row(name, 1, 1e3, **changed)] for name in names}) if word in one
-    ]
-
-    assert len(found) == bool(said)
-    assert all(said in one for one in found)
-
-
 def on(flavour: FlavourName) -> Scenario:
     """Return a scenario on such a server, as it comes."""
     return replace(STEADY, server=replace(STEADY.server, flavour=flavour))
 
 
+NO_AUTHORITY, SLEEPS = on("mariadb-11.8"), on("mariadb-10.5")
+
+
 @pytest.mark.parametrize(
-    ("scenario", "said"),
+    ("scenario", "names", "changed", "word", "said"),
     [
+        (STEADY, "cascade", {"seconds": 600, "changes": 15}, "changes/h: ", "of the whole run, 600 s"),
         (
-            on("mariadb-11.8"),
+            STEADY,
+            "cascade",
+            {"seconds": 7200, "changes": 130, "changes_in_hour": 60},
+            "changes/h: ",
+            "which were 60 at most",
+        ),
+        (STEADY, "cascade", {"seconds": 7200}, "changes/h: ", ""),
+        (STEADY, "cascade bayes", {"seconds": 7200}, "a trial takes hours", "bayes: "),
+        (STEADY, "cascade bayes", {"seconds": 86_400}, "a trial takes hours", ""),
+        (STEADY, "cascade pid", {"seconds": 2400}, "a trial takes hours", ""),
+        (NO_AUTHORITY, "bayes", {"seconds": 2400}, "a trial takes hours", ""),
+        (STEADY, "cascade fixed", {}, "fixed: M = ", "2000, as fixed_io_capacity_max is by default"),
+        (STEADY, "cascade pid", {}, "fixed: M = ", ""),
+        (
+            NO_AUTHORITY,
+            "cascade pid fixed",
+            {},
+            "decides in place of",
             "pace decides in place of cascade and pid, with the same rows: no M moves the age below",
         ),
         (
-            on("mariadb-10.5"),
+            SLEEPS,
+            "cascade pid fixed",
+            {},
+            "decides in place of",
             "cascade decides in place of pid, with the same rows: the page cleaner falls asleep",
         ),
-        (STEADY, ""),
+        (STEADY, "cascade pid fixed", {}, "decides in place of", ""),
+        (STEADY, "cascade fixed", {}, "no bounds", "they need two seeds or more"),
+        (STEADY, "cascade", {}, "no bounds", ""),
     ],
-    ids=["no authority", "sleeps", "each its own"],
 )
-def test_policies_that_do_not_decide_are_named(scenario: Scenario, said: str) -> None:
-    """Where one law decides for several policies, so that their rows are the same, that is said with why."""
-    names = ("cascade", "pid", "fixed")
-    found = notes(scenario, {name: [row(name, 1, 1e3)] for name in names})
-    there = [note for note in found if "decides in place of" in note]
-
-    assert len(there) == bool(said)
-    assert all(note.startswith(said) for note in there)
-
-
-def test_a_policy_that_does_not_decide_is_not_told_to_take_longer() -> None:
-    """Where no trial can begin whatever the length, nobody is sent away for longer runs."""
-    found = notes(on("mariadb-11.8"), {"bayes": [row("bayes", 1, 1e3, seconds=2400)]})
-
-    assert any(note.startswith("pace decides in place of bayes") for note in found)
-    assert not any("a trial takes hours" in note for note in found)
-
-
-@pytest.mark.parametrize(
-    ("seeds", "names", "said"),
-    [(1, ("cascade", "fixed"), True), (2, ("cascade", "fixed"), False), (1, ("cascade",), False)],
-    ids=["one seed", "two seeds", "nothing beside it"],
-)
-def test_a_ratio_without_bounds_says_how_to_get_them(
-    *, seeds: int, names: tuple[str, ...], said: bool
+def test_nobody_reads_more_out_of_a_table_than_is_in_it(
+    scenario: Scenario, names: str, changed: dict[str, Any], word: str, said: str
 ) -> None:
-    """With one seed there are ratios and no bounds, and a line says that two seeds are the fewest."""
-    rows = {name: [row(name, seed, 1e3) for seed in range(seeds)] for name in names}
+    """What a rate, a ratio or a policy's rows do not show is told where it is so, and nowhere else."""
+    rows = {name: [row(name, 1, 1e3, **changed)] for name in names.split()}
+    found = [one for one in group(scenario, rows).notes if word in one]
 
-    assert any("two seeds or more" in note for note in notes(STEADY, rows)) is said
+    assert len(found) == bool(said)
+    assert all(said in one for one in found)
+
+
+def test_two_seeds_are_enough_for_bounds() -> None:
+    """With two of them no line says that bounds are missing."""
+    rows = {name: [row(name, seed, 1e3) for seed in (1, 2)] for name in ("cascade", "fixed")}
+
+    assert not any("no bounds" in one for one in group(STEADY, rows).notes)

@@ -29,10 +29,9 @@ MOVES = st.lists(
 
 
 @given(moves=MOVES, hot=st.floats(1.0, 1e5))
-def test_pages_of_a_single_list_are_conserved(moves: list[tuple[str, float]], hot: float) -> None:
-    """Every page that was dirtied is dirty still or was flushed once, and none is dirty twice."""
-    flush_list = FlushList([Stream(hot, 1.0)], lsn=1000.0)
-    lsn = 1000.0
+def test_no_page_is_lost_and_the_oldest_never_goes_back(moves: list[tuple[str, float]], hot: float) -> None:
+    """What was dirtied is dirty still or was flushed once; the oldest modification never passes the LSN."""
+    flush_list, lsn, oldest = FlushList([Stream(hot, 1.0)], lsn=1000.0), 1000.0, 0.0
     for kind, amount in moves:
         if kind == "update":
             lsn += amount * 500.0
@@ -42,19 +41,6 @@ def test_pages_of_a_single_list_are_conserved(moves: list[tuple[str, float]], ho
         assert flush_list.dirtied == pytest.approx(flush_list.flushed + flush_list.dirty, rel=1e-9, abs=1e-6)
         assert -1e-6 <= flush_list.dirty <= hot * (1 + 1e-9)
         assert flush_list.count_to(math.inf, math.inf) == pytest.approx(flush_list.dirty, rel=1e-9, abs=1e-6)
-
-
-@given(moves=MOVES)
-def test_the_oldest_modification_never_goes_back(moves: list[tuple[str, float]]) -> None:
-    """The oldest modification only moves forward and never passes the current LSN."""
-    flush_list = FlushList([Stream(1000.0, 1.0)], lsn=0.0)
-    lsn = oldest = 0.0
-    for kind, amount in moves:
-        if kind == "update":
-            lsn += amount * 500.0
-            flush_list.update(commits=amount, lsn=lsn)
-        else:
-            flush_list.take(amount)
         assert oldest <= flush_list.oldest(lsn) <= lsn
         oldest = flush_list.oldest(lsn)
 

@@ -245,15 +245,6 @@ def test_without_sync_flushing_a_low_m_stalls_writers() -> None:
     assert max(waiting) <= 205
 
 
-def test_with_sync_flushing_a_low_m_makes_waves_but_no_stall() -> None:
-    """With innodb_flush_sync on the same M costs sync-flushed pages; writers go on."""
-    parameters = PlantParameters(server=ServerParameters(io_capacity=100, io_capacity_max=200))
-    server, samples = watched(parameters, 400)
-    assert samples[-1].pages_sync > 10_000
-    assert server.engine.stalled == 0.0
-    assert max(sample.age_ratio for sample in samples) < 1.12
-
-
 def test_checkpoints_are_seven_seconds_apart_and_two_mebibytes_behind() -> None:
     """Under load a checkpoint is written every 7 s, at the oldest modification less 2 MiB."""
     _, samples = watched(PlantParameters(server=ServerParameters(io_capacity=600, io_capacity_max=1200)), 200)

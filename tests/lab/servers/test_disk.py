@@ -53,28 +53,29 @@ def process_of(proc: Path, lines: str) -> int:
     return 7
 
 
-def test_each_version_of_the_controller_gets_its_lines(tmp_path: Path) -> None:
-    """Version 1 takes a line for each limit, version 2 one for all."""
-    old, new = version_1(tmp_path), version_2(tmp_path)
-    assert enforce(old, DISK, BOTH) == ()
-    assert enforce(new, DISK, BOTH) == ()
-    assert in_force(old) == {
-        "blkio.throttle.write_bps_device": "254:0 20000000",
-        "blkio.throttle.write_iops_device": "254:0 1200",
-    }
-    assert in_force(new) == {"io.max": "254:0 wiops=1200 wbps=20000000"}
-
-
-@pytest.mark.parametrize("make", [version_1, version_2])
-def test_a_limit_changed_mid_run_replaces_the_one_before(
-    tmp_path: Path, make: Callable[[Path], ControlGroup]
+@pytest.mark.parametrize(
+    ("make", "both", "one"),
+    [
+        (
+            version_1,
+            {
+                "blkio.throttle.write_bps_device": "254:0 20000000",
+                "blkio.throttle.write_iops_device": "254:0 1200",
+            },
+            {"blkio.throttle.write_bps_device": "254:0 0", "blkio.throttle.write_iops_device": "254:0 50"},
+        ),
+        (version_2, {"io.max": "254:0 wiops=1200 wbps=20000000"}, {"io.max": "254:0 wiops=50 wbps=max"}),
+    ],
+)
+def test_a_limit_replaces_the_one_before(
+    tmp_path: Path, make: Callable[[Path], ControlGroup], both: dict[str, str], one: dict[str, str]
 ) -> None:
-    """Nothing of the first limit is left once another one is asked for."""
-    group, fresh = make(tmp_path / "one"), make(tmp_path / "two")
-    enforce(group, DISK, BOTH)
-    enforce(group, DISK, DiskLimit(write_iops=50))
-    enforce(fresh, DISK, DiskLimit(write_iops=50))
-    assert in_force(group) == in_force(fresh)
+    """Version 1 takes a line for each limit, version 2 one for all; nothing is left of the first limit."""
+    group = make(tmp_path)
+    assert enforce(group, DISK, BOTH) == ()
+    assert in_force(group) == both
+    assert enforce(group, DISK, DiskLimit(write_iops=50)) == ()
+    assert in_force(group) == one
 
 
 def test_what_the_kernel_does_not_have_is_said(tmp_path: Path) -> None:

@@ -50,13 +50,6 @@ def test_one_redo_capacity_is_said_as_each_server_takes_it(flavour: Flavour, red
     assert ("--mysqlx=OFF" in arguments) == (flavour is Flavour.MYSQL)
 
 
-@pytest.mark.parametrize("name", ["innodb_log_file_size", "innodb-log-files-in-group"])
-def test_a_redo_log_by_its_files_is_not_taken(name: str) -> None:
-    """Ages are worked out with the whole redo log's size, so that is what is to be said."""
-    with pytest.raises(LabServerError, match="the whole redo log as innodb_redo_log_capacity"):
-        SPEC.with_parameters({name: "64M"})
-
-
 @pytest.mark.parametrize("flavour", Flavour)
 def test_the_daemon_gets_no_more_than_it_needs(flavour: Flavour) -> None:
     """To look and to set a variable, for both ways to come in; SUPER where nothing less sets one."""
@@ -136,21 +129,15 @@ def test_what_lies_beside_a_mysqld_is_found(tmp_path: Path, monkeypatch: pytest.
     assert found.environment()["LD_LIBRARY_PATH"] == f"{tmp_path}:/opt/lib"
 
 
-def test_the_callers_arguments_come_last() -> None:
-    """What the caller asks of mysqld wins over the lab's own arguments, and monitors can be left off."""
-    arguments = ServerSpec(extra=("--innodb-flush-sync=OFF",)).arguments()
-    assert arguments[-1] == "--innodb-flush-sync=OFF"
-    assert "--innodb-redo-log-capacity=104857600" in arguments
-    assert not any("monitor" in one for one in ServerSpec(monitors=False).arguments())
-
-
-def test_parameters_by_name_win_and_known_sizes_are_kept_as_numbers() -> None:
-    """What others calculate with stays true, and everything else goes to mysqld as it was said."""
-    spec = ServerSpec().with_parameters(
+def test_parameters_win_and_known_sizes_are_kept_as_numbers() -> None:
+    """What others calculate with stays true; all else goes to mysqld as it was said, and comes last."""
+    spec = ServerSpec(monitors=False).with_parameters(
         {"innodb-redo-log-capacity": "2G", "innodb_flush_method": "fsync", "--innodb_doublewrite": "OFF"}
     )
     assert spec.redo_capacity == 2 * 1024**3
     assert spec.arguments()[-2:] == ["--innodb-flush-method=fsync", "--innodb-doublewrite=OFF"]
+    assert "monitor" in " ".join(ServerSpec().arguments())
+    assert "monitor" not in " ".join(spec.arguments())
 
 
 @pytest.mark.parametrize(
@@ -159,6 +146,8 @@ def test_parameters_by_name_win_and_known_sizes_are_kept_as_numbers() -> None:
         ("innodb_redo_log_capacity", "much", "innodb_redo_log_capacity=much: must be a whole number"),
         ("datadir", "/srv", "datadir: the lab sets it by itself"),
         ("innodb flush", "1", "'innodb flush': no name of one"),
+        ("innodb_log_file_size", "64M", "the whole redo log as innodb_redo_log_capacity"),
+        ("innodb-log-files-in-group", "2", "the whole redo log as innodb_redo_log_capacity"),
     ],
 )
 def test_a_parameter_that_cannot_be_is_named(name: str, value: str, why: str) -> None:
@@ -194,18 +183,7 @@ def test_this_process_is_no_orphan_but_an_ended_one_is() -> None:
     assert not owner.orphaned("")
 
 
-def test_only_orphaned_directories_go(tmp_path: Path) -> None:
-    """A server's directory is removed where its owner is gone, and stays where it lives."""
-    kept = owner.new_directory(tmp_path)
-    lost = owner.new_directory(tmp_path)
-    parts = owner.mine().split("|")
-    (lost / "owner").write_text("|".join((parts[0], parts[1], str(os.getpid()), "1")))
-    assert owner.remove_directories(tmp_path) == 1
-    assert kept.is_dir()
-    assert not lost.exists()
-
-
-def test_what_still_runs_in_an_orphaned_directory_is_ended(tmp_path: Path) -> None:
+def test_only_orphaned_directories_go_with_what_still_runs_in_them(tmp_path: Path) -> None:
     """A mysqld that outlived its run must not go on writing into a directory that was removed under it."""
     directory = owner.new_directory(tmp_path)
     argument = f"--datadir={directory}/data"
@@ -215,6 +193,7 @@ def test_what_still_runs_in_an_orphaned_directory_is_ended(tmp_path: Path) -> No
     ) as process:
         assert process.stdout is not None
         process.stdout.readline()
+        kept = owner.new_directory(tmp_path)
         assert owner.remove_directories(tmp_path) == 0
         assert process.poll() is None
         (directory / "owner").write_text("|".join((*owner.mine().split("|")[:3], "1")))
@@ -222,7 +201,7 @@ def test_what_still_runs_in_an_orphaned_directory_is_ended(tmp_path: Path) -> No
         assert owner.remove_directories(tmp_path) == 1
 
         assert process.wait(10.0) == -signal.SIGKILL
-    assert not directory.exists()
+    assert (directory.exists(), kept.is_dir()) == (False, True)
 
 
 def test_only_orphaned_control_groups_go(tmp_path: Path) -> None:
