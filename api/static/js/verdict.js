@@ -43,7 +43,7 @@ export function doing(status, link) {
     said.push(`The age is ${age}, with ${both(now)}.`);
   } else if (status.holds.length) said.push(`Writes nothing. The age is ${age}; ${both(now)} stay.`);
   else if (decision.kind === "emergency") said.push(`Raises innodb_io_capacity_max at once, without a limit to the step. The age is ${age}, with ${both(now)}.`);
-  else said.push(`${course(status)} ${age}${wanted == null ? "" : `, set-point ${percent(wanted)}`}, with ${both(now)}.`);
+  else said.push(`${course(status)} ${age}${wanted == null ? "" : `, aiming at ${percent(wanted)} at its highest`}, with ${both(now)}.`);
   return said.join(" ");
 }
 
@@ -52,7 +52,7 @@ export function filled({ estimate, limits }) {
   return estimate && limits ? estimate.checkpoint_age / limits.stall_point : null;
 }
 
-// The same where the age is at its set-point, which is one of the modified age.
+// The most of it with the modified age at its set-point: the checkpoint goes in steps, and is that far behind at most.
 function wish({ estimate, limits, set_point: wanted }) {
   return estimate && limits && wanted != null ? Math.min(1, (wanted * limits.flush_limit + estimate.checkpoint_lag) / limits.stall_point) : null;
 }
