@@ -17,30 +17,21 @@ from typing import Any
 from policies.suggestions import LIMITS, NEAR, distance, plausible, sound
 from policies.types import ANALYTIC, LoadContext, Suggestion, Trial
 
-WINDOW = 48
-"""Trials that are remembered; the model is made anew from these."""
-
-MEMORY_SECONDS = 14 * 86_400.0
-"""Evidence older than this, seen from the newest, is forgotten."""
+WINDOW = 48  # Trials that are remembered; the model is made anew from these
+MEMORY_SECONDS = 14 * 86_400.0  # Evidence older than this, seen from the newest, is forgotten
 
 START_RADIUS = 0.4
 SMALLEST_RADIUS, LARGEST_RADIUS = 0.2, 1.0
 """Half the width of the trust region, as a share of half the limits' width."""
 
-GROWS, SHRINKS = 1.5, 0.87
-"""What a trial that was won, or lost, does to the radius."""
+GROWS, SHRINKS = 1.5, 0.87  # What a trial that was won, or lost, does to the radius
 
 SURE = 2.0
 """Standard errors by which a gain must be above 0 to count as won, and below to count as unsafe ground."""
 
-SAME = 0.02
-"""A point nearer than this to one that was tried, in widths of the limits, is the same one."""
-
-TRIES = 5
-"""So many other random numbers are tried before there is nothing new to be tried."""
-
-CANDIDATES = 500
-"""Points at which the expected improvement is looked at."""
+SAME = 0.02  # A point nearer than this to one that was tried, in widths of the limits, is the same one
+TRIES = 5  # So many other random numbers are tried before there is nothing new to be tried
+CANDIDATES = 500  # Points at which the expected improvement is looked at
 
 
 class Bayes:

@@ -33,17 +33,13 @@ from policies.saving import Saving, apart
 from policies.travel import ARRIVED, BAND, far, travel, waits
 from policies.types import HIGHEST_M, Proposal, Situation
 
-CALM = 1.5
-"""A load that moves the age by itself widens the band to so many of its standard deviations."""
-
-STEADY_BAND = 0.01
-"""Error that is left alone under a load that has been steady for long."""
+CALM = 1.5  # A load that moves the age by itself widens the band to so many of its standard deviations
+STEADY_BAND = 0.01  # Error that is left alone under a load that has been steady for long
 
 STIRRING = 1.0
 """Relative disturbance of the age ratio per relative disturbance of R / b: the age averages what R does."""
 
-LANDING = 0.02
-"""Difference in ln M for which a landing is worth its write."""
+LANDING = 0.02  # Difference in ln M for which a landing is worth its write
 
 LANDING_MARGIN = 1.01
 """A landing where M is the cap is made so much higher: the server rounds down, and below is safer."""
@@ -58,23 +54,18 @@ SETTLED_SECONDS = 2.0 * QUICK_SECONDS
 SETTLING_SHARE = 1.15
 """A write is given this share of the plant's time constant, age / (b * R), to show what it does."""
 
-MEAN_SHARE = 0.5
-"""Span of the mean error, share of the settling time."""
+MEAN_SHARE = 0.5  # Span of the mean error, share of the settling time
 
 HOLD_GAIN = 0.5
 """Share of the equilibrium's error that one write takes out; the plant is steeper than its model."""
 
-STEADY_GAIN = 0.9
-"""The same under a load that has been steady for long."""
-
-TRIM_GAIN = 0.8
-"""Share of what is left that is taken out then: a mean of minutes is no noise."""
+STEADY_GAIN = 0.9  # The same under a load that has been steady for long
+TRIM_GAIN = 0.8  # Share of what is left that is taken out then: a mean of minutes is no noise
 
 WORTH_SHIFT = 0.012
 """Difference in ln M for which a set-point that was moved on purpose, or a trim, is worth a write."""
 
-LEAST_COMBINING = 0.3
-"""Write combining that is reckoned with at least; bounds the settling time and the gain."""
+LEAST_COMBINING = 0.3  # Write combining that is reckoned with at least; bounds the settling time and the gain
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,16 +5,12 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, replace
 
-MEDIUM_SECONDS = 30.0
-"""Span of the R whose disturbance counts: shorter swings do not move the age."""
+MEDIUM_SECONDS = 30.0  # Span of the R whose disturbance counts: shorter swings do not move the age
 
 DISTURBANCE_SECONDS = 300.0
 
-LANDED_SECONDS = 1800.0
-"""Span of the mean of R that a shift of the load is told from."""
-
-KNOWN_SECONDS = 120.0
-"""How long R has to be watched before a shift of it is told from its disturbance."""
+LANDED_SECONDS = 1800.0  # Span of the mean of R that a shift of the load is told from
+KNOWN_SECONDS = 120.0  # How long R has to be watched before a shift of it is told from its disturbance
 
 SHIFT = 0.15
 SHIFT_DISTURBANCE = 3.0

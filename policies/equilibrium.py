@@ -20,8 +20,7 @@ from dataclasses import dataclass, replace
 from policies.flushlaw import FlushLaw
 from policies.types import Situation
 
-FARTHEST_AGE = 4.0
-"""Write combining is not reckoned with over more than this ratio of ages."""
+FARTHEST_AGE = 4.0  # Write combining is not reckoned with over more than this ratio of ages
 
 
 def rate_at_rest(*, redo_rate: float, flush_rate: float, density: float, response: float) -> float:

@@ -25,8 +25,7 @@ MySQL 5.6.24 under an even load: 0.61 with M = 2000 at an age ratio of 0.45, 0.6
 (docs/results/bench/old-mysql).
 """
 
-TERMS_WITH_NEED = 3
-"""A mean of so many terms has p among them."""
+TERMS_WITH_NEED = 3  # A mean of so many terms has p among them
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,11 +14,8 @@ from dataclasses import dataclass
 
 from policies.types import Proposal, Situation
 
-AIM = 1.35
-"""M after a raise over M before, and of a park over the demand."""
-
-FULL = 0.97
-"""Share of M from which on all of it is flushed."""
+AIM = 1.35  # M after a raise over M before, and of a park over the demand
+FULL = 0.97  # Share of M from which on all of it is flushed
 
 FULL_SECONDS = 15.0
 """How long that has to last, with an age that grows beyond the flush limit, before M is raised."""

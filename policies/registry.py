@@ -48,8 +48,7 @@ def with_need(law: FlushLaw, need_share: float) -> FlushLaw:
     return law if need_share >= 1.0 else replace(law, need_share=need_share)
 
 
-NAMES = ("cascade", "bayes", "pid", "fixed")
-"""What a person may ask for."""
+NAMES = ("cascade", "bayes", "pid", "fixed")  # What a person may ask for
 
 
 def make_policy(

@@ -16,14 +16,9 @@ from dataclasses import dataclass, replace
 
 from policies.types import Situation
 
-AVERAGE_SECONDS = 150.0
-"""Span of the mean error, and the shortest time between two corrections by it."""
-
-SAFE = 1.1
-"""M to rest with over the M with which the age rests at the set-point."""
-
-AGAIN = 1.08
-"""M to go back to after an emergency over the M that it found too low."""
+AVERAGE_SECONDS = 150.0  # Span of the mean error, and the shortest time between two corrections by it
+SAFE = 1.1  # M to rest with over the M with which the age rests at the set-point
+AGAIN = 1.08  # M to go back to after an emergency over the M that it found too low
 
 LOW = 0.12
 HIGH = 0.06
@@ -34,11 +29,8 @@ CALM = 0.09
 
 SWING_SECONDS = 300.0
 
-ANOTHER = 0.25
-"""Difference in ln M from which on the load is another one, and is landed for anew."""
-
-SAME = 0.02
-"""Difference in ln M that rounding makes."""
+ANOTHER = 0.25  # Difference in ln M from which on the load is another one, and is landed for anew
+SAME = 0.02  # Difference in ln M that rounding makes
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,21 +16,15 @@ HIGHEST = 0.93
 LOWEST = 0.30
 """No load, budget or guard asks for less: below it the server's law needs five times the demand and more."""
 
-NOISE = 0.03
-"""What the age ratio wanders around the set-point."""
-
-STEADY_NOISE = 0.01
-"""The same under a load that has been steady for long."""
-
-WANDER_SECONDS = 1.0
-"""Redo of this time is what the age of a steady load wanders by."""
+NOISE = 0.03  # What the age ratio wanders around the set-point
+STEADY_NOISE = 0.01  # The same under a load that has been steady for long
+WANDER_SECONDS = 1.0  # Redo of this time is what the age of a steady load wanders by
 
 STEADY_SECONDS = 8.0
 """Under such a load the set-point may be above ``HIGHEST`` as long as the sync point stays so much farther
 away than what makes an emergency."""
 
-BASELINE_SECONDS = 1.0
-"""The same where the baseline holds the age beyond it."""
+BASELINE_SECONDS = 1.0  # The same where the baseline holds the age beyond it
 
 CLEAR = 0.92
 """Headroom that ends between this share of the age ratio where the law asks for all of M, and that ratio,
@@ -38,11 +32,8 @@ ends here: held in between, the age of a load with bursts wanders past it again 
 of M is asked for, which is more than the load needs and may be all that the device gives. Commits starved
 every half minute on a redo log of 96 MiB (``h04-tiny-redo``)."""
 
-LEAST_MARGIN_SHARE = 0.5
-"""Share of that which stays free whatever an optimiser suggests."""
-
-REACTION_SECONDS = 4.0
-"""Sampling, decision, write, and the server's next cleaner loop."""
+LEAST_MARGIN_SHARE = 0.5  # Share of that which stays free whatever an optimiser suggests
+REACTION_SECONDS = 4.0  # Sampling, decision, write, and the server's next cleaner loop
 
 WAITING = 2.0
 """So many times that is kept free where writers wait from the sync point on: there being late is no longer
@@ -54,12 +45,8 @@ SAWTOOTH_SECONDS = 8.0
 MySQL 5.6 to 9.7 under load; of other servers the facts say it.
 """
 
-STEP = 0.015
-"""A set-point moves only by more than this, so that it causes no writes by itself."""
-
-
-STEADY_STEP = 0.5 * STEP
-"""Likewise for a rise under a steady load."""
+STEP = 0.015  # A set-point moves only by more than this, so that it causes no writes by itself
+STEADY_STEP = 0.5 * STEP  # Likewise for a rise under a steady load
 
 
 class SetPointSource(StrEnum):

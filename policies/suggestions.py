@@ -26,8 +26,7 @@ SCALES: Mapping[str, float] = {
 }
 """What each feature may differ by until it alone makes another load: in ln, the shares as they are."""
 
-NEAR = 1.0
-"""Loads no farther apart than this are alike."""
+NEAR = 1.0  # Loads no farther apart than this are alike
 
 
 def allowed(suggestion: Suggestion) -> bool:

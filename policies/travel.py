@@ -11,17 +11,10 @@ from policies.equilibrium import Equilibrium
 from policies.flushlaw import FlushLaw
 from policies.types import Proposal, Situation
 
-BAND = 0.03
-"""Error at the end of the horizon that is left alone on the way."""
-
-NEAR = 0.08
-"""On the way up M is not lowered while it leads to within so much below the set-point."""
-
-SHORT = 0.05
-"""Instead of ``NEAR`` where the age has stopped rising: there nothing is left to wait for."""
-
-STOPPED = 0.005
-"""Rise of the age ratio within ``RISING_SECONDS`` below which it has stopped."""
+BAND = 0.03  # Error at the end of the horizon that is left alone on the way
+NEAR = 0.08  # On the way up M is not lowered while it leads to within so much below the set-point
+SHORT = 0.05  # Instead of ``NEAR`` where the age has stopped rising: there nothing is left to wait for
+STOPPED = 0.005  # Rise of the age ratio within ``RISING_SECONDS`` below which it has stopped
 
 RISING_SECONDS = 10.0
 """An age that rises so as to be near the set-point within this time is not helped on its way by less M."""
@@ -32,20 +25,14 @@ CLIMB_SHARE = 0.9
 LOW = 0.2
 """Farther than this below the set-point the law travels: too low costs throughput, and heals by itself."""
 
-HIGH = 0.12
-"""Farther than this above the set-point the law travels, and wherever the sync point is reached."""
+HIGH = 0.12  # Farther than this above the set-point the law travels, and wherever the sync point is reached
 
 OVER = 0.09
 """An age that leads farther than this beyond the sync point ends holding before the error is there."""
 
-ARRIVED = 0.1
-"""Travelling ends this near the set-point."""
-
-DAMPED = 0.55
-"""Share of a passing change in R that is taken to be over before the horizon is."""
-
-CLIMB_FLOOR = 0.4
-"""Share of the demand that is flushed at least while the age still has to grow."""
+ARRIVED = 0.1  # Travelling ends this near the set-point
+DAMPED = 0.55  # Share of a passing change in R that is taken to be over before the horizon is
+CLIMB_FLOOR = 0.4  # Share of the demand that is flushed at least while the age still has to grow
 
 
 def far(situation: Situation, equilibrium: Equilibrium, *, travelling: bool) -> bool:

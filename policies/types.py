@@ -10,8 +10,7 @@ from typing import NamedTuple, Protocol, TypeVar
 
 StateT = TypeVar("StateT")
 
-HIGHEST_M = 1e12
-"""No server takes a larger M; keeps what is remembered finite, pages/s."""
+HIGHEST_M = 1e12  # No server takes a larger M; keeps what is remembered finite, pages/s
 
 
 class Situation(NamedTuple):
@@ -140,8 +139,7 @@ class Suggestion:
     hold_gain: float = 1.0  # factor on the policy's gain while holding
 
 
-ANALYTIC = Suggestion()
-"""What the loop does without an optimiser."""
+ANALYTIC = Suggestion()  # What the loop does without an optimiser
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 from tests.bench import FakeServer
-from tests.core.beside import Beside
-from tests.core.bounded import within_bounds
-from tests.core.pacing import Pacing
-from tests.core.timekeeping import Timekeeping
+from tests.core.books import Beside, Pacing, Timekeeping, within_bounds
 from tests.factory import FACTS
 from tuner.core.ownership import foreign
 from tuner.core.state import State

@@ -27,17 +27,11 @@ SETTLED, NEAR = 30, 0.03
 
 
 class Line(msgspec.Struct, frozen=True):
-    """One line of a case.
+    """One line of a case."""
 
-    Attributes:
-        tick: from which on it holds, until the next line's.
-        deeds: what happens before this tick: figures, and commands with a ``!``.
-        expected: of this tick and all up to the next line's.
-    """
-
-    tick: int
-    deeds: str
-    expected: str
+    tick: int  # from which on it holds, until the next line's
+    deeds: str  # what happens before this tick: figures, and commands with a ``!``
+    expected: str  # of this tick and all up to the next line's
 
 
 class Case(msgspec.Struct, frozen=True):

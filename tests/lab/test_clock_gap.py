@@ -10,7 +10,7 @@ from msgspec.structs import replace
 from lab.plant.clock import EPOCH, SimClock
 from lab.plant.server import SimulatedServer
 from lab.scenarios.load import parse_scenario
-from tests.core.timekeeping import Timekeeping
+from tests.core.books import Timekeeping
 from tuner.core.step import start
 from tuner.loop import drive
 from tuner.records import Capacity, Command, DecisionKind, Facts, Missed, Receipt, Sample, Window

@@ -5,10 +5,13 @@ from __future__ import annotations
 import math
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
+from policies.cascade import Cascade
 from policies.equilibrium import Equilibrium
 from policies.flushlaw import LEGACY
-from policies.types import Situation
+from policies.types import Situation, horizon
 from tests.factory import A, situation
 
 SET_POINT = 0.9
@@ -56,3 +59,65 @@ def test_an_open_load_flushes_what_it_dirties() -> None:
     shown = situation(set_point=0.9, age=0.9 * A, redo_rate=1e6, new_density=4e-4, flush_response=0.0)
 
     assert Equilibrium().follow(shown, 1.0).io_capacity_max(LEGACY, shown) == pytest.approx(400.0)
+
+
+# The time that a correction is given.
+
+
+def test_half_a_residence_time() -> None:
+    """A correction may take half the time that a page stays dirty at the set-point."""
+    assert horizon(set_point=0.8, flush_limit=1e8, redo_rate=1e6) == pytest.approx(40.0)
+
+
+def test_idle_load_has_the_longest() -> None:
+    """Without redo there is no hurry."""
+    assert horizon(set_point=0.8, flush_limit=1e8, redo_rate=0.0) == 600.0
+
+
+@given(f=st.floats(0.21, 1.0), limit=st.floats(1e6, 1e12), rate=st.floats(-1.0, 1e12))
+def test_bounded(f: float, limit: float, rate: float) -> None:
+    """No load is given less than ten seconds or more than ten minutes."""
+    assert 10.0 <= horizon(set_point=f, flush_limit=limit, redo_rate=rate) <= 600.0
+
+
+def test_errors_are_shares_of_the_flush_limit() -> None:
+    """Error now and error ahead are age ratios above the set-point."""
+    shown = situation(age=0.9 * A, age_ahead=0.5 * A, set_point=0.8)
+
+    assert shown.age_ratio == pytest.approx(0.9)
+    assert shown.error == pytest.approx(0.1)
+    assert shown.error_ahead == pytest.approx(-0.3)
+
+
+# The default law beside a server that is busy with something else than its load.
+
+
+LAW = Cascade(LEGACY)
+
+
+def test_a_disturbed_load_moves_no_average_and_causes_no_landing() -> None:
+    """While something else goes on averages stand still; it lands when they are those of the load again."""
+    calm = {"age": 0.78 * A, "age_ahead": 0.78 * A}
+    state = LAW.start()
+    for second in range(300):
+        state, _ = LAW.propose(state, situation(now=1000.0 + second, **calm))
+    known = state
+    for second in range(300, 400):
+        busy = {"redo_rate": 5e6, "new_density": 0.002, "learns": False}
+        state, _ = LAW.propose(state, situation(now=1000.0 + second, **calm | busy))
+
+    assert state.equilibrium == known.equilibrium
+    assert state.disturbance == known.disturbance
+
+    state, _ = LAW.propose(state, situation(now=1400.0, age=0.3 * A, age_ahead=0.3 * A, learns=False))
+    near = {"age": 0.76 * A, "age_ahead": 0.76 * A, "io_capacity_max": 250}
+    for second in range(401, 500):
+        state, wanted = LAW.propose(state, situation(now=1000.0 + second, learns=False, **near))
+        assert wanted.io_capacity_max == pytest.approx(250, rel=0.1), "a landing on averages that stand still"
+    landings = []
+    for second in range(500, 540):
+        state, wanted = LAW.propose(state, situation(now=1000.0 + second, **near))
+        landings.append(wanted.act and wanted.io_capacity_max > 400)
+
+    assert not any(landings[:30])
+    assert any(landings[30:])

@@ -16,11 +16,8 @@ from msgspec.structs import replace
 from policies.flushlaw import FlushLaw
 from tuner.records import Estimate, Sample
 
-SECONDS_APART = 1.5
-"""How far the server's computation may lie from our reading."""
-
-NEEDED = 3
-"""Telling matches that let the first write through."""
+SECONDS_APART = 1.5  # How far the server's computation may lie from our reading
+NEEDED = 3  # Telling matches that let the first write through
 
 NEEDED_QUIET = 60
 """Matches in a row, all of them with a percentage of 0, that do so as well; they prove nothing for later."""
@@ -88,7 +85,6 @@ def forget(state: GateState) -> GateState:
 
 
 def _comparable(last: Sample, sample: Sample) -> bool:
-    """Tell whether the counter was computed from the values that we see."""
     return (
         not (sample.degraded or last.degraded)
         and sample.capacity == last.capacity

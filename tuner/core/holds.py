@@ -139,7 +139,6 @@ def not_writer(state: State, sample: Sample) -> tuple[Bar, ...]:
 
 
 def _beside(sample: Sample) -> Bar:
-    """Return who has the writer lock."""
     lock = "this server's writer lock"
     if sample.stranger:
         holder = sample.lock.removeprefix(STRANGER)

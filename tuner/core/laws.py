@@ -26,8 +26,7 @@ from tuner.records import Event, EventCode, Remedy, Sample
 ASLEEP_SECONDS = 3.0
 """A page cleaner that is awake flushes once a second; one that the device holds up may take longer."""
 
-MARGIN = 0.10
-"""The set-point is so much lower: the age that is seen is only as good as the last checkpoint."""
+MARGIN = 0.10  # The set-point is so much lower: the age that is seen is only as good as the last checkpoint
 
 
 def law_of(state: State) -> FlushLaw:

@@ -14,17 +14,13 @@ from tuner.core.state import State
 from tuner.records import Capacity, Facts
 from tuner.settings import Settings
 
-FLOOR = 200
-"""M that the policy does not go below before the load has shown to be calm, pages/s."""
-
-CALM_SECONDS = 180.0
-"""How long it has to be watched for that, without a surge in the last hours."""
+FLOOR = 200  # M that the policy does not go below before the load has shown to be calm, pages/s
+CALM_SECONDS = 180.0  # How long it has to be watched for that, without a surge in the last hours
 
 HIGHEST = 0.93
 """Age ratio that an M below the floor leads to at most: it leaves a surge twice the time that 0.93 does."""
 
-BURSTS = 0.01
-"""Redo beyond the device that is no burst, share of the flush limit."""
+BURSTS = 0.01  # Redo beyond the device that is no burst, share of the flush limit
 
 WORTH = 0.03
 """By what share of itself M has to be above it to follow: combining is known better the higher the age is."""

@@ -138,7 +138,6 @@ def remember(blob: bytes) -> Remembered:
 
 
 def _record(raw: Any, kind: type[Struct], path: str, lost: list[str]) -> Any:  # noqa: ANN401 - of that kind
-    """Return a record of the parts that can be read."""
     if not isinstance(raw, dict):
         lost.append(f"{_named(path)}: no fields")
         return kind()

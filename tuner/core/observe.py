@@ -27,8 +27,7 @@ THEIRS = (
 BEGUN = frozenset({EventCode.RESTARTED, EventCode.OTHER_SERVER})
 """Events after which the server's uptime is another start's."""
 
-FAILURES_LATCHED = 3
-"""Writes refused in a row before the loop stops trying and waits for a person."""
+FAILURES_LATCHED = 3  # Writes refused in a row before the loop stops trying and waits for a person
 
 
 def take_receipt(

@@ -257,7 +257,6 @@ def encode_state(state: State) -> bytes:
 
 
 def _plain(memory: object) -> dict[str, object] | None:
-    """Return a policy's own state by its field names; None for none."""
     return asdict(memory) if is_dataclass(memory) and not isinstance(memory, type) else None
 
 

@@ -175,13 +175,11 @@ def step(state: State, tick: Tick) -> tuple[State, TickRecord]:
 
 
 def _written(decision: Decision, pair: Capacity) -> str:
-    """Return what a tick writes, in words."""
     marked = decision.kind is DecisionKind.LOW_WATER
     return decision.detail if marked else f"C/M → {pair}: {decision.detail}"
 
 
 def _forget_old(state: State, now: float) -> State:
-    """Drop an override whose time is over and writes older than the budget looks."""
     if state.override is not None and now >= state.override.ends:
         state = transitions.end_override(state)
     return transitions.forget_old_writes(state, now=now)

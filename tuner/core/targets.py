@@ -278,7 +278,6 @@ def headroom_of(state: State, sample: Sample, found: Estimate) -> Headroom:
 
 
 def _sawtooth(state: State, sample: Sample) -> Sawtooth:
-    """Return what is known of the checkpoint age's peaks, with this reading."""
     return state.sawtooth.see(
         now=sample.monotonic,
         lag=float(sample.checkpoint_age - sample.modified_age - state.facts.flush_order_lag),

@@ -29,8 +29,7 @@ ERRORS = 5.0
 ROWS, PAGES, STARVED, WAITS = 0.02, 0.05, 0.01, 1.0
 """What is worse: fewer rows, more pages by this share; more starved time by this part of it; waits, 1/s."""
 
-NEAR = 0.5
-"""Distance within which two loads are of a kind."""
+NEAR = 0.5  # Distance within which two loads are of a kind
 
 
 class Mean(Struct, frozen=True):
@@ -120,14 +119,9 @@ BLOCK_SECONDS = 60.0
 LEAST_SETTLING, LONGEST_SETTLING = 120.0, 1200.0
 """Time after a change of side, one residence time within these, from which on a block counts, seconds."""
 
-IN_A_ROW = 3
-"""Blocks in a row at whose end our values have to be worse."""
-
-KINDS = 6
-"""Kinds of load that are kept, those seen last."""
-
-APART_SECONDS = 600.0
-"""A load that is of another kind for so long is another one."""
+IN_A_ROW = 3  # Blocks in a row at whose end our values have to be worse
+KINDS = 6  # Kinds of load that are kept, those seen last
+APART_SECONDS = 600.0  # A load that is of another kind for so long is another one
 
 LONGEST_GAP = 10.5
 PACE_SECONDS = 120.0
@@ -326,7 +320,6 @@ def _context(start: Counters, end: Counters, sample: Sample) -> LoadContext | No
 def _counted(
     state: BaselineGuard, block: Block, end: Counters, context: LoadContext
 ) -> tuple[BaselineGuard, Ended]:
-    """Return the state with a block more of its kind of load, and what it comes to."""
     kind = next((one for one in reversed(state.kinds) if alike(one.context, context)), Kind(context))
     others = tuple(one for one in state.kinds if one is not kind)
     ours, loss = state.side is Side.OURS, ""

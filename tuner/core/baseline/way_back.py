@@ -119,7 +119,6 @@ def _may_return(state: State) -> bool:
 
 
 def _back(state: State, ended: Ended, *, now: float, wall: float) -> tuple[State, list[Event]]:
-    """Begin the way back to the baseline."""
     why = f"the server did worse under InnoBrim's values than under its own: {ended.loss}"
     returned = Returned(why=why, context=ended.kind.context, ours=ended.kind.ours)
     guard = replace(state.baseline_guard, returned=returned)

@@ -190,7 +190,6 @@ def _to_write(state: State) -> tuple[Remedy, ...]:
 
 
 def _override(state: State, context: CommandContext) -> Outcome:
-    """Keep a person's M for a time."""
     command, settings = context.command, state.settings
     wanted, ttl = command.value, command.ttl
     if not isinstance(wanted, int) or ttl is None or not ttl > 0:
@@ -218,7 +217,6 @@ def _override(state: State, context: CommandContext) -> Outcome:
 
 
 def _cancel_override(state: State, context: CommandContext) -> Outcome:  # noqa: ARG001 - a handler's signature
-    """End an override before its time."""
     if state.override is None:
         return refused(state, "no override is in force")
     message = f"override to {state.override.io_capacity_max} cancelled"
@@ -226,7 +224,6 @@ def _cancel_override(state: State, context: CommandContext) -> Outcome:  # noqa:
 
 
 def _drain(state: State, context: CommandContext) -> Outcome:
-    """Bring the checkpoint age down for a time."""
     command, found, sample = context.command, state.estimate, context.sample
     bar = cannot_write(state, context) or _held(state)
     if bar is not None:
@@ -261,7 +258,6 @@ def _held(state: State) -> Barred | None:
 
 
 def _cancel_drain(state: State, context: CommandContext) -> Outcome:
-    """End a drain before its time."""
     if state.drain is None:
         return refused(state, "no drain is in force")
     windows = ", ".join(one.who for one in state.schedule if one.drain)
@@ -295,7 +291,6 @@ def _park(state: State, context: CommandContext) -> Outcome:
 
 
 def _restore(state: State, context: CommandContext) -> Outcome:
-    """Begin the way back to the originals."""
     bar = cannot_write(state, context)
     if bar is not None:
         offline = (Remedy.RESTORE_OFFLINE,) if state.mode is Mode.ADVISORY else ()

@@ -18,8 +18,7 @@ from tuner.core.state import State
 from tuner.records import Facts, Overlay
 from tuner.settings import Settings
 
-AT_LEAST = frozenset({"min_io_capacity_max", "dwell_seconds"})
-"""May be raised above the file's."""
+AT_LEAST = frozenset({"min_io_capacity_max", "dwell_seconds"})  # May be raised above the file's
 
 AT_MOST = frozenset(
     {

@@ -67,7 +67,6 @@ def _as_it_was(before: Window | None, now: Window) -> Window:
 
 
 def _same(one: Window, other: Window) -> bool:
-    """Tell whether two are the same schedule's, and ask for the same."""
     return one.name == other.name and effects(one) == effects(other)
 
 

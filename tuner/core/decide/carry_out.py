@@ -27,8 +27,7 @@ UNPAID_SECONDS = 60.0
 TOO_LOW_SECONDS = 300.0
 """How long the policy goes no lower than a little above an M that an emergency found too low."""
 
-BARS = frozenset({Reason.ADVISORY, Reason.HELD})
-"""Why nothing is written whatever is wanted."""
+BARS = frozenset({Reason.ADVISORY, Reason.HELD})  # Why nothing is written whatever is wanted
 
 
 def decide(

@@ -32,25 +32,20 @@ from tuner.core.limits import bounds
 from tuner.core.state import Drain, State
 from tuner.records import Estimate, Sample
 
-AIM = 0.9
-"""Share of the target that the age is brought to, so that what it wanders stays below the target."""
+AIM = 0.9  # Share of the target that the age is brought to, so that what it wanders stays below the target
 
 LOOP_SECONDS = 2.0
 """Redo of this time lies between the age where flushing by age stops and the lowest one it can hold."""
 
-LEAST_AGE = 1.0
-"""Bytes; below it a law would have to divide by nothing."""
+LEAST_AGE = 1.0  # Bytes; below it a law would have to divide by nothing
 
 HALVINGS = 50
 
 REQUEST_SECONDS = 5.0
 """Rounds of this time are averaged: one round's request follows the disturbance of the load."""
 
-ANSWER_SECONDS = 1.5
-"""A round that began before a write still asks by the old M."""
-
-WAY_SECONDS = 120.0
-"""What the way takes where the device allows it."""
+ANSWER_SECONDS = 1.5  # A round that began before a write still asks by the old M
+WAY_SECONDS = 120.0  # What the way takes where the device allows it
 
 SHORTEST, LONGEST = 30.0, 120.0
 """Bounds of the time that is always left, seconds; half a residence time where that lies between them."""
@@ -60,8 +55,7 @@ LEAST_SHARE = 1.05
 """This share of the sustained capacity is flushed at most, but this share of the load's demand may be:
 what the load gives way is known by trying alone."""
 
-CLIMB_FLOOR = 0.4
-"""Share of the demand that is flushed at least while the age has to grow."""
+CLIMB_FLOOR = 0.4  # Share of the demand that is flushed at least while the age has to grow
 
 NEWS, FINE_NEWS = 0.1, 0.03
 """Difference in ln M that is worth a write, and where each percent counts: at the cap, or far off."""

@@ -30,20 +30,11 @@ from tuner.core.state import Drain, Return, State
 from tuner.records import Command, DrainProgress, Estimate, Event, Lifecycle, Sample, Window
 from tuner.settings import Mode
 
-RATE_MEMORY = 60.0
-"""Span of the mean of R that the checkpoint's lag is reckoned with, seconds."""
-
-ANSWER_MEMORY = 15.0
-"""Span of the means of R and F that M is reckoned with, seconds."""
-
-LONGEST_RETURN = 900.0
-"""The way back is over after so many seconds at the latest."""
-
-PLAN_SECONDS = 30.0
-"""Soon after so many seconds the slope shows what the plan is worth."""
-
-FLAT = 1000.0
-"""An age that falls by less than this many bytes a second does not fall."""
+RATE_MEMORY = 60.0  # Span of the mean of R that the checkpoint's lag is reckoned with, seconds
+ANSWER_MEMORY = 15.0  # Span of the means of R and F that M is reckoned with, seconds
+LONGEST_RETURN = 900.0  # The way back is over after so many seconds at the latest
+PLAN_SECONDS = 30.0  # Soon after so many seconds the slope shows what the plan is worth
+FLAT = 1000.0  # An age that falls by less than this many bytes a second does not fall
 
 LOWER = 0.9
 """The target follows the load down once this share of it could be reached, and up as soon as it could not."""
@@ -258,7 +249,6 @@ def follow_schedule(
 def _begun(
     state: State, window: Window, sample: Sample | None, *, ends: float, now: float, wall: float
 ) -> tuple[State, list[Event]]:
-    """Begin a window's drain, or say why it has to wait."""
     found = state.estimate
     why = _bars(state, window, sample, now=now)
     if why or sample is None or found is None or not warm(state.estimator.window):
@@ -299,7 +289,6 @@ def _reach(state: State, sample: Sample, found: Estimate) -> tuple[str, int]:
 
 
 def _aimed(state: State, sample: Sample | None) -> State:
-    """Return the state with a target that the present load allows."""
     under_way, found = state.drain, state.estimate
     if under_way is None or sample is None or found is None or not warm(state.estimator.window):
         return state

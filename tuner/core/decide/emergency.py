@@ -12,20 +12,11 @@ from tuner.core.state import State
 from tuner.core.writes.guards import DEAD_BAND, EMERGENCY_SPACING
 from tuner.records import Estimate, Sample
 
-RELIEF_SECONDS = 10.0
-"""A raise asks for the pages that bring the age to the set-point in this time."""
-
-LEAST_FACTOR = 1.5
-"""A raise asks for so many times the demand at least."""
-
-MOST_HURRY = 2.0
-"""A load of the last seconds is believed to be at most so many times that of the last ten."""
-
-AWAKE = 0.5
-"""Share of M from which on a server that slept until its flush limit flushes as fast as M lets it."""
-
-FULL = 0.9
-"""Share of M from which on nothing but M limits the flushing."""
+RELIEF_SECONDS = 10.0  # A raise asks for the pages that bring the age to the set-point in this time
+LEAST_FACTOR = 1.5  # A raise asks for so many times the demand at least
+MOST_HURRY = 2.0  # A load of the last seconds is believed to be at most so many times that of the last ten
+AWAKE = 0.5  # Share of M from which on a server that slept until its flush limit flushes as fast as M lets it
+FULL = 0.9  # Share of M from which on nothing but M limits the flushing
 
 AGAIN = 2.0
 """Where M is all that limits the flushing, and no M moves the age, a raise is to so many times M at least."""

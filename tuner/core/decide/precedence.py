@@ -39,11 +39,8 @@ _FADING = "the load is going away, and M stays for its return"
 ON_COURSE = 0.05
 """Age ratio off the set-point within which a policy that writes nothing is said to be on course."""
 
-RAISED_SECONDS = 600.0
-"""How long an emergency's M may be in force before rates are learned from again."""
-
-IDLE_HOURS = 2.0
-"""Below one flush limit of redo in this time there is nothing to tune."""
+RAISED_SECONDS = 600.0  # How long an emergency's M may be in force before rates are learned from again
+IDLE_HOURS = 2.0  # Below one flush limit of redo in this time there is nothing to tune
 
 
 class Wanted(Struct, frozen=True):
@@ -152,7 +149,6 @@ def _policys(
 
 
 def _rests(state: State, sample: Sample, found: Estimate, until: float, *, now: float) -> Wanted:
-    """Return the rest of M while the age does not answer to it."""
     best = state.unanswered.best or sample.io_capacity_max
     left = until - now
     why = f"{state.unanswered.why}: M rests at the best that was seen, and is tried again in {left:.0f} s"
@@ -161,7 +157,6 @@ def _rests(state: State, sample: Sample, found: Estimate, until: float, *, now: 
 
 
 def _relieves(change: relief.Change, where: str, terms: dict[str, float]) -> Wanted:
-    """Return the wish that begins or ends a relief of the device."""
     return Wanted(
         kind=DecisionKind.RELIEF,
         io_capacity_max=change.io_capacity_max,
@@ -174,7 +169,6 @@ def _relieves(change: relief.Change, where: str, terms: dict[str, float]) -> Wan
 
 
 def _left_alone(state: State, proposal: Proposal, situation: Situation, where: str) -> Wanted:
-    """Return that the policy is content with the M in force, and why."""
     reason = (
         Reason.WITHIN_BAND
         if abs(situation.error_ahead) <= abs(situation.error) + 0.05
@@ -209,7 +203,6 @@ def _catching_up(state: State, found: Estimate, *, up: bool) -> str:
 
 
 def _fades(found: Estimate) -> bool:
-    """Tell whether the load is going away, so that its rates say nothing of what will return."""
     return found.redo_rate_now < FADING * found.redo_rate
 
 

@@ -75,8 +75,7 @@ def counted(state: Statements, sample: Sample, *, weight: float) -> Statements:
     )
 
 
-CONTEXT_SECONDS = 300.0
-"""Time constant of the averages that say what the load is like."""
+CONTEXT_SECONDS = 300.0  # Time constant of the averages that say what the load is like
 
 
 class Averages(Struct, frozen=True):

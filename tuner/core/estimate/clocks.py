@@ -12,17 +12,10 @@ from msgspec.structs import replace
 from tuner.core.estimate.window import Window, warm
 from tuner.records import Sample
 
-WHOLE = 1.0
-"""A server's uptime counts whole seconds: it lies so much below the time that it has run, at most."""
-
-SLACK = 1.0
-"""Seconds that two clocks may be apart beyond what uptime and a slow reading explain."""
-
-DRIFT = 0.01
-"""Share of the time by which they may drift apart: a clock that is being slewed, and much more."""
-
-TELLING_SECONDS = 3.0
-"""Readings after a gap span so long before an emergency believes them."""
+WHOLE = 1.0  # A server's uptime counts whole seconds: it lies so much below the time that it has run, at most
+SLACK = 1.0  # Seconds that two clocks may be apart beyond what uptime and a slow reading explain
+DRIFT = 0.01  # Share of the time by which they may drift apart: a clock that is being slewed, and much more
+TELLING_SECONDS = 3.0  # Readings after a gap span so long before an emergency believes them
 
 
 class Apart(Struct, frozen=True):

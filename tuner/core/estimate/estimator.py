@@ -20,8 +20,7 @@ from tuner.core.estimate.trends import Seen, Trends
 from tuner.core.estimate.window import RATE_SECONDS, Window
 from tuner.records import Estimate, Sample
 
-FAST_SECONDS = 3.0
-"""Window of the slope that the emergency looks at."""
+FAST_SECONDS = 3.0  # Window of the slope that the emergency looks at
 
 SOME_NEIGHBOURS = 0.05
 """Neighbours for each page flushed in its turn, below which they make no difference to the law."""

@@ -13,17 +13,13 @@ from msgspec.structs import replace
 
 from tuner.records import Sample
 
-HIDDEN = "latency"
-"""What ``Facts.unseen`` calls these counters."""
+HIDDEN = "latency"  # What ``Facts.unseen`` calls these counters
 
 STEP_SECONDS = 5.0
 """Two steps are at least so far apart; also the span of the baseline, and of what is held against it."""
 
-APPEAR_SECONDS = 3.0
-"""Counters that have not been seen so long after a restore began are not visible."""
-
-LONGEST_WAIT = 60.0
-"""A step waits for the latency no longer than this: somebody wants the originals back."""
+APPEAR_SECONDS = 3.0  # Counters that have not been seen so long after a restore began are not visible
+LONGEST_WAIT = 60.0  # A step waits for the latency no longer than this: somebody wants the originals back
 
 LIMIT_FACTOR = 2.0
 LIMIT_SLACK = 0.001

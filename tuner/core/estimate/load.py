@@ -12,8 +12,7 @@ import math
 from msgspec import Struct
 from msgspec.structs import astuple, replace
 
-CLASSES = 16
-"""Classes that the age ratios from LEAST to MOST are divided into, evenly in their logarithm."""
+CLASSES = 16  # Classes that the age ratios from LEAST to MOST are divided into, evenly in their logarithm
 
 LEAST, MOST = 0.1, 1.1
 MEAN_SECONDS = 120.0
@@ -23,8 +22,7 @@ CURVE_MEMORY_SECONDS = 4 * 3600.0
 EVERY_SECONDS = 10.0
 """One reading in so many seconds is enough."""
 
-TRUSTED_SECONDS = 300.0
-"""A class that was seen for so long has half the weight that it can have."""
+TRUSTED_SECONDS = 300.0  # A class that was seen for so long has half the weight that it can have
 
 PRIOR = 0.5
 SPREAD = 0.1
@@ -38,8 +36,7 @@ COMBINING_PRIOR = 0.5
 COMBINING_SPREAD = 0.1
 """The prior of b weighs as much as readings whose ln(age) varies by this."""
 
-RESPONSE_SECONDS = 60.0
-"""Span of the means that a move of F and R is told from."""
+RESPONSE_SECONDS = 60.0  # Span of the means that a move of F and R is told from
 
 RESPONSE_SPREAD = 0.1
 RESPONSE_PRIOR_SECONDS = 10.0
@@ -48,8 +45,7 @@ RESPONSE_PRIOR_SECONDS = 10.0
 RESPONSE_KNOWN = 20.0
 """What was seen weighs at most so many times as much: newer moves replace it, and no time does."""
 
-STEEPEST = 10.0
-"""A response is not believed beyond this elasticity, d ln R / d ln F."""
+STEEPEST = 10.0  # A response is not believed beyond this elasticity, d ln R / d ln F
 
 
 class Regression(Struct, frozen=True):

@@ -18,8 +18,7 @@ from tuner.records import Event, Sample
 CALM_SECONDS = 30.0
 """A counter at rest for so long ends its occurrence; learning goes on so long after the last one's end."""
 
-WARM_UP_SECONDS = 300.0
-"""Uptime below which a mysqld whose restart was seen is warming up."""
+WARM_UP_SECONDS = 300.0  # Uptime below which a mysqld whose restart was seen is warming up
 
 HABIT_SECONDS = 600.0
 """Statements that keep learning out for so long are the load's habit, until they rest for as long."""
@@ -160,7 +159,6 @@ _KEPT_OUT = f"nothing is learned of load and device until {CALM_SECONDS:.0f} s a
 
 
 def _shown(last: Sample | None, sample: Sample, *, warming: bool) -> set[Occurrence]:
-    """Return what this reading shows."""
     shown = {name for name, flag in FLAGS.items() if flag(sample)}
     if warming or sample.pool_loading:
         shown.add(Occurrence.WARM_UP)

@@ -22,11 +22,8 @@ from msgspec.structs import replace
 from policies.setpoint import FLUSH_ORDER_LAG
 from tuner.records import Sample
 
-START_SECONDS = 2.0
-"""Opening files and doublewrite buffer before the first redo is read."""
-
-SCAN_RATE = 100.0 * 1024 * 1024
-"""Redo read and parsed, by one thread, bytes/s: what a modest volume streams."""
+START_SECONDS = 2.0  # Opening files and doublewrite buffer before the first redo is read
+SCAN_RATE = 100.0 * 1024 * 1024  # Redo read and parsed, by one thread, bytes/s: what a modest volume streams
 
 READ_RATE = 1000.0
 """Pages read and applied, pages/s: a random read each, on a volume of little more IOPS. A device that was
@@ -48,11 +45,8 @@ LEAST_GROWTH = 0.1
 LONGEST_UNSEEN = 60.0
 """A server out of sight for longer before it started again may have written much meanwhile, seconds."""
 
-LEAST_FACTOR, MOST_FACTOR = 0.05, 20.0
-"""What was measured is not believed to differ more from the prior."""
-
-WEIGHT = 0.5
-"""Share of a new measurement in the factor, in its logarithm."""
+LEAST_FACTOR, MOST_FACTOR = 0.05, 20.0  # What was measured is not believed to differ more from the prior
+WEIGHT = 0.5  # Share of a new measurement in the factor, in its logarithm
 
 
 class Recovery(Struct, frozen=True):

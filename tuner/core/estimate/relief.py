@@ -26,45 +26,32 @@ from tuner.records import Capacity, Estimate, Sample
 
 T = TypeVar("T")
 
-STARVED = 0.6
-"""R of the last three seconds below this share of R of the last ten: the commits starve."""
-
-SHARE = 0.5
-"""M after the first relief, share of the pages that the device gave."""
-
-ROOM_SECONDS = 10.0
-"""With less time to the sync point there is no room for it."""
+STARVED = 0.6  # R of the last three seconds below this share of R of the last ten: the commits starve
+SHARE = 0.5  # M after the first relief, share of the pages that the device gave
+ROOM_SECONDS = 10.0  # With less time to the sync point there is no room for it
 
 RETURNED = 0.8
 """R of the last three seconds from which on the device is back, share of R before it was relieved."""
 
-ABOVE = 0.03
-"""Age ratio above the set-point up to which there is room for it."""
+ABOVE = 0.03  # Age ratio above the set-point up to which there is room for it
 
 FAST_SECONDS = 3.0
 
-SAME = 0.02
-"""An M that no more than this share away from the one of the last time was left where it was."""
+SAME = 0.02  # An M that no more than this share away from the one of the last time was left where it was
 
 MOST_DRIFT = 0.25
 """Such an M is corrected by the drift of the age ratio meanwhile, in its logarithm by so much at most: the
 next relief is written anyway, and the changes of an hour may all be kept for reliefs."""
 
-SPACING_SECONDS = 5.0
-"""Between a write and the next relief or its end: the readings have to show the former."""
-
-SHORTEST_SECONDS = 30.0
-"""A relief that is over earlier was none of the device."""
+SPACING_SECONDS = 5.0  # Between a write and the next relief or its end: the readings have to show the former
+SHORTEST_SECONDS = 30.0  # A relief that is over earlier was none of the device
 
 FIRST_WAIT_SECONDS = 60.0
 LONGEST_WAIT_SECONDS = 3600.0
 """After such a one the next waits at least, and at most."""
 
-MOST_AN_HOUR = 20
-"""Reliefs, each with its end: two thirds of the changes that an hour is allowed by default."""
-
-RECURS = 2
-"""Reliefs within an hour from which on the next one is reckoned with."""
+MOST_AN_HOUR = 20  # Reliefs, each with its end: two thirds of the changes that an hour is allowed by default
+RECURS = 2  # Reliefs within an hour from which on the next one is reckoned with
 
 RETURN_SECONDS = 5.0
 """Redo of this time, at the rate of before, is kept free for a device that comes back: the load comes back
@@ -73,8 +60,7 @@ MySQL 9.7.4 (a disk of 2400 and 800 writes/s in turns of 100 s)."""
 
 HOUR = 3600.0
 
-KEPT_SECONDS = 3600.0
-"""A device that has been slow for so long is no slow one any more: it is the device."""
+KEPT_SECONDS = 3600.0  # A device that has been slow for so long is no slow one any more: it is the device
 
 
 class Relief(Struct, frozen=True):

@@ -18,11 +18,8 @@ from msgspec.structs import replace
 from policies.setpoint import STEP
 from tuner.records import Sample
 
-SPAN_SECONDS = 300.0
-"""Half the time that a peak counts for."""
-
-SURGE_SECONDS = 6 * 3600.0
-"""How long a surge is remembered."""
+SPAN_SECONDS = 300.0  # Half the time that a peak counts for
+SURGE_SECONDS = 6 * 3600.0  # How long a surge is remembered
 
 SURGE = 1.02
 """Checkpoint age over the highest that is allowed from which on it is a surge, and no tip of a tooth."""
@@ -31,8 +28,7 @@ LEAST = 0.9
 """Share of the time between two checkpoints that is reckoned with at least: readings a second apart miss
 the tip of a tooth."""
 
-SETTLING = 3.0
-"""Times that the load writes the age's redo until an age has come down to a lower set-point."""
+SETTLING = 3.0  # Times that the load writes the age's redo until an age has come down to a lower set-point
 
 LONGEST_GAP = 10.5
 """Readings farther apart than this are another time's, seconds: the longest interval, and a little."""

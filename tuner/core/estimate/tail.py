@@ -17,17 +17,10 @@ from tuner.core.estimate import window as readings
 from tuner.core.estimate.window import Window
 from tuner.records import Estimate, Sample
 
-KNOTS = 160
-"""Knots that one flush limit is cut into; bounds memory and work."""
-
-CAPPED_SHARE = 0.97
-"""The law asks for all that M allows when it asks for this share of M."""
-
-LEAST_DUE = 0.01
-"""Share of the ledger that is believed in at least, so that it stays one to divide by."""
-
-NEAR = 1.0 / 16.0
-"""Share of the flush limit whose pages are the density of the tail."""
+KNOTS = 160  # Knots that one flush limit is cut into; bounds memory and work
+CAPPED_SHARE = 0.97  # The law asks for all that M allows when it asks for this share of M
+LEAST_DUE = 0.01  # Share of the ledger that is believed in at least, so that it stays one to divide by
+NEAR = 1.0 / 16.0  # Share of the flush limit whose pages are the density of the tail
 
 FLUSHED_AWAY = 1.0 / 200.0
 """Share of the flush limit that the tail has to have moved by for its density to be seen from that."""

@@ -19,29 +19,22 @@ from msgspec.structs import astuple, replace
 
 from tuner.core.estimate.window import RATE_SECONDS, Window, checkpoint_interval
 
-HOURS = 168
-"""Hours of a week; the first is the one that begins on Monday at 00:00 UTC."""
+HOURS = 168  # Hours of a week; the first is the one that begins on Monday at 00:00 UTC
 
 DAY = 24
 HOUR_SECONDS = 3600.0
 EPOCH_HOUR = 72
 """Unix time begins on a Thursday at 00:00 UTC."""
 
-RECENT_SECONDS = 6 * HOUR_SECONDS
-"""Memory of the largest burst of late, whatever the hour."""
+RECENT_SECONDS = 6 * HOUR_SECONDS  # Memory of the largest burst of late, whatever the hour
 
 OVER_SECONDS = 120.0
 """The same while the load is steady: what the last hours saw, such as the filling of a server that was just
 started, is over."""
 
-LEAD_SECONDS = 900.0
-"""A burst is prepared for so long before its hour begins."""
-
-KEPT = 0.7
-"""Share of an hour's burst that is believed in after a week in which it did not come."""
-
-SEEN_SECONDS = 0.5 * HOUR_SECONDS
-"""An hour of which less was seen says nothing."""
+LEAD_SECONDS = 900.0  # A burst is prepared for so long before its hour begins
+KEPT = 0.7  # Share of an hour's burst that is believed in after a week in which it did not come
+SEEN_SECONDS = 0.5 * HOUR_SECONDS  # An hour of which less was seen says nothing
 
 OWN_VISITS = 2
 """An hour of the week seen so often speaks for itself; before, the same hour of other days is heard too."""
@@ -57,17 +50,10 @@ LAG_MEMORY_SECONDS = 600.0
 
 NEED_SECONDS = 120.0
 
-FORGOTTEN = 4.0
-"""What the device kept up is forgotten when it may be so many times as much by now."""
-
-STEADY = 0.05
-"""Relative deviation of R below which a load is steady."""
-
-STEADY_SECONDS = 600.0
-"""How long it has to be so."""
-
-AUTHORITY_LOST = 0.85
-"""Below this share of the pages asked for, the device is the limit."""
+FORGOTTEN = 4.0  # What the device kept up is forgotten when it may be so many times as much by now
+STEADY = 0.05  # Relative deviation of R below which a load is steady
+STEADY_SECONDS = 600.0  # How long it has to be so
+AUTHORITY_LOST = 0.85  # Below this share of the pages asked for, the device is the limit
 
 SHOWN_SECONDS = 3.0
 SHOWN_MEMORY_SECONDS = 600.0

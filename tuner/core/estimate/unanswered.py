@@ -17,20 +17,14 @@ from msgspec.structs import replace
 
 from tuner.records import Estimate, Sample
 
-TELLING = 0.1
-"""Foretold move of the age that is held against what it does, share of the flush limit."""
-
-ANSWER = 0.3
-"""Share of it that the age has to move by at least."""
-
-CLEAR = 0.2
-"""F this share below P foretells that the age grows."""
+TELLING = 0.1  # Foretold move of the age that is held against what it does, share of the flush limit
+ANSWER = 0.3  # Share of it that the age has to move by at least
+CLEAR = 0.2  # F this share below P foretells that the age grows
 
 FAR = 0.2
 """So far below the set-point an age that does not grow is judged: nearer to it is where it comes to rest."""
 
-MISSES = 2
-"""Unanswered moves in a row after which M rests."""
+MISSES = 2  # Unanswered moves in a row after which M rests
 
 FIRST_REST_SECONDS = 1200.0
 LONGEST_REST_SECONDS = 4 * 3600.0
@@ -38,11 +32,8 @@ LONGEST_REST_SECONDS = 4 * 3600.0
 SHOWN_SECONDS = 20.0
 """Time after a change of M, to one that is not near, from which on rows and waits are put down to it."""
 
-KEPT = 16
-"""Settings that are remembered at most."""
-
-LEAST_SECONDS = 30.0
-"""A setting that was seen for less says nothing."""
+KEPT = 16  # Settings that are remembered at most
+LEAST_SECONDS = 30.0  # A setting that was seen for less says nothing
 
 MEMORY_SECONDS = 1800.0
 WIDTH = 0.2
@@ -52,11 +43,8 @@ AS_MANY = 0.03
 """Rows fewer by less than this share are as many; then it counts how even they come, and then the waits for
 free pages."""
 
-LONGEST_GAP = 10.0
-"""Between two readings no more time than this counts, seconds."""
-
-LRU_DECIDES = 0.2
-"""Share of the LRU in the pages flushed from which on it is what decides."""
+LONGEST_GAP = 10.0  # Between two readings no more time than this counts, seconds
+LRU_DECIDES = 0.2  # Share of the LRU in the pages flushed from which on it is what decides
 
 
 class Seen(Struct, frozen=True):
@@ -168,7 +156,6 @@ def _why(lru_share: float) -> str:
 def _with(
     seen: tuple[Seen, ...], io_capacity_max: int, found: Estimate, waits: float, elapsed: float
 ) -> tuple[Seen, ...]:
-    """Return the settings with ``elapsed`` seconds more of the one in force."""
     away = [(abs(math.log(one.io_capacity_max / io_capacity_max)), place) for place, one in enumerate(seen)]
     nearest = min(away, default=(WIDTH, -1))
     known = seen[nearest[1]] if nearest[0] < WIDTH else Seen(io_capacity_max)

@@ -9,26 +9,19 @@ from msgspec import Struct
 
 from tuner.records import Sample
 
-WINDOW_SECONDS = 16.0
-"""Readings kept for rates and slope."""
-
-RATE_SECONDS = 10.0
-"""Window of the rates that decisions use."""
-
-WARM_SECONDS = RATE_SECONDS - 1.0
-"""Readings so far apart are enough for them."""
+WINDOW_SECONDS = 16.0  # Readings kept for rates and slope
+RATE_SECONDS = 10.0  # Window of the rates that decisions use
+WARM_SECONDS = RATE_SECONDS - 1.0  # Readings so far apart are enough for them
 
 LONGEST_INTERVAL = 10.5
 """The longest interval between ticks, and a little. Readings farther apart are no neighbours, seconds."""
 
-LEAST_SECONDS = 0.5
-"""Two readings nearer to each other say nothing of a rate."""
+LEAST_SECONDS = 0.5  # Two readings nearer to each other say nothing of a rate
 
 EARLY_PART = 0.5
 """Share of what is asked for that is flushed at least where batches end early; below it is the device."""
 
-LITTLE_ASKED = 50.0
-"""Pages below which the share that was flushed is noise."""
+LITTLE_ASKED = 50.0  # Pages below which the share that was flushed is noise
 
 
 class Point(Struct, frozen=True):

@@ -39,8 +39,7 @@ RETRY_SECONDS, LONGEST_RETRY = 60.0, 3600.0
 LEAVING_SECONDS = 60.0
 """Who has left active mode may put the mark back for so long; later nobody expects a write any more."""
 
-NOT_BACK = "low_water_not_back"
-"""The event that says that ours stays in force after active mode."""
+NOT_BACK = "low_water_not_back"  # The event that says that ours stays in force after active mode
 
 
 def may_be_written(state: State) -> bool:

@@ -33,14 +33,9 @@ from tuner.records import (
 )
 from tuner.settings import Mode, Settings
 
-PARKED_RATIO = 0.70
-"""Age ratio that a parked setting leads to under the load it leaves room for."""
-
-RESTORE_FACTOR = 1.25
-"""Restoring moves M by no more than this factor in a step; ``latency`` says how often."""
-
-LONGEST_RESTORE = 200
-"""No way back to the originals has as many steps."""
+PARKED_RATIO = 0.70  # Age ratio that a parked setting leads to under the load it leaves room for
+RESTORE_FACTOR = 1.25  # Restoring moves M by no more than this factor in a step; ``latency`` says how often
+LONGEST_RESTORE = 200  # No way back to the originals has as many steps
 
 
 def parked(
@@ -105,8 +100,7 @@ def restore_steps(current: Capacity, originals: Capacity) -> int:
 PARKED_BEFORE = frozenset({ParkFor.STOPPING, ParkFor.LEAVING})
 """Parks that a hold in force has already done on its entry."""
 
-NOW_OR_NEVER = frozenset({ParkFor.STOPPING, ParkFor.CRASH})
-"""Parks that nobody is there to write later."""
+NOW_OR_NEVER = frozenset({ParkFor.STOPPING, ParkFor.CRASH})  # Parks that nobody is there to write later
 
 
 def stop(state: State, *, leaves: bool, now: float) -> State:
@@ -259,7 +253,6 @@ def progress(state: State, sample: Sample | None, *, now: float) -> RestoreProgr
 
 
 def _given_back(state: State, base: Decision, how: str) -> tuple[State, Decision]:
-    """End a restore: the server is its operator's again."""
     held, returned = holds_needing_resume(state), state.baseline_guard.returned
     why = (
         f"the originals were restored for {state.restoring}{'' if returned is None else f': {returned.why}'}"

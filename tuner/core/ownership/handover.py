@@ -10,8 +10,7 @@ from tuner.records import Event, Sample
 SECONDARY = "SECONDARY"
 """What a group calls its members that take no writes (``replication_group_members.MEMBER_ROLE``)."""
 
-HANDOVER_SECONDS = 60.0
-"""A role that flaps is parked for once in this time."""
+HANDOVER_SECONDS = 60.0  # A role that flaps is parked for once in this time
 
 
 def role_of(sample: Sample) -> Role:

@@ -15,11 +15,8 @@ from tuner.core.state import SAME_START_SECONDS, Latches, LowWater, OtherServer,
 from tuner.records import Event, EventCode, Hold, HoldCode, Remedy, Sample
 from tuner.settings import Mode
 
-SETTLED_READINGS = 10
-"""Good readings after a restart of mysqld before its values count as its own."""
-
-SERVERS_REMEMBERED = 8
-"""Servers behind one address whose originals are kept in mind."""
+SETTLED_READINGS = 10  # Good readings after a restart of mysqld before its values count as its own
+SERVERS_REMEMBERED = 8  # Servers behind one address whose originals are kept in mind
 
 
 def begin_anew(state: State, sample: Sample, *, now: float, wall: float) -> tuple[State, list[Event]]:

@@ -14,8 +14,7 @@ from tuner.core.writes.guards import HOUR
 from tuner.records import Capacity, Decision, DecisionKind, Hold, HoldCode, Lifecycle, Reason, Receipt
 from tuner.settings import Mode
 
-BASELINE_GUARD = "the baseline guard"
-"""Whom a restore is for that no person asked for."""
+BASELINE_GUARD = "the baseline guard"  # Whom a restore is for that no person asked for
 
 
 def kept(state: State, current: Capacity | None, reason: Reason, detail: str) -> Decision:

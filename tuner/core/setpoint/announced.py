@@ -17,8 +17,7 @@ SAID = frozenset(
 )
 """Bounds that are news when they decide; the others are everyday."""
 
-OVER_SECONDS = 30.0
-"""A bound that has not decided for so long is over."""
+OVER_SECONDS = 30.0  # A bound that has not decided for so long is over
 
 BUDGET_SECONDS = 300.0
 """What is said about a budget on the way to the set-point has been so for as long, and so has its end."""
@@ -100,7 +99,6 @@ def drop(state: Announced, budgets: Mapping[str, Budget], *, now: float) -> Anno
 
 
 def _see(was: Debounced, budget: Budget, *, age_ratio: float, aim: float, now: float) -> Debounced:
-    """Return whether a budget cannot be kept, after one more reading."""
     there = budget.exceeded and age_ratio <= aim + NOISE
     far = budget.exceeded and budget.far
     telling = age_ratio >= LOWEST - NOISE

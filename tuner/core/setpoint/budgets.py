@@ -30,8 +30,7 @@ KEYS = {"recovery": "max_recovery_seconds", "shutdown": "max_shutdown_seconds"}
 WARN_SECONDS = 300.0
 """What a prediction is called long from where nobody set a budget, seconds. It warns and moves nothing."""
 
-FARTHEST = 16.0
-"""Highest age ratio that is looked at."""
+FARTHEST = 16.0  # Highest age ratio that is looked at
 
 HALVINGS = 40
 
@@ -41,11 +40,8 @@ FAR, NEAR = 2.0, 0.8
 A prediction for the lowest set-point is another one from a high age than from there: a budget between the two
 would take turns."""
 
-WORTH_SAYING = 1.05
-"""So many times the page writes are told."""
-
-LEAST_SHARE = 0.01
-"""A smaller share of the redo capacity is nobody's advice."""
+WORTH_SAYING = 1.05  # So many times the page writes are told
+LEAST_SHARE = 0.01  # A smaller share of the redo capacity is nobody's advice
 
 
 class Budget(Struct, frozen=True):

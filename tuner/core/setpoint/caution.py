@@ -21,14 +21,12 @@ LRU_ENDED = 0.5
 """It no longer does below so many times the flush list's pages. The M that a rest leaves in force has the
 flush list write more, up to as much as the LRU: that ends no shortage, and lowering M begins it anew."""
 
-LRU_SECONDS = 60.0
-"""How long that has to last, seconds."""
+LRU_SECONDS = 60.0  # How long that has to last, seconds
 
 LRU_LEAVES = 0.5
 """Age ratio below which nothing is amiss while the LRU does the flushing; above it M matters nevertheless."""
 
-WAITS_HALF = 5.0
-"""Free-page waits/s at which the pressure is half of what any number of them comes to."""
+WAITS_HALF = 5.0  # Free-page waits/s at which the pressure is half of what any number of them comes to
 
 SLIGHT = 0.01
 """Pressure below which it bounds nothing: one wait comes to less, and many fade to it in 23 minutes."""

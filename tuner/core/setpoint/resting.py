@@ -9,14 +9,9 @@ from policies.equilibrium import rate_at_rest
 from policies.flushlaw import SOFT_LIMIT, FlushLaw
 from tuner.records import MILLIONTHS, Capacity, Sample
 
-LEAST_RATIO, MOST_RATIO = 0.02, 1.2
-"""Age ratios between which a resting place is looked for."""
-
-HALVINGS = 16
-"""Of that range, which leaves less than a thousandth of it."""
-
-MOST_COMBINING = 0.9
-"""Write combining is not reckoned with beyond this where dirty pages tell an age."""
+LEAST_RATIO, MOST_RATIO = 0.02, 1.2  # Age ratios between which a resting place is looked for
+HALVINGS = 16  # Of that range, which leaves less than a thousandth of it
+MOST_COMBINING = 0.9  # Write combining is not reckoned with beyond this where dirty pages tell an age
 
 
 def law_found(law: FlushLaw, operator: int | None) -> FlushLaw:

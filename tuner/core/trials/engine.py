@@ -23,40 +23,25 @@ from tuner.records import Estimate, Event, EventCode, InUse, OptimiserPhase, Opt
 LEAST_REST, LONGEST_REST = 1800.0, 6.0 * 3600.0
 """Seconds between two trials; each one that is lost in a row doubles them from its own length on."""
 
-WORTH = 0.002
-"""A gain below this, as ln, is worth no suggestion."""
-
-HARM = -0.01
-"""Mean difference at which a trial is lost after two suggested blocks already."""
-
-UNSAFE_GAIN, UNSAFE_ERROR = -0.05, 0.01
-"""What is told of a suggestion under which a guard fired."""
-
-LEFT = 1.0
-"""Distance of loads beyond which what won at one is not in use at the other."""
+WORTH = 0.002  # A gain below this, as ln, is worth no suggestion
+HARM = -0.01  # Mean difference at which a trial is lost after two suggested blocks already
+UNSAFE_GAIN, UNSAFE_ERROR = -0.05, 0.01  # What is told of a suggestion under which a guard fired
+LEFT = 1.0  # Distance of loads beyond which what won at one is not in use at the other
 
 SHORTEST_BLOCK, LONGEST_BLOCK = 300.0, 7200.0
 """Seconds; where an answer would take longer than the second, nothing is tried."""
 
-RESIDENCES = 2.0
-"""Residence times, modified age over R, that a block lasts at least."""
+RESIDENCES = 2.0  # Residence times, modified age over R, that a block lasts at least
 
 SETTLING, COUNTED = 1.2, 1.0
 """Time constants of the age, age / (b * R), that a block settles, and is counted for."""
 
 LEAST_COMBINING = 0.3
 
-QUIET_SECONDS = 300.0
-"""Nothing must have barred a trial for so long before one is begun."""
-
-STEADY = 0.08
-"""Age ratio away from the set-point beyond which the loop travels, and nothing is begun."""
-
-NOTHING_REST = 3600.0
-"""Rest after the optimiser had nothing to suggest."""
-
-RETRY_SECONDS = 6.0 * 3600.0
-"""What is in use has to show again that it is better after so long."""
+QUIET_SECONDS = 300.0  # Nothing must have barred a trial for so long before one is begun
+STEADY = 0.08  # Age ratio away from the set-point beyond which the loop travels, and nothing is begun
+NOTHING_REST = 3600.0  # Rest after the optimiser had nothing to suggest
+RETRY_SECONDS = 6.0 * 3600.0  # What is in use has to show again that it is better after so long
 
 TAKEN_UP = 0.7
 """Distance of loads at which a won suggestion is taken up; it is dropped beyond a distance of 1."""
@@ -224,7 +209,6 @@ def _told(state: Trials, trial: Trial) -> Trials:
 
 
 def _dropped(state: Trials, suggestion: Suggestion) -> Trials:
-    """Forget that a suggestion won."""
     mine = state.used is not None and state.used.suggestion == suggestion
     state = replace(state, evidence=state.evidence.without(suggestion))
     return replace(state, used=None) if mine else state

@@ -30,8 +30,7 @@ from tuner.records import (
 )
 from tuner.settings import OUTER, Mode
 
-CHANGES_SHARE = 0.5
-"""Share of the hour's changes that trials leave to the inner loop."""
+CHANGES_SHARE = 0.5  # Share of the hour's changes that trials leave to the inner loop
 
 AS_REPLICA = " as a replica"
 
@@ -159,7 +158,6 @@ def _look(state: State, sample: Sample, decision: Decision, *, now: float, wall:
 
 
 def _unsafe(state: State, sample: Sample, decision: Decision) -> str:
-    """Return which guard of the age fired; empty where none did."""
     found = state.estimate
     if decision.kind is DecisionKind.EMERGENCY:
         return f"emergency: {decision.detail}"

@@ -19,22 +19,17 @@ from policies.types import LoadContext, Suggestion
 LOOKS: Mapping[int, float] = {4: 4.857, 8: 3.128, 16: 2.694}
 """Suggested blocks after which the difference is looked at, and the quantile: 0.025 / 3, one-sided, n - 1."""
 
-MOST_BLOCKS = 2 * max(LOOKS) + 1
-"""Blocks that a trial takes at most."""
+MOST_BLOCKS = 2 * max(LOOKS) + 1  # Blocks that a trial takes at most
 
 SHARED = 4.0 / 3.0
 """Differences that share an analytic block correlate by 1/6: so much larger is the variance of their mean."""
 
-UNEVEN = 0.75
-"""Share by which the longest block is longer than the shortest."""
+UNEVEN = 0.75  # Share by which the longest block is longer than the shortest
 
 GOLDEN = (math.sqrt(5.0) - 1.0) / 2.0
 
-EQUAL = 0.003
-"""Row changes/s are the same where the bounds of their difference, as ln, lie within this."""
-
-ALIKE = 0.35
-"""Two neighbouring blocks whose ln R differs by more are of different loads."""
+EQUAL = 0.003  # Row changes/s are the same where the bounds of their difference, as ln, lie within this
+ALIKE = 0.35  # Two neighbouring blocks whose ln R differs by more are of different loads
 
 
 class Block(Struct, frozen=True):

@@ -27,14 +27,9 @@ AGAIN = 1.15
 
 ROUNDING = 0.05
 
-DEAD_BAND = 0.01
-"""Relative change that is not worth a write."""
-
-RESERVE = 0.05
-"""Share of the hourly budget that is kept for raises."""
-
-EMERGENCY_SPACING = 2.0
-"""Seconds between two emergency raises: the server's own loop needs one to react."""
+DEAD_BAND = 0.01  # Relative change that is not worth a write
+RESERVE = 0.05  # Share of the hourly budget that is kept for raises
+EMERGENCY_SPACING = 2.0  # Seconds between two emergency raises: the server's own loop needs one to react
 
 
 def leads_back(raised_from: int, current: Capacity, io_capacity_max: float) -> bool:

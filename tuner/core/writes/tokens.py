@@ -12,8 +12,7 @@ from msgspec import Struct
 
 HOUR = 3600.0
 
-DEPTH = 1.0 / 3.0
-"""Of a full bucket, share of the hourly budget."""
+DEPTH = 1.0 / 3.0  # Of a full bucket, share of the hourly budget
 
 
 def depth(budget: int) -> float:
