@@ -197,7 +197,16 @@ def test_token_expires_by_itself(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "damage", ["gone", "rubbish", "open to write", "another version", "more than we know"]
+    "damage",
+    [
+        "gone",
+        "open to write",
+        "rubbish",
+        "another version",
+        "a version before the first",
+        "more than we know",
+        "more of a token",
+    ],
 )
 def test_nobody_is_let_in_by_a_register_that_cannot_be_read(tmp_path: Path, damage: str) -> None:
     """A register that goes bad under a running daemon opens nothing, reading without a token neither."""
@@ -210,9 +219,15 @@ def test_nobody_is_let_in_by_a_register_that_cannot_be_read(tmp_path: Path, dama
         path.write_bytes(path.read_bytes() + b"\n")
         path.chmod(0o666)
     else:
-        other = {"another version": '"version": 2', "more than we know": '"version": 1, "groups": []'}
-        text = path.read_text()
-        path.write_text("{" if damage == "rubbish" else text.replace('"version": 1', other[damage]))
+        old, new = {
+            "rubbish": ("{", "["),
+            "another version": ('"version": 1', '"version": 2'),
+            "a version before the first": ('"version": 1', '"version": 0'),
+            "more than we know": ('"version": 1', '"version": 1, "groups": []'),
+            "more of a token": ('"name": ', '"group": "", "name": '),
+        }[damage]
+        assert old in path.read_text()
+        path.write_text(path.read_text().replace(old, new))
     watch.now += LOOK_SECONDS
 
     assert watch.tokens.find(secret) is None
@@ -252,7 +267,7 @@ def test_revoking_the_first_removes_its_file(tmp_path: Path, name: str, stays: b
     path = prepare(tmp_path)
     if stays:
         make(tmp_path, name, Role.READ, expires=None)
-    revoke(tmp_path, name)
+    revoke(tmp_path, "".join(list(name)))
     prepare(tmp_path)
 
     assert (tmp_path / "token").exists() is stays
