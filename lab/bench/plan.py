@@ -205,8 +205,6 @@ class Plan(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
         blocks: how often each contender runs, once a block.
         crash: kill the server after each row of odd blocks and shut it down after those of even ones, each
             at the age held, and say how long recovery and shutdown took.
-        surge: after each row of a policy the server is parked, the daemon killed, and half as much again
-            offered for as long as was counted; needs an offered rate.
     """
 
     variant: str = ""
@@ -217,7 +215,6 @@ class Plan(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     contenders: Annotated[tuple[str, ...], Meta(min_length=1)] = ("default", "ours")
     blocks: Annotated[int, Meta(ge=1, le=20)] = 3
     crash: bool = False
-    surge: bool = False
 
     def counted_seconds(self) -> float:
         """Return how long a row counts: ``timing.counted``, made whole turns of a disk that moves.
@@ -245,10 +242,6 @@ class Plan(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
             yield str(error)
         if self.load.rate and self.load.knee_share is not None:
             yield f"load.rate: {self.load.rate} cannot be kept beside load.knee_share: leave one of them out"
-        if self.surge and not self.load.rate and self.load.knee_share is None:
-            yield "surge: half as much again is offered, so set load.rate or load.knee_share"
-        if self.surge and self.crash:
-            yield "surge: a row ends in a surge or in a crash; leave one of them out"
         if self.disk.alternate_iops is not None and self.disk.write_iops is None:
             yield "disk.alternate_iops: needs disk.write_iops, the value that it alternates with"
         if self.timing.settle_most < self.timing.settle_least:

@@ -37,7 +37,6 @@ def outline(suite: Suite, plans: Sequence[Plan], rows: Sequence[dict[str, Any]] 
     lines = [f"{suite.name}: {suite.about}".rstrip(": ")]
     for one in plans:
         crash = "; each row ended by a crash or a shutdown" if one.crash else ""
-        crash += "; each row ended by a surge" if one.surge else ""
         blocks = f"{one.blocks} block{'s' if one.blocks > 1 else ''}"
         lines.append(
             f"  {one.variant or 'plan'}: {', '.join(one.contenders)}; {blocks}; {_disk(one)}; {_server(one)};"
@@ -109,6 +108,6 @@ class Progress:
             wanted += 1
         timing = plan.timing
         usual = (timing.settle_least + timing.settle_most) / 2.0
-        one = timing.reset / 2.0 + usual + (1 + plan.surge) * plan.counted_seconds() + BETWEEN_SECONDS
+        one = timing.reset / 2.0 + usual + plan.counted_seconds() + BETWEEN_SECONDS
         one += CRASH_SECONDS * plan.crash
         return float(self.begin_seconds(plan) + wanted * one)

@@ -27,14 +27,11 @@ NEAR_RATIO = 0.02
 LOWEST = 100
 """What every server takes for C and M, pages/s."""
 
-GROWTH = 1.5
-"""So much more is offered in a surge."""
-
 WAY = 1.5
 """So much longer may a policy take to settle: it makes the way that settings are brought along first."""
 
 Row = dict[str, Any]
-End = Literal["crash", "shutdown", "surge"]
+End = Literal["crash", "shutdown"]
 FAILURES = (LabServerError, pymysql.MySQLError, OSError, subprocess.SubprocessError)
 
 
@@ -53,8 +50,7 @@ def measure(
         contender: who.
         pair: C and M that it sets, None where a policy moves them.
         expected: the age ratio that it is known to settle at, so that it is brought near it first.
-        ends_in: kill the server, or shut it down in order, while it holds its age, and time that; or have a
-            policy park it, kill the daemon, and offer half as much again.
+        ends_in: kill the server, or shut it down in order, while it holds its age, and time that.
 
     Raises:
         LabServerError: server, load or daemon ended meanwhile.
@@ -69,8 +65,7 @@ def measure(
     with contextlib.ExitStack() as stack:
         daemon: Daemon | None = None
         if contender.policy is not None:
-            surges = ends_in == "surge"
-            daemon = stack.enter_context(Daemon(rig.server, api=surges, policy=contender.policy))
+            daemon = stack.enter_context(Daemon(rig.server, policy=contender.policy))
         if pair is not None:
             rig.set(pair)
 
@@ -89,14 +84,12 @@ def measure(
         ended = time.monotonic()
         after = daemon.footprint() if daemon else None
         conditions = rig.conditions()
-        load = rig.load  # the end may put another in its place, and that one saw nothing of this row
+        load = rig.load
         happened = [(at, words) for at, words in rig.happened(began) if at <= ended]
         disk = DiskPlan() if rig.not_limited else rig.plan.disk  # a limit that was refused slows nothing
         times: Row = {"recovery_seconds": None, "shutdown_seconds": None}
         failures: list[str] = []
-        if ends_in == "surge":
-            times |= {} if daemon is None else surge(rig, daemon)
-        elif ends_in is not None:
+        if ends_in is not None:
             if daemon is not None:
                 daemon.kill()  # in order it would park, and lower the age that the others are ended at
             failures = end(rig, ends_in, times)
@@ -160,34 +153,6 @@ def _ratio(rig: Rig) -> float:
     """Return the mean age ratio of the last five seconds."""
     recent = rig.sampler.readings(since=time.monotonic() - NEAR_SECONDS)
     return sum(one.sample.age_ratio for one in recent) / max(1, len(recent))
-
-
-def surge(rig: Rig, daemon: Daemon) -> Row:
-    """Park the server, kill the daemon, and return what became of half as much load again.
-
-    Raises:
-        LabServerError: it could not be parked, or the server ended.
-    """
-    done = daemon.command("park", "--wait", "--reason", "surge")
-    if done.returncode != 0:
-        raise LabServerError(f"innobrim park ended with {done.returncode}: {done.stdout}{done.stderr}")
-    daemon.kill()
-    offered = rig.rate
-    more = round(GROWTH * offered)
-    rig.offer(more)
-    rig.start_load()
-    began = time.monotonic()
-    with contextlib.suppress(LabServerError):  # a load that gives up is a result: it was not served
-        rig.watch(rig.plan.counted_seconds())
-    if not rig.server.alive():
-        raise LabServerError(f"the server ended in a surge:\n{rig.server.log()}")
-    found = figures(rig.load.seconds(began), rig.sampler.span(began))
-    rig.offer(offered)
-    rig.start_load()
-    return {
-        "surge_served": round(found["commits_mean"] / more, 4),
-        **{f"surge_{name}": found[name] for name in ("sync_pages", "stall_seconds", "age_ratio_max")},
-    }
 
 
 def end(rig: Rig, how: End, times: Row) -> list[str]:

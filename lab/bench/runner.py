@@ -277,8 +277,6 @@ class _Stages:
 
     def _end(self, block: int) -> End | None:
         """Return how a block's rows end; a crash and a shutdown in one row would cost a second settling."""
-        if block and self._plan.surge:
-            return "surge"
         if not self._plan.crash or not block:
             return None
         return "crash" if block % 2 else "shutdown"

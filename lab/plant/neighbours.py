@@ -29,9 +29,6 @@ if TYPE_CHECKING:
 AREA = 64
 """Pages that are looked at together (``buf_pool.read_ahead_area``)."""
 
-SLICES = 100
-"""Cohorts of a server long at work."""
-
 LONG = 50.0
 """Touches of a page after which it is dirty without doubt."""
 
@@ -101,25 +98,6 @@ class Areas(EvenlyTouched):
         super().__init__(stream, lsn=lsn)
         self._counts_written_neighbours = counts_written_neighbours
         self._cohorts: deque[Cohort] = deque([Cohort(lsn, lsn, 0.0, stream.pages)])
-
-    def spread(self, commits: float, lsn: float) -> None:
-        """Begin as on a server long at work: its areas were flushed one after the other, the first one now.
-
-        Args:
-            commits: since the area that was flushed longest ago.
-            lsn: current LSN; the log began with these commits.
-        """
-        begin, held = self._end, self._pages / SLICES
-        touches = commits * self._per_commit
-        step, more = (lsn - begin) / SLICES, touches / SLICES
-        self._cohorts = deque(
-            Cohort(begin + i * step, begin + (i + 1) * step, (i + 0.5) * more, held) for i in range(SLICES)
-        )
-        self._touched = touches
-        self._per_byte = touches / (lsn - begin)
-        self._end = lsn
-        self.dirty = self.dirtied = -sum(held * math.expm1(one.touched - touches) for one in self._cohorts)
-        self._clean = self._pages - self.dirty
 
     def oldest(self, lsn: float) -> float:
         """Return the oldest modification; ``lsn`` when nothing is dirty."""
@@ -273,18 +251,6 @@ class Instances(EvenlyTouched):
         each = stream.pages / number
         dealt = [range(first, number, instances) for first in range(instances)]
         self._lists = [[Area(lsn, 0.0, each) for _ in areas] for areas in dealt]
-
-    def spread(self, commits: float, lsn: float) -> None:
-        """Begin as on a server long at work; see ``Areas.spread``."""
-        begin, touches = self._end, commits * self._per_commit
-        self._touched, self._per_byte, self._end = touches, touches / (lsn - begin), lsn
-        for areas in self._lists:
-            for area in areas:
-                past = self._random.random()
-                area.first, area.touched = begin + past * (lsn - begin), past * touches
-            areas.sort(key=_first)
-        self.dirty = self.dirtied = sum(area.dirty(touches) for areas in self._lists for area in areas)
-        self._clean = self._pages - self.dirty
 
     def oldest(self, lsn: float) -> float:
         """Return the oldest modification of all instances; ``lsn`` when nothing is dirty."""

@@ -90,17 +90,10 @@ CONTROL = (
     Figure("machine_idle", "idle processors"),
     Figure("errors", "errors of the load", over="sum"),
 )
-SURGE = (
-    Figure("surge_served", "served of half as much again", "share", "lowest"),
-    Figure("surge_sync_pages", "sync-flushed pages", over="sum"),
-    Figure("surge_stall_seconds", "stall", "s", "sum"),
-    Figure("surge_age_ratio_max", "highest age ratio", over="highest"),
-)
 TABLES = (
     ("Steadiness and latency", STEADINESS),
     ("What it costs", COST),
     ("Age and control", CONTROL),
-    ("Surge upon a parked server without its daemon", SURGE),
 )
 
 COMPARED = (

@@ -48,26 +48,17 @@ def given_back(terminal: Virtual) -> bool:
 
 
 def test_keys_a_new_size_and_the_end(folder: Path, daemon: AnsweringLoop) -> None:
-    """It follows loop and window, p stops it, + and - range it; Ctrl-Z and q give the terminal back."""
+    """The picture follows loop and window; Ctrl-Z and q give the terminal back."""
     daemon.publish()
     with watching(folder) as terminal:
         terminal.until(lambda text: WHY in text)
         assert terminal.colours
         terminal.resize(130, 40)
-        terminal.until(lambda text: len(text.splitlines()) == 40 and "+/-" in text.splitlines()[-1])
-
-        terminal.press("p")
-        terminal.until(lambda text: "PAUSED" in text)
+        terminal.until(lambda text: len(text.splitlines()) == 40 and "q quit" in text.splitlines()[-1])
         raised = Decision(DecisionKind.SET, "raise", "the age runs ahead")
         daemon.template = replace(record(), decision=raised)
         daemon.publish()
-        assert "450 pages/s" in terminal.until(lambda text: "go on" in text)
-        terminal.press("p")
-        terminal.until(lambda text: "the age runs ahead" in text and "PAUSED" not in text)
-        terminal.press("+")
-        terminal.until(lambda text: "15m shown" in text)
-        terminal.press("-")
-        terminal.until(lambda text: "5m shown" in text and "15m shown" not in text)
+        terminal.until(lambda text: "the age runs ahead" in text)
 
         terminal.press("\x1a")
         terminal.until(lambda _: given_back(terminal))

@@ -130,7 +130,7 @@ def segments(
 ) -> list[list[Segment]]:
     """Return the picture as rich draws it."""
     console = Console(width=size[0], height=size[1], color_system="truecolor", legacy_windows=False)
-    made = Picture(found or view(), float(SECONDS), **look)
+    made = Picture(found or view(), **look)
     return console.render_lines(made, console.options.update(height=size[1]), pad=False)
 
 
@@ -280,18 +280,6 @@ def test_a_daemon_that_is_back_is_asked_for_everything(
     daemon.status = None
     follower.ask()
     assert follower.due - clock.now == 1.0
-
-
-def test_a_longer_range_asks_for_a_longer_past(daemon: Daemon, follower: Follower) -> None:
-    """What the charts show next is asked for at the next question."""
-    follower.ask()
-    follower.widen(1)
-
-    assert follower.ask().span == 900.0
-    assert any(path.startswith("/v1/history?start=-900&") for path in daemon.asked)
-    for _ in range(5):
-        follower.widen(-1)
-    assert follower.span == 60.0
 
 
 def test_every_column_that_is_drawn_is_one_that_the_daemon_keeps() -> None:

@@ -149,15 +149,11 @@ class Picture(Struct, frozen=True):
 
     Attributes:
         view: what is known.
-        span: of the charts, seconds; the view's is that of its numbers.
         live: somebody looks at it who can press a key.
-        paused: it was stopped by hand.
     """
 
     view: View
-    span: float
     live: bool = True
-    paused: bool = False
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
         """Yield the lines, no more and no longer than there is room for."""
@@ -194,12 +190,11 @@ class Picture(Struct, frozen=True):
         """Return whether it works, where, and what time it is there."""
         word, style, more = verdict(self.view)
         said = Text.assemble((f" {word} ", f"{style} reverse"), " ", self._text(more))
-        paused = Text("PAUSED " if self.paused else "", CAREFUL)
         made = Table.grid(expand=True, padding=(0, 1, 0, 0))
         made.add_column(ratio=1)
         made.add_column(no_wrap=True)
         time = f"{clock(self.view.status.at)} UTC" if width >= TIMED else ""
-        made.add_row(said, paused + Text(time, QUIET))
+        made.add_row(said, Text(time, QUIET))
         return made
 
     def _table(self, found: Iterable[tuple[str, str, str]]) -> Table:
@@ -252,9 +247,8 @@ class Picture(Struct, frozen=True):
         return made
 
     def _keys(self) -> Text:
-        keys = f" q quit   p {'go on' if self.paused else 'pause'}   +/- {duration(self.span)} shown"
         return Text.assemble(
-            (keys, "bold"),
+            (" q quit", "bold"),
             ("   it only reads: innobrim --help", QUIET),
             no_wrap=True,
             overflow="crop",

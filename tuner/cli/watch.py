@@ -31,8 +31,8 @@ LONGEST_INTERVAL = 3600.0
 LONGEST_WAIT = 30.0
 """Between two questions to a daemon that does not answer, and between two for its numbers; seconds."""
 
-SPANS = (60.0, 300.0, 900.0, 3600.0, 6 * 3600.0)
-"""Times that the charts can go back, seconds."""
+LONGEST_SPAN = 6 * 3600.0
+"""How far charts can go back, seconds."""
 
 POINTS = 120
 """Of the history that is asked for: a chart is seldom wider."""
@@ -65,7 +65,7 @@ AnswerT = TypeVar("AnswerT")
     "--range",
     "span",
     metavar="TIME",
-    type=Duration(SPANS[-1]),
+    type=Duration(LONGEST_SPAN),
     default="5m",
     show_default=True,
     help="How far back the charts go; at most 6h.",
@@ -76,10 +76,7 @@ def watch(where: Where, *, interval: float, span: float, once: bool, as_json: bo
     """Show what the loop does and why, as a picture that goes on; on this machine or over --url.
 
     First whether it works, then holds, its last decision and why, and what would be without it; charts of
-    the last minutes, with the age up to max checkpoint age; the last events. It only reads: no key changes
-    anything.
-
-    Keys: q quit, p pause the picture, + and - the range of the charts.
+    the last minutes, with the age up to max checkpoint age; the last events. It only reads; q ends it.
 
     NO_COLOR is heeded. While the daemon does not answer, the last picture stays, dimmed, and is gone on with
     as soon as it answers again. --json prints what innobrim status --json does, and ends.
@@ -110,7 +107,7 @@ def watch(where: Where, *, interval: float, span: float, once: bool, as_json: bo
             if once:
                 if not drawn:
                     console.size = console.size._replace(width=COLUMNS, height=LINES)
-                console.print(Picture(first, span, live=False))
+                console.print(Picture(first, live=False))
             else:
                 Screen(follower, first, console).run()
     except Ended as error:
@@ -140,8 +137,8 @@ class Follower:
         wall: Callable[[], float] = time.time,
     ) -> None:
         """Take whom to ask, how often, and how far back, both seconds."""
-        self.span = span
         self.due = 0.0
+        self._span = span
         self._daemon = daemon
         self._interval = interval
         self._monotonic, self._wall = monotonic, wall
@@ -172,20 +169,13 @@ class Follower:
         self.due = max(self.due + wait, now) if on_time else now + wait
         return self._view
 
-    def widen(self, steps: int) -> None:
-        """Take the next longer or shorter time for the charts, from the next question on, which is now."""
-        places = [one for one in SPANS if one > self.span] if steps > 0 else SPANS[::-1]
-        self.span = next((one for one in places if steps > 0 or one < self.span), self.span)
-        self.due = 0.0
-
     def _asked(self, before: View | None) -> View:
         """Return a view with another status; numbers and events are asked for where there may be new ones."""
-        status, answered, span = self._daemon.get("/v1/status", Status), self._monotonic(), self.span
+        status, answered, span = self._daemon.get("/v1/status", Status), self._monotonic(), self._span
         step = max(span / POINTS, 1.0 if status.process is None else status.process.interval)
         if (
             before is not None
             and not before.gone
-            and before.span == span
             and answered - before.asked < min(step, LONGEST_WAIT)
             and _told(before.status) == _told(status)
         ):
@@ -214,7 +204,7 @@ class Screen:
     def __init__(self, follower: Follower, view: View, console: Console) -> None:
         """Take whom to follow, the first view, and the terminal."""
         self._follower, self._view, self._console = follower, view, console
-        self._paused = self._ended = False
+        self._ended = False
         self._asked: Future[View] | None = None
 
     def run(self) -> None:
@@ -237,28 +227,22 @@ class Screen:
     def _show(self, live: Live) -> None:
         """Draw at every new view and key, and each second, as times count on; until q or Ctrl-Z."""
         while not self._ended:
-            now, span = time.monotonic(), self._follower.span
-            shown = Picture(self._view, span, paused=self._paused)
-            live.update(shown, refresh=True)
-            wait = 1.0 if self._paused else min(1.0, max(0.0, self._follower.due - now))
-            if self._asked is not None:
-                wait = ASKED_WAIT
+            live.update(Picture(self._view), refresh=True)
+            wait = ASKED_WAIT
+            if self._asked is None:
+                wait = min(1.0, max(0.0, self._follower.due - time.monotonic()))
             for key in _pressed(wait):
                 if key in "qQ":
                     self._ended = True
                 elif key == SUSPEND:
                     return
-                elif key in "pP ":
-                    self._paused = not self._paused
-                elif key in "+=-_":
-                    self._follower.widen(1 if key in "+=" else -1)
             self._follow()
 
     def _follow(self) -> None:
         """Take the answer that came, or ask when it is time; keys are heard while a slow daemon thinks."""
         if self._asked is not None and self._asked.done():
             self._view, self._asked = self._asked.result(), None
-        if self._asked is None and not self._paused and time.monotonic() >= self._follower.due:
+        if self._asked is None and time.monotonic() >= self._follower.due:
             self._asked = Future()
             threading.Thread(target=_answer, args=(self._follower, self._asked), daemon=True).start()
 

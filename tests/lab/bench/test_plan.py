@@ -50,7 +50,7 @@ def test_a_variant_replaces_only_the_keys_it_names() -> None:
         ("[[variants]]", "variants: unknown key; did you mean variant?"),
         (
             "colour = 1",
-            "there are variant, server, disk, load, timing, contenders, blocks, crash, surge, about",
+            "there are variant, server, disk, load, timing, contenders, blocks, crash, about",
         ),
         ("colour = 1\nblocks = 0", "blocks = 0: must be a whole number from 1 up to 20"),
         ("variant = []", "leave it out for a plan without variants"),

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
 import time
 from collections.abc import Callable
 from typing import Any, Self
@@ -11,7 +10,7 @@ import pytest
 
 from lab.bench import row
 from lab.bench.figures import Reading
-from lab.bench.plan import DiskPlan, LoadPlan, Plan, Timing, parse_contender
+from lab.bench.plan import DiskPlan, Plan, Timing, parse_contender
 from lab.bench.rig import Sampler
 from lab.bench.row import measure
 from lab.servers.flavour import LabServerError, ServerSpec
@@ -171,10 +170,6 @@ class Child:
     def kill(self) -> None:
         self.done.append("killed")
 
-    def command(self, name: str, *_words: str) -> subprocess.CompletedProcess[str]:
-        self.done.append(name)
-        return subprocess.CompletedProcess([], 0, "", "")
-
 
 def crashing(done: list[str]) -> Site:
     """Return a site whose server and load note the order in which they end."""
@@ -217,22 +212,3 @@ def test_a_server_that_does_not_come_back_costs_no_finished_row(how: row.End) ->
     assert "no space left" in found["events"][0][1]
     assert found["conditions"] == {"not_limited": []}
     assert site.conditions()["not_limited"], "what comes next is not taken for measured on a limited disk"
-
-
-def test_a_surge_comes_upon_a_parked_server_without_its_daemon(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Half as much again is offered, what was served of it is said, and the next row has its own rate."""
-    site = Site(Plan(surge=True, load=LoadPlan(rate=800)))
-    rates: list[int] = []
-    site.rate, site.offer, site.alive = 800, rates.append, lambda: True
-    before = site.load
-    site.happened = lambda since: [(since, "48 threads")] if site.load is before else []
-    monkeypatch.setattr(row, "Daemon", lambda *_given, **_named: Child(site.done))
-    found = measure(site, parse_contender("ours"), None, ends_in="surge")  # type: ignore[arg-type]  # without a server
-
-    done = [one for one in site.done if one in {"settle", "park", "killed", "start_load"}]
-    assert done == ["settle", "park", "killed", "start_load", "start_load"]
-    assert rates == [1200, 800]
-    assert found["figures"]["surge_served"] == pytest.approx(1000.0 / 1200.0, abs=1e-4)
-    assert found["figures"]["surge_sync_pages"] == 0
-    assert found["series"]["commits"][0] == 1000.0, "the load before the surge is the row's"
-    assert found["events"] == [[0.0, "48 threads"]]

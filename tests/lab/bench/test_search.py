@@ -54,31 +54,23 @@ def test_the_search_comes_near_the_edge(disk: Row, fine: float, edge: float, fac
     assert len(rows) <= search.MOST_ROWS
 
 
-def test_a_row_that_flushed_in_sync_never_wins() -> None:
-    """A higher mean with sync-flushed pages is not the best static setting."""
-    good, bad = row(500, edge=400.0), row(300, edge=400.0)
-    bad["figures"]["commits_mean"] = 9999.0
-    assert search.best([bad, good]) is good
-
-
-def test_a_low_p1_of_a_disk_that_alternates_rules_nothing_out() -> None:
-    """Seconds on a slowed disk are no fault of the setting; sync flushing still is one."""
-    slow, synced = row(500, edge=400.0), row(300, edge=400.0)
-    slow["figures"]["commits_p1"] = 100.0
-    assert search.best([slow, synced]) is None, "where nothing moves, it is uneven"
-    for one in (slow, synced):
-        one["conditions"]["disk"] = ALTERNATING
-    assert search.best([slow, synced]) is slow
-
-
-def test_where_the_disk_alternates_the_rival_may_go_beyond_the_alarm_cap() -> None:
-    """Ours is beyond it until it has followed a disk that slows down, so its rival may be."""
-    fast, slow = row(420, edge=400.0), row(900, edge=400.0)
-    fast["figures"]["checkpoint_ratio_max"] = 0.83
-    assert search.best([fast, slow]) is slow
-    for one in (fast, slow):
-        one["conditions"]["disk"] = ALTERNATING
-    assert search.best([fast, slow]) is fast
+@pytest.mark.parametrize(
+    ("value", "figures", "still", "alternating"),
+    [
+        (300, {"commits_mean": 9999.0}, False, False),
+        (420, {"commits_p1": 100.0}, False, True),
+        (420, {"checkpoint_ratio_max": 0.83}, False, True),
+    ],
+    ids=["sync flushing", "uneven", "beyond the alarm cap"],
+)
+def test_what_breaks_a_rule_never_wins(
+    value: int, figures: dict[str, float], *, still: bool, alternating: bool
+) -> None:
+    """A higher mean excuses nothing; on a disk that alternates uneven seconds and a high age are no fault."""
+    for disk, wins in ((STILL, still), (ALTERNATING, alternating)):
+        good, other = row(900, edge=400.0, disk=disk), row(value, edge=400.0, disk=disk)
+        other["figures"] |= figures
+        assert (search.best([good, other]) is other) is wins
 
 
 def test_a_rate_that_was_not_served_is_no_saving() -> None:

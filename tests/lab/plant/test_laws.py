@@ -19,7 +19,6 @@ from lab.plant.parameters import (
     DiskParameters,
     LoadChange,
     LoadParameters,
-    PlantParameters,
     RedoChange,
     ServerParameters,
 )
@@ -99,8 +98,9 @@ def test_sync_rounds_follow_each_other_and_are_at_least_c() -> None:
 
 def test_an_idle_server_flushes_c_pages_a_second() -> None:
     """With no commits the cleaner flushes C pages/s, counted as background, until nothing is dirty."""
-    parameters = PlantParameters(
-        server=ServerParameters(io_capacity=200, io_capacity_max=2000),
+    parameters = plant(
+        io_capacity=200,
+        io_capacity_max=2000,
         load=LoadParameters(timeline=(LoadChange(0.0, 16), LoadChange(20.0, 0)), noise=0.0),
         disk=DiskParameters(timeline=(DiskChange(0.0, 5000.0),)),
     )
@@ -114,8 +114,10 @@ def test_an_idle_server_flushes_c_pages_a_second() -> None:
 
 def test_a_smaller_share_of_c_is_flushed_where_idle() -> None:
     """With innodb_idle_flush_pct = 29 and C = 100 an idle server flushes 28 pages/s, as PCT_IO rounds."""
-    parameters = PlantParameters(
-        server=ServerParameters(io_capacity=100, io_capacity_max=2000, idle_flush_pct=29),
+    parameters = plant(
+        io_capacity=100,
+        io_capacity_max=2000,
+        idle_flush_pct=29,
         load=LoadParameters(timeline=(LoadChange(0.0, 16), LoadChange(60.0, 0))),
     )
     _, samples = watched(parameters, 100)
@@ -125,10 +127,11 @@ def test_a_smaller_share_of_c_is_flushed_where_idle() -> None:
 @pytest.mark.parametrize("flavour", ["mysql-9.7", "mysql-8.0.28", "mysql-5.7", "mysql-5.6"])
 def test_an_idle_mysql_writes_a_checkpoint_every_second(flavour: FlavourName) -> None:
     """At work checkpoints are seven seconds apart, without commits one, as long as pages are flushed."""
-    parameters = PlantParameters(
-        server=ServerParameters(
-            flavour=flavour, io_capacity=100, io_capacity_max=2000, flush_neighbors=False
-        ),
+    parameters = plant(
+        flavour=flavour,
+        io_capacity=100,
+        io_capacity_max=2000,
+        flush_neighbors=False,
         load=LoadParameters(timeline=(LoadChange(0.0, 16), LoadChange(120.0, 0))),
         disk=DiskParameters(timeline=(DiskChange(0.0, 1200.0), DiskChange(120.0, 200.0))),
     )
@@ -160,14 +163,12 @@ ON_AGE: dict[FlavourName, float | None] = {
 @pytest.mark.parametrize("flavour", list(ON_AGE))
 def test_fixed_point_is_the_inverse_laws(flavour: FlavourName, io_capacity_max: int) -> None:
     """Without write combining each server's age settles where the daemon's inverse of its law says."""
-    parameters = PlantParameters(
-        server=ServerParameters(
-            flavour=flavour,
-            io_capacity=io_capacity_max // 10,
-            io_capacity_max=io_capacity_max,
-            max_dirty_pages_pct_lwm=ON_AGE[flavour],
-            buffer_pool_pages=10**7,
-        ),
+    parameters = plant(
+        flavour=flavour,
+        io_capacity=io_capacity_max // 10,
+        io_capacity_max=io_capacity_max,
+        max_dirty_pages_pct_lwm=ON_AGE[flavour],
+        buffer_pool_pages=10**7,
         load=LoadParameters(timeline=(LoadChange(0.0, 16, 1000.0),), hot_pages=1e9, noise=0.0),
         disk=DiskParameters(timeline=(DiskChange(0.0, 50_000.0),)),
     )
@@ -183,8 +184,9 @@ def test_fixed_point_is_the_inverse_laws(flavour: FlavourName, io_capacity_max: 
 @pytest.mark.parametrize("io_capacity_max", [600, 1200, 2400])
 def test_fixed_point_holds_with_write_combining(io_capacity_max: int) -> None:
     """On the measured load too, the settled age is the inverse law's for the pages/s really flushed."""
-    parameters = PlantParameters(
-        server=ServerParameters(io_capacity=io_capacity_max // 2, io_capacity_max=io_capacity_max),
+    parameters = plant(
+        io_capacity=io_capacity_max // 2,
+        io_capacity_max=io_capacity_max,
         load=LoadParameters(noise=0.0),
     )
     _, samples = watched(parameters, seconds=1200, seed=3)

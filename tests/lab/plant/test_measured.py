@@ -6,14 +6,17 @@ docs/results/plant.md has all rows and docs/simulate.md says how they were measu
 from __future__ import annotations
 
 import itertools
+import math
 import statistics
+from collections import deque
+from operator import attrgetter
 from typing import TYPE_CHECKING, NamedTuple
 
 import pytest
 from msgspec.structs import replace
 
 from lab.plant.clock import SimClock
-from lab.plant.neighbours import Areas, Instances
+from lab.plant.neighbours import Areas, Cohort, Instances
 from lab.plant.parameters import DiskChange, DiskParameters
 from lab.plant.server import SimulatedServer
 from lab.scenarios import load_scenario
@@ -98,12 +101,33 @@ def settled(row: Row) -> list[Sample]:
     return found
 
 
+SLICES = 100
+"""Cohorts of a server long at work."""
+
+
 def at_work(server: SimulatedServer) -> None:
-    """Let the areas of a server that flushes neighbours have been flushed one after the other."""
-    engine = server.engine
-    if isinstance(engine.flush_list, Areas | Instances):
-        engine.redo.lsn += engine.redo.flush_limit
-        engine.flush_list.spread(engine.redo.flush_limit / engine.redo_per_commit, engine.redo.lsn)
+    """Let the areas of a server that flushes neighbours have been flushed one by one, the first one now."""
+    engine, pages = server.engine, server.engine.flush_list
+    if not isinstance(pages, Areas | Instances):
+        return
+    begin, past = pages._end, engine.redo.flush_limit
+    touches = past / engine.redo_per_commit * pages._per_commit
+    engine.redo.lsn += past
+    pages._touched, pages._per_byte, pages._end = touches, touches / past, engine.redo.lsn
+    if isinstance(pages, Areas):
+        step, more, held = past / SLICES, touches / SLICES, pages._pages / SLICES
+        pages._cohorts = deque(
+            Cohort(begin + i * step, begin + (i + 1) * step, (i + 0.5) * more, held) for i in range(SLICES)
+        )
+        pages.dirty = -sum(held * math.expm1(one.touched - touches) for one in pages._cohorts)
+    else:
+        for areas in pages._lists:
+            for area in areas:
+                share = pages._random.random()
+                area.first, area.touched = begin + share * past, share * touches
+            areas.sort(key=attrgetter("first"))
+        pages.dirty = sum(area.dirty(touches) for areas in pages._lists for area in areas)
+    pages.dirtied, pages._clean = pages.dirty, pages._pages - pages.dirty
 
 
 def commits(samples: list[Sample]) -> list[int]:
