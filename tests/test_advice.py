@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import re
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -22,20 +23,8 @@ from tuner.settings import Mode, Settings
 QUIET = {"new_density": 1e-4, "flush_rate": 100.0}
 """100 pages a second become dirty, and are flushed."""
 
-
+MARK = "innodb_max_dirty_pages_pct_lwm"
 ROOT = Path(__file__).parents[1]
-
-
-def ids_in(path: Path) -> set[str]:
-    """Return the ids of the findings that a module makes; one that is made of a value ends before it."""
-    found, text = set(), path.read_text(encoding="utf-8")
-    for node in ast.walk(ast.parse(text)) if "Finding(" in text else ():
-        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "Finding":
-            (said,) = [one.value for one in node.keywords if one.arg == "id"]
-            begins = said.values[0] if isinstance(said, ast.JoinedStr) else said
-            assert isinstance(begins, ast.Constant)
-            found.add(str(begins.value))
-    return found
 
 
 def by_id(found: list[Finding]) -> dict[str, Finding]:
@@ -45,8 +34,18 @@ def by_id(found: list[Finding]) -> dict[str, Finding]:
     return named
 
 
+def advice(
+    mode: Mode = Mode.ADVISORY,
+    facts: dict[str, Any] | None = None,
+    **tick: Any,  # noqa: ANN401 - any field
+) -> dict[str, Finding]:
+    """Return what is advised at a tick, by id."""
+    given = replace(FACTS, **facts or {})
+    return by_id(advise(would_set(mode=mode, **tick), given, Settings(mode=mode)))
+
+
 def test_the_loops_wish_comes_first_as_sql() -> None:
-    """What an active loop would set is the first advice: the pair, why, the effect, and SQL to paste."""
+    """What an active loop would set: the pair, why, the effect, and SQL; none where it is content."""
     first = advise(would_set(), FACTS, Settings())[0]
 
     assert first.id == "set-io-capacity"
@@ -57,63 +56,34 @@ def test_the_loops_wish_comes_first_as_sql() -> None:
         "SET GLOBAL innodb_io_capacity = 300",
         "SET GLOBAL innodb_io_capacity_max = 600",
     ]
+    assert advice(decision=replace(would_set().decision, would=None)) == {}
+    assert "set-io-capacity" not in advice(estimate=None)
+    under_way = Decision(DecisionKind.SET, "raise", "up", target=Capacity(300, 600), set_point=0.8)
+    assert advice(Mode.ACTIVE, decision=under_way)["set-io-capacity"].sql
 
 
-def test_nothing_to_wish_is_no_advice() -> None:
-    """A loop that is content gives no advice at all."""
-    content = would_set(decision=replace(would_set().decision, would=None))
+def test_an_odd_ratio_and_a_small_redo_log_are_noticed() -> None:
+    """M that is cut by integer division, and a redo log that fills within half a minute."""
+    ratio = advice(tick=tick(sample(io_capacity=1500, io_capacity_max=2000)))["ratio-not-whole"]
+    redo = advice(estimate=estimate(redo_rate=8e6))["redo-too-small"]
 
-    assert advise(content, FACTS, Settings()) == []
-
-
-def test_an_active_write_is_advice_as_well() -> None:
-    """In active mode the write under way is what is advised."""
-    decision = Decision(
-        kind=DecisionKind.SET, reason="raise", detail="up", target=Capacity(300, 600), set_point=0.8
-    )
-
-    assert by_id(advise(would_set(decision=decision, mode=Mode.ACTIVE), FACTS, Settings()))[
-        "set-io-capacity"
-    ].sql
-
-
-def test_a_missed_reading_advises_nothing_about_values() -> None:
-    """Without a reading there is nothing to say about C and M."""
-    silent = would_set(estimate=None)
-
-    assert "set-io-capacity" not in by_id(advise(silent, FACTS, Settings()))
-
-
-def test_an_odd_ratio_is_noticed() -> None:
-    """M that is cut by the server's integer division is a warning with statements that mend it."""
-    odd = sample(io_capacity=1500, io_capacity_max=2000)
-    found = by_id(advise(would_set(tick=tick(odd)), FACTS, Settings()))["ratio-not-whole"]
-
-    assert found.severity == "warning"
-    assert "works with 1500" in found.reason
-    assert found.sql
-
-
-def test_a_redo_log_that_is_too_small_is_noticed() -> None:
-    """A redo log that the load fills within half a minute comes with a larger one, in whole MiB."""
-    busy = would_set(estimate=estimate(redo_rate=8e6))
-    found = by_id(advise(busy, FACTS, Settings()))["redo-too-small"]
-
-    assert "filled in 13 s" in found.reason
-    assert found.sql == ("SET GLOBAL innodb_redo_log_capacity = 419430400",)
-    assert "redo-too-small" not in by_id(advise(would_set(), FACTS, Settings()))
+    assert (ratio.severity, "works with 1500" in ratio.reason, bool(ratio.sql)) == ("warning", True, True)
+    assert "filled in 13 s" in redo.reason
+    assert redo.sql == ("SET GLOBAL innodb_redo_log_capacity = 419430400",)
+    assert "redo-too-small" not in advice()
 
 
 def test_holds_and_counters_are_part_of_it() -> None:
-    """Why nothing is written, and what the loop cannot see, are findings with their way out."""
-    hold = Hold(HoldCode.FOREIGN_CHANGE, 0.0, "C/M were 1/2 and are 3/4", (Remedy.RESUME,))
-    blind = replace(FACTS, disabled_counters=("log_lsn_current",))
-    found = by_id(advise(would_set(holds=(hold,), mode=Mode.ACTIVE), blind, Settings(mode=Mode.ACTIVE)))
+    """Why nothing is written, or would not be, and what the loop cannot see, with their way out."""
+    foreign = Hold(HoldCode.FOREIGN_CHANGE, 0.0, "C/M were 1/2 and are 3/4", (Remedy.RESUME,))
+    doubt = Hold(HoldCode.MODEL_MISMATCH, 0.0, "not verified yet", (Remedy.MATCHING_UNDER_LOAD,))
+    found = advice(Mode.ACTIVE, {"disabled_counters": ("log_lsn_current",)}, holds=(foreign,))
 
     assert found["hold-foreign-change"].fix == "cleared by innobrim resume"
     assert found["hold-foreign-change"].effect
-    assert found["counters-off"].severity == "warning"
-    assert found["counters-off"].sql
+    assert (found["counters-off"].severity, bool(found["counters-off"].sql)) == ("warning", True)
+    would = advice(holds=(doubt,))["hold-model-mismatch"]
+    assert would.title == "active mode would be held: model mismatch"
 
 
 @pytest.mark.parametrize(
@@ -157,37 +127,22 @@ def test_the_board_gives_the_newest_advice() -> None:
     assert advise_now(board)[0].id == "set-io-capacity"
 
 
-@pytest.mark.parametrize("law", ["soft-limit", "mariadb-wakes"])
-def test_under_a_light_load_no_low_water_mark_is_advised(law: str) -> None:
-    """Where fewer than C pages become dirty a setting above 0 costs page writes: named, and not offered."""
-    facts, name = replace(FACTS, family="mariadb", flush_law=law), "innodb_max_dirty_pages_pct_lwm"
-    ids = {"no-authority", "page-cleaner-sleeps"}
-    busy, light = (
-        next(one for one in advise(would_set(estimate=estimate(**load)), facts, Settings()) if one.id in ids)
-        for load in (QUIET | {"new_density": 1e-3}, QUIET)
-    )
+@pytest.mark.parametrize(
+    ("law", "name"), [("soft-limit", "no-authority"), ("mariadb-wakes", "page-cleaner-sleeps")]
+)
+def test_under_a_light_load_no_low_water_mark_is_advised(law: str, name: str) -> None:
+    """Where fewer than C pages become dirty it costs page writes; writers that wait make no light load."""
+    facts = {"family": "mariadb", "flush_law": law}
+    light = advice(facts=facts, estimate=estimate(**QUIET))[name]
 
-    assert busy.sql == (f"SET GLOBAL {name} = 0.001",)
     assert (light.severity, light.sql) == ("info", ())
     assert light.fix == "not for the load seen: 100 pages a second become dirty, and C is 225"
-    assert name in light.title
-
-
-@pytest.mark.parametrize("load", [{"flush_rate": 500.0}, {"age_ratio": 1.13}])
-def test_a_load_whose_writers_wait_is_not_taken_for_a_light_one(load: dict[str, float]) -> None:
-    """Few pages become dirty while writers wait for an M far too small: the low-water mark is advised."""
-    facts = replace(FACTS, family="mariadb", flush_law="soft-limit")
-    found = by_id(advise(would_set(estimate=estimate(**QUIET | {"demand": 0.0} | load)), facts, Settings()))
-
-    assert found["no-authority"].sql == ("SET GLOBAL innodb_max_dirty_pages_pct_lwm = 0.001",)
-
-
-def test_a_lull_at_the_end_of_the_watching_is_not_taken_for_a_light_load() -> None:
-    """Of the time seen the busiest counts: a server that sleeps just now writes nothing."""
-    facts = replace(FACTS, family="mariadb", flush_law="soft-limit")
-    found = by_id(advise(would_set(estimate=estimate(**QUIET)), facts, Settings(), dirtied=500.0))
-
-    assert found["no-authority"].sql == ("SET GLOBAL innodb_max_dirty_pages_pct_lwm = 0.001",)
+    for load in ({"new_density": 1e-3}, {"flush_rate": 500.0}, {"age_ratio": 1.13, "demand": 0.0}):
+        assert advice(facts=facts, estimate=estimate(**QUIET | load))[name].sql == (
+            f"SET GLOBAL {MARK} = 0.001",
+        )
+    lull = advise(would_set(estimate=estimate(**QUIET)), replace(FACTS, **facts), Settings(), dirtied=500.0)
+    assert by_id(lull)[name].sql, "of the time seen the busiest counts"
 
 
 @pytest.mark.parametrize(
@@ -195,22 +150,25 @@ def test_a_lull_at_the_end_of_the_watching_is_not_taken_for_a_light_load() -> No
 )
 def test_a_low_water_mark_that_costs_page_writes_is_named(density: float, age: float, advised: bool) -> None:  # noqa: FBT001 - a case
     """MariaDB above 0, a light load and next to no age: setting it back is advised, and otherwise is not."""
-    facts, seen = replace(FACTS, family="mariadb", flush_law="mariadb"), sample()
+    seen = sample()
     seen = replace(seen, lsn_oldest=seen.lsn_current - int(age * seen.flush_limit))
     load = estimate(**QUIET | {"new_density": density})
-    found = by_id(advise(would_set(tick=tick(seen), estimate=load), facts, Settings()))
+    found = advice(facts={"family": "mariadb", "flush_law": "mariadb"}, tick=tick(seen), estimate=load)
 
     assert ("written-as-they-come" in found) == advised
-    if advised:
-        assert found["written-as-they-come"].sql == ("SET GLOBAL innodb_max_dirty_pages_pct_lwm = 0",)
+    assert not advised or found["written-as-they-come"].sql == (f"SET GLOBAL {MARK} = 0",)
 
 
-def test_what_holds_only_active_mode_is_not_said_to_hold() -> None:
-    """In advisory mode a hold keeps nothing from being done: it says what active mode would meet."""
-    hold = Hold(HoldCode.MODEL_MISMATCH, 0.0, "not verified yet", (Remedy.MATCHING_UNDER_LOAD,))
-    found = by_id(advise(would_set(holds=(hold,)), FACTS, Settings()))
-
-    assert found["hold-model-mismatch"].title == "active mode would be held: model mismatch"
+def ids_in(path: Path) -> set[str]:
+    """Return the ids of the findings that a module makes; one that is made of a value ends before it."""
+    found, text = set(), path.read_text(encoding="utf-8")
+    for node in ast.walk(ast.parse(text)) if "Finding(" in text else ():
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "Finding":
+            (said,) = [one.value for one in node.keywords if one.arg == "id"]
+            begins = said.values[0] if isinstance(said, ast.JoinedStr) else said
+            assert isinstance(begins, ast.Constant)
+            found.add(str(begins.value))
+    return found
 
 
 def test_each_id_is_explained() -> None:

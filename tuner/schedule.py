@@ -25,8 +25,7 @@ from zoneinfo import ZoneInfo
 from apscheduler.triggers.cron import CronTrigger
 
 from tuner.clock import Clock
-from tuner.config.crontab import WEEKDAYS, Crontab, read_crontab
-from tuner.config.schedule import zone_of
+from tuner.config.schedule import WEEKDAYS, Crontab, read_crontab, zone_of
 from tuner.config.schema import ScheduleTable
 from tuner.inbox import Inbox
 from tuner.logs import get_logger

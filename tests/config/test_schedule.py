@@ -11,9 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tuner.config import schedule as reading
-from tuner.config.crontab import CrontabError, read_crontab
 from tuner.config.keys import KEYS, SCHEDULE_KEYS
 from tuner.config.load import ConfigError, load_config
+from tuner.config.schedule import CrontabError, read_crontab
 from tuner.config.schema import ScheduleTable
 
 GOOD = """

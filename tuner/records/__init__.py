@@ -19,6 +19,7 @@ from tuner.records.decision import (
     HoldCode,
     Lifecycle,
     LowWaterMark,
+    Overlay,
     Reason,
     Receipt,
     Remedy,
@@ -28,7 +29,6 @@ from tuner.records.decision import (
 )
 from tuner.records.estimate import Estimate
 from tuner.records.optimiser import InUse, OptimiserHealth, OptimiserPhase, OptimiserProgress
-from tuner.records.overlay import Overlay
 from tuner.records.sample import STRANGER, Missed, Sample
 from tuner.records.server import (
     CAPACITY_MINIMUM,

@@ -10,7 +10,6 @@ from msgspec import Struct
 from policies.types import Suggestion
 from tuner.records.estimate import Estimate
 from tuner.records.optimiser import OptimiserProgress
-from tuner.records.overlay import Overlay
 from tuner.records.sample import Missed, Sample
 from tuner.records.server import Capacity, Facts
 from tuner.records.window import Window
@@ -351,6 +350,20 @@ class LowWaterMark(Struct, frozen=True):
     operator: int | None
     ours: bool
     why: str = ""
+
+
+class Overlay(Struct, frozen=True):
+    """What counts instead of the configuration's, until it is cancelled or the daemon ends.
+
+    Attributes:
+        values: setting to value, in the unit of the setting.
+        who: person, with where from; of the last change.
+        since: monotonic time of the last change, seconds.
+    """
+
+    values: dict[str, float]
+    who: str
+    since: float
 
 
 class Acknowledgement(Struct, frozen=True):
