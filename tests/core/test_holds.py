@@ -353,7 +353,7 @@ def test_anything_else_waits_for_a_person(declared: Bench) -> None:
     changed(declared, OTHER)
     declared.turns(5 * COOLDOWN)
 
-    assert [hold.remedies for hold in declared.record.holds] == [(Remedy.RESUME,)]
+    assert [(hold.remedies, hold.seconds) for hold in declared.record.holds] == [((Remedy.RESUME,), 0.0)]
 
 
 def test_a_change_within_the_cool_down_begins_it_again(declared: Bench) -> None:
@@ -395,7 +395,12 @@ def test_a_fight_ends_with_a_person(declared: Bench) -> None:
         (DEFAULT, (LEFT, DEFAULT), False, []),
         (BASELINE, (LEFT, DEFAULT), False, []),
         (OTHER, (), False, []),
-        (OTHER, (LEFT,), False, [f"C/M were left at {LEFT} and are {OTHER}: somebody else changed them"]),
+        (
+            OTHER,
+            (LEFT, DEFAULT),
+            False,
+            [f"C/M were left at {LEFT} and are {OTHER}: somebody else changed them"],
+        ),
     ],
     ids=["what was left", "the originals", "the baseline", "nothing known", "another one"],
 )
