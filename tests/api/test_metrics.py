@@ -61,6 +61,7 @@ def full() -> TickRecord:
             sustained_capacity=1200.0,
             seconds_to_sync=30.0,
             seconds_to_stall=90.0,
+            baseline_ratio=0.4,
             recovery_at_set_point=40.0,
             recovery_at_baseline=30.0,
             shutdown_at_set_point=20.0,
