@@ -419,3 +419,28 @@ def test_the_first_reading_tells_whose_the_pair_is(
     assert (bench.state.writes.own == pair) is ours
     assert [one.partition(" while no daemon ran")[0] for one in bench.said("foreign_change")] == said
     assert ("foreign_change" in held(record)) is bool(said)
+
+
+@pytest.mark.parametrize(
+    ("before", "pending", "pair", "ours"),
+    [
+        (LEFT, OTHER, OTHER, True),
+        (LEFT, OTHER, Capacity(225, 3_000), True),
+        (LEFT, OTHER, BASELINE, False),
+        (LEFT, None, LEFT, False),
+        (None, OTHER, OTHER, False),
+    ],
+    ids=["whole", "half", "another", "nothing asked for", "from nowhere"],
+)
+def test_a_write_that_nobody_read_back_may_have_left_what_is_in_force(
+    before: Capacity | None,
+    pending: Capacity | None,
+    pair: Capacity,
+    ours: bool,  # noqa: FBT001 - a case
+) -> None:
+    """Whatever lies on the way of it is ours, and nothing else."""
+    bench = Bench(ACTIVE, FakeServer(pair))
+    bench.state = replace(bench.state, writes=replace(bench.state.writes, before=before, pending=pending))
+    bench.turn()
+
+    assert (bench.state.writes.own == pair) is ours
