@@ -25,9 +25,9 @@ CURSOR = b"\x1b[?25h"
 WHY = "450 pages/s hold the age"
 
 
-def watching(folder: Path, **environ: str) -> Virtual:
+def watching(folder: Path) -> Virtual:
     """Return a terminal on which somebody watches."""
-    return Virtual("watch", "--state-directory", str(folder), columns=80, lines=24, **environ)
+    return Virtual("watch", "--state-directory", str(folder))
 
 
 def follower(folder: Path, *, url: str | None = None, token: Path | None = None) -> Follower:

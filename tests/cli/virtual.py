@@ -33,7 +33,7 @@ sys.exit(main())
 class Virtual:
     """A terminal of some size that runs ``innobrim`` with some words."""
 
-    def __init__(self, *words: str, columns: int = 80, lines: int = 24, **environ: str) -> None:
+    def __init__(self, *words: str, columns: int = 80, lines: int = 24) -> None:
         self._screen = pyte.Screen(columns, lines)
         self._stream = pyte.ByteStream(self._screen)
         self._ours, self._theirs = pty.openpty()
@@ -51,7 +51,7 @@ class Virtual:
             stdout=self._theirs,
             stderr=self._theirs,
             process_group=0,  # in this session: a group without a parent in it is never stopped by Ctrl-Z
-            env={**inherited, **terminal, **environ, "PYTHONPATH": path},
+            env={**inherited, **terminal, "PYTHONPATH": path},
         )
 
     def __enter__(self) -> Self:
