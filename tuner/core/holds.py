@@ -55,7 +55,10 @@ class Rule(NamedTuple):
 def current_holds(state: State, sample: Sample | None, *, now: float) -> tuple[Hold, ...]:
     """Return every hold in force at this tick; ``since`` is kept from the tick that entered it."""
     since = {hold.code: hold.since for hold in state.holds}
-    found = {hold.code: _with_remedies(state, hold, now=now) for hold in latched(state)}
+    found = {}
+    for hold in latched(state):
+        remedies, seconds = remedies_of(state, hold, now=now)
+        found[hold.code] = replace(hold, remedies=remedies, seconds=seconds)
     for code, rule in TABLE.items():
         seen = None if rule.seen is None or code in found else rule.seen(state, sample, now)
         if seen is not None:
@@ -77,11 +80,6 @@ def remedies_of(state: State, hold: Hold, *, now: float) -> tuple[Remedies, floa
     if hold.code is HoldCode.FOREIGN_CHANGE:
         return foreign.cleared(state, since=hold.since, now=now)
     return TABLE[hold.code].latched, 0.0
-
-
-def _with_remedies(state: State, hold: Hold, *, now: float) -> Hold:
-    remedies, seconds = remedies_of(state, hold, now=now)
-    return replace(hold, remedies=remedies, seconds=seconds)
 
 
 def holds_needing_resume(state: State) -> str:

@@ -21,7 +21,6 @@ from tuner.core.trials.evidence import turned
 from tuner.records import (
     Acknowledgement,
     Capacity,
-    Decision,
     DecisionKind,
     Event,
     EventCode,
@@ -133,14 +132,8 @@ def step(state: State, tick: Tick) -> tuple[State, TickRecord]:
     if state.mode is not mode_before and decision.reason == Reason.RESTORED:
         events.append(Event(wall=wall, code=EventCode.RESTORED, message=decision.detail))
     if decision.kind is not DecisionKind.KEEP and decision.target is not None:
-        pair = decision.target
-        events.append(
-            Event(
-                wall=wall,
-                code=decision.kind.value,
-                message=_written(decision, pair),
-            )
-        )
+        what = "" if decision.kind is DecisionKind.LOW_WATER else f"C/M → {decision.target}: "
+        events.append(Event(wall=wall, code=decision.kind.value, message=f"{what}{decision.detail}"))
     state, said_of_trials = optimising.follow(state, sample, decision, now=now, wall=wall)
     state, said_of_baseline = way_back.follow(
         state, sample, decision, before=returned_before, now=now, wall=wall
@@ -172,11 +165,6 @@ def step(state: State, tick: Tick) -> tuple[State, TickRecord]:
         unkept=state.announced.unkept if sample is not None else (),
         low_water=lowwater.progress(state, sample),
     )
-
-
-def _written(decision: Decision, pair: Capacity) -> str:
-    marked = decision.kind is DecisionKind.LOW_WATER
-    return decision.detail if marked else f"C/M → {pair}: {decision.detail}"
 
 
 def _forget_old(state: State, now: float) -> State:

@@ -42,7 +42,8 @@ def configured(state: State) -> Settings:
 
 def put(state: State, context: CommandContext) -> Outcome:
     """Change some settings of the overlay; None takes one out of it."""
-    base, before = configured(state), _values(state)
+    base = configured(state)
+    before = {} if state.overlay is None else state.overlay.values
     changes = context.command.overlay or {}
     values = {name: value for name, value in {**before, **changes}.items() if value is not None}
     if values == before:
@@ -141,10 +142,6 @@ def _check_limits(made: Settings) -> None:
         raise ValueError(
             f"fixed_io_capacity_max {made.fixed_io_capacity_max} would be outside of {lowest} to {highest}"
         )
-
-
-def _values(state: State) -> dict[str, float]:
-    return {} if state.overlay is None else state.overlay.values
 
 
 def _said(before: Settings, after: Settings, base: Settings) -> str:

@@ -144,7 +144,9 @@ def unsafe(state: Trials, look: TrialTick) -> tuple[Trials, list[Event]]:
     else:
         return state, []
     trial = Trial(blamed, context, UNSAFE_GAIN, UNSAFE_ERROR, look.wall)
-    state = replace(_dropped(_told(state, trial), blamed), lost=state.lost + 1)
+    state = replace(
+        _dropped(replace(state, evidence=state.evidence.told(trial)), blamed), lost=state.lost + 1
+    )
     return state, [event(look.wall, EventCode.SUGGESTION_UNSAFE, f"{what}: {look.unsafe}; {said(blamed)}")]
 
 
@@ -177,7 +179,7 @@ def finish(
     """Note what the trial came to; use the suggestion where it won by more than what is in use did."""
     context = state.context or running.context
     trial = Trial(running.suggestion, context, seen.mean, seen.error, look.wall)
-    state = _told(replace(state, running=None), trial)
+    state = replace(state, running=None, evidence=state.evidence.told(trial))
     lasted = look.now - running.begun
     text = f"trial {running.number}, {said(running.suggestion)}: {seen}"
     came_to = Came.WON if won else Came.NOT_USED
@@ -202,10 +204,6 @@ def finish(
     if not running.retest:
         events.append(event(look.wall, "suggestion_used", f"in use now: {said(win.suggestion)}"))
     return state, events
-
-
-def _told(state: Trials, trial: Trial) -> Trials:
-    return replace(state, evidence=state.evidence.told(trial))
 
 
 def _dropped(state: Trials, suggestion: Suggestion) -> Trials:

@@ -151,7 +151,7 @@ def _look(state: State, sample: Sample, decision: Decision, *, now: float, wall:
         found=found,
         set_point=0.5 if state.set_point is None else state.set_point,
         lru_share=state.caution.lru_share,
-        bars=unsafe or _without_authority(state) or _bars(state, sample, decision),
+        bars=unsafe or _bars(state, sample, decision),
         unsafe=unsafe,
         learns=state.occurrences.learns(sample.monotonic),
     )
@@ -169,14 +169,11 @@ def _unsafe(state: State, sample: Sample, decision: Decision) -> str:
     return ""
 
 
-def _without_authority(state: State) -> str:
-    return "" if LAWS[state.facts.flush_law].authority else "no M moves the age here"
-
-
 def _bars(state: State, sample: Sample, decision: Decision) -> str:
     """Return why no trial may go on after this tick's decision; empty where one may."""
     holds = state.holds
     pairs = (
+        (not LAWS[state.facts.flush_law].authority, "no M moves the age here"),
         (state.mode is not Mode.ACTIVE, "the mode is advisory"),
         (state.lifecycle is not Lifecycle.RUNNING, "the daemon is starting or stopping"),
         (bool(holds), f"held: {', '.join(hold.code.value for hold in holds)}"),
