@@ -49,6 +49,9 @@ HANDSHAKES_PER_SECOND = 30.0
 HANDSHAKES_AT_ONCE = 120.0
 """New connections of one peer with TLS, each of which costs a signature."""
 
+TLS_HEADER = 5
+"""Bytes of a TLS record before what it holds, the last two of them its length."""
+
 HEADER_BYTES = 16 * 1024
 """Of a request's line and headers."""
 
@@ -70,8 +73,8 @@ LINGER_SECONDS = 5.0
 LOOK_SECONDS = 1.0
 """Connections are looked at so often; the time limits are that coarse."""
 
-BACKLOG = 64
-"""Connections that wait to be accepted."""
+BACKLOG = 256
+"""Connections that wait to be accepted; with more a probe may wait longer for its turn than it does."""
 
 ACCEPTED_AT_ONCE = 1
 """Connections, in a turn of the event loop: a probe's request is read before the next ones take its place."""
@@ -166,15 +169,23 @@ class Listener(socket.socket):
         super().listen(BACKLOG)
 
     def accept(self) -> tuple[socket.socket, Any]:
-        """Accept one connection.
+        """Accept one connection; where there is place for probes alone, the first of a crowd that is prompt.
 
         Raises:
             BlockingIOError: there is none.
             ConnectionAbortedError: there is no place for it.
         """
-        taken, address = super().accept()
-        connection = Accepted(taken, self, peer_of(str(address[0])) if isinstance(address, tuple) else "")
-        why = self._no_place(connection.peer)
+        connection, address, why = self._next()
+        for _ in range(BACKLOG):
+            if why is None or connection.prompt:
+                break
+            try:
+                following = self._next()
+            except BlockingIOError:  # a probe may send its first bytes a moment later
+                break
+            self.refused(why)
+            connection.turn_away()
+            connection, address, why = following
         if why is not None and not self._has_place_for_probe(connection.peer):
             self.refused(why)
             connection.turn_away()
@@ -182,6 +193,12 @@ class Listener(socket.socket):
         connection.for_probes = why is not None
         self.open[connection.fileno()] = connection
         return connection, address
+
+    def _next(self) -> tuple[Accepted, Any, Refusal | None]:
+        """Return who waits longest, the address, and why there is no place for more than a probe."""
+        taken, address = super().accept()
+        connection = Accepted(taken, self, peer_of(str(address[0])) if isinstance(address, tuple) else "")
+        return connection, address, self._no_place(connection.peer)
 
     def look(self, now: float) -> None:
         """End what is overdue at a monotonic time, seconds."""
@@ -208,14 +225,14 @@ class Listener(socket.socket):
     def _has_place_for_probe(self, peer: str) -> bool:
         """Tell whether one more is taken for a probe; who has kept its request back for longest makes room.
 
-        A probe sends its request at once. A peer's own go before those of others.
+        A probe sends its request, or TLS's first record, at once. A peer's own go before those of others.
         """
         probes = [one for one in self.open.values() if one.for_probes and not one.dropped]
         own = _has_share(peer, [one.peer for one in probes], PROBE_PLACES_OF_A_PEER)
         if len(probes) < PROBE_PLACES and not own:
             return True
         waiting = [one for one in probes if one.waits and (one.peer == peer or not own)]
-        for one in sorted(waiting, key=lambda one: one.peer != peer)[:1]:
+        for one in sorted(waiting, key=lambda one: (one.peer != peer, one.prompt))[:1]:
             self.refused(Refusal.CONNECTIONS)
             one.drop()
         return bool(waiting)
@@ -235,6 +252,8 @@ class Accepted(socket.socket):
         protocol: what serves it; None before its TLS handshake is done.
         for_probes: there was a place for a probe alone.
         dropped: it has no place any more, and is about to be closed.
+        prompt: what it begins with, the first request or TLS's first record, was there whole when it was
+            accepted.
     """
 
     def __init__(self, taken: socket.socket, listener: Listener, peer: str) -> None:
@@ -244,6 +263,16 @@ class Accepted(socket.socket):
         self.protocol: Connection | None = None
         self.for_probes = self.dropped = False
         self._listener = listener
+        self.prompt = self._is_prompt()
+
+    def _is_prompt(self) -> bool:
+        try:
+            said = self.recv(HEADER_BYTES, socket.MSG_PEEK | socket.MSG_DONTWAIT)
+        except OSError:
+            return False
+        if self._listener.encrypted:
+            return len(said) >= TLS_HEADER + int.from_bytes(said[TLS_HEADER - 2 : TLS_HEADER])
+        return b"\r\n\r\n" in said
 
     @property
     def waits(self) -> bool:

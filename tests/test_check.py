@@ -311,6 +311,20 @@ def test_what_ends_a_hold_is_told_in_the_providers_way(provider: str) -> None:
     assert not any("SET GLOBAL innodb" in part for one in found.values() for part in (one.fix, *one.sql))
 
 
+@pytest.mark.parametrize("provider", PROVIDERS)
+def test_what_no_account_may_run_there_is_for_the_providers_support(provider: str) -> None:
+    """No statement is printed that is refused to everybody but the provider."""
+    held = Hold(HoldCode.INERT, 0.0, "redo logging is disabled", (Remedy.ENABLE_REDO_LOG,))
+    theirs, ours = (
+        {one.id: one for one in advise(would_set(holds=(held,)), facts, Settings())}["hold-inert"]
+        for facts in (replace(FACTS, managed=provider), FACTS)
+    )
+
+    assert theirs.fix.endswith("ask its support")
+    assert theirs.sql == ()
+    assert ours.fix == "cleared by ALTER INSTANCE ENABLE INNODB REDO_LOG"
+
+
 def said(facts: Facts, *, may: bool | None = False, settings: Settings | None = None, **reading: int) -> Line:
     """Return the line on what somebody with the account's password could set."""
     return way_of_writing(sample(**reading), facts, settings or Settings(), may=may)

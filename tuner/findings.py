@@ -119,10 +119,14 @@ def way_of(sql: Sequence[str], provider: str) -> tuple[str, tuple[str, ...]] | N
         provider: as ``Facts.managed``.
 
     Returns:
-        None where nothing is to be set, or SET GLOBAL works.
+        None where nothing is to be set, or SET GLOBAL works; no command where its owner cannot either.
     """
+    if provider not in _WAYS:
+        return None
+    if kept := [one for one in sql if one.startswith("ALTER INSTANCE ")]:
+        return f"{provider} lets no account run {'; '.join(kept)}: ask its support", ()
     found = [match for match in map(_SET.match, sql) if match is not None]
-    if not found or provider not in _WAYS:
+    if not found:
         return None
     values: dict[str, list[str]] = {}
     for match in found:

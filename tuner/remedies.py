@@ -82,7 +82,7 @@ def said(remedies: Sequence[Remedy], *, facts: Facts | None = None, seconds: flo
     """
     way = way_of(sql_of(remedies), facts.managed) if facts is not None else None
     if way is not None:
-        return f"{way[0]}: {way[1][0]}"
+        return ": ".join((way[0], *way[1]))
     words = []
     for remedy in remedies:
         if remedy is Remedy.RESUME_WITH_GRANT and facts is not None:

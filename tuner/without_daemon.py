@@ -22,7 +22,6 @@ from tuner.core.state import LowWater, State, encode_state
 from tuner.core.step import step
 from tuner.core.writes.plan import CAPACITY, CAPACITY_MAX, plan
 from tuner.journal.ending import Ending, left_after
-from tuner.journal.tables import OFFLINE
 from tuner.journal.writer import JournalWriter
 from tuner.records import (
     LOW_WATER_MARK,
@@ -124,7 +123,6 @@ def park_offline(
             except ServerError as error:
                 raise ServerError(f"{said}; {error}") from error
             back = f"{LOW_WATER_MARK} = {percent(mark.original)} again"
-            notes.note(wall=clock.wall(), code=OFFLINE, message=back, who=WHO)
             stands(notes, replace(standing, low_water=None))
             said = f"{said}; {back}"
     if failure is not None:

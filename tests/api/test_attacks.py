@@ -317,6 +317,29 @@ def test_a_flood_of_connections_takes_no_more_places_than_there_are(app: FastAPI
         until(lambda: ended() >= 300 - most, PATIENT, lambda: f"{ended()} of 300 were turned away")
 
 
+@pytest.mark.parametrize(
+    ("encrypted", "whole"), [(False, HEAD + b"\r\n"), (True, b"\x16\x03\x01\x00\x04\x01\x00\x00\x00")]
+)
+def test_of_a_crowd_the_first_is_let_in_that_says_something_whole(
+    monkeypatch: pytest.MonkeyPatch, *, encrypted: bool, whole: bytes
+) -> None:
+    """With places for probes alone, who says nothing, or half of it, costs no handshake."""
+    monkeypatch.setattr(connections, "CONNECTIONS", 0)
+    away: list[Refusal | None] = []
+    with contextlib.ExitStack() as stack:
+        door = Listener(socket.create_server(("127.0.0.1", 0)), away.append, encrypted=encrypted)
+        stack.callback(door.close_all)
+        port = door.getsockname()[1]
+        crowd = [stack.enter_context(connected(port)) for _ in range(12)]
+        for number, sent in ((3, whole[:-1]), (5, whole)):
+            crowd[number].sendall(sent)
+        first, second = (door.accept() for _ in range(2))
+
+        assert (first[1], first[0].prompt) == (crowd[5].getsockname(), True)
+        assert (second[1], second[0].prompt) == (crowd[-1].getsockname(), False)
+        assert len(away) == 10
+
+
 class Door(Listener):
     """A listener that nobody serves, at which peers are made up."""
 

@@ -55,7 +55,7 @@ def beside(monkeypatch: pytest.MonkeyPatch) -> Callable[..., FakeServer]:
 
     def put(facts: Facts | None = KNOWN) -> FakeServer:
         server = FakeServer(facts)
-        monkeypatch.setattr(offline, "real_server", lambda _config, _clock: server)
+        monkeypatch.setattr(offline, "real_server", lambda *_, **__: server)
         return server
 
     return put

@@ -56,7 +56,7 @@ def run(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Run:
     monkeypatch.setattr(without_daemon, "LOOK_SECONDS", 0.01)
     monkeypatch.setattr(without_daemon, "NOTE_SECONDS", 0.3)  # where no note can be written
     facts = replace(FACTS, flush_law="legacy", unseen=("latency",))
-    monkeypatch.setattr(offline, "real_server", lambda _config, _clock: FakeServer(facts))
+    monkeypatch.setattr(offline, "real_server", lambda *_, **__: FakeServer(facts))
 
     def invoke(*words: str) -> Result:
         return CliRunner().invoke(cli, [*words, "--state-directory", str(folder)], prog_name="innobrim")

@@ -174,7 +174,7 @@ def test_a_missing_grant_ends_in_one_line(
     monkeypatch.setattr(run_command, "MySQLServer", lambda *_, **__: server)
     monkeypatch.setattr(run_command, "configure_logs", lambda **_: None)
     for module in (check_command, advise_command):
-        monkeypatch.setattr(module, "real_server", lambda *_: server)
+        monkeypatch.setattr(module, "real_server", lambda *_, **__: server)
     result = innobrim(*words.split(), "--state-directory", str(tmp_path))
 
     assert result.exit_code == 1

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import gc
 import json
 import sqlite3
 import time
@@ -15,6 +16,7 @@ from msgspec.structs import replace
 
 from tests.api import factory
 from tests.api.factory import START, AnsweringLoop
+from tests.cli import support
 from tests.cli.support import FakeServer, Run, write_journal
 from tuner import without_daemon
 from tuner.cli import offline
@@ -128,6 +130,34 @@ def test_named_daemon_has_no_stand_in(folder: Path, run: Run, name: str, option:
     assert result.exit_code == 3
     assert value in result.output
     assert f"the journal was not tried: leave {option} out" in result.output
+
+
+@pytest.mark.filterwarnings(
+    "ignore::pytest.PytestUnraisableExceptionWarning"  # the driver closes no socket that failed
+)
+@pytest.mark.parametrize("words", [("restore",), ("park",), ("park", "--if-crashed")])
+@pytest.mark.parametrize("named", [False, True])
+@pytest.mark.parametrize("was_at", ["/nowhere/s.sock", "127.0.0.1:1", "::1:1"])
+def test_the_server_of_the_journal_is_asked_where_none_is_named(
+    folder: Path,
+    run: Run,
+    monkeypatch: pytest.MonkeyPatch,
+    *,
+    words: tuple[str, ...],
+    named: bool,
+    was_at: str,
+) -> None:
+    """Not what listens on 127.0.0.1:3306; which one it is, is said, and an address of one's own counts."""
+    monkeypatch.setattr(support, "FACTS", replace(FACTS, endpoint=f"io@{was_at}"))
+    write_journal(folder, originals=ORIGINALS, wrote=True)
+    result = run(*words, *(("--socket", "/elsewhere/s.sock") if named else ()))
+    code, said = result.exit_code, result.output
+    del result
+    gc.collect()
+
+    assert code == 3
+    assert f"innobrim@{'/elsewhere/s.sock' if named else was_at}: " in said
+    assert ("no server is named: asking" in said) is not named
 
 
 def test_restore_without_a_daemon_uses_the_journal(folder: Path, run: Run, beside: Beside) -> None:

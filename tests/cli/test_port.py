@@ -86,7 +86,7 @@ def test_somebody_else_on_the_port_is_no_daemon_here(
     """Whoever has the default port, status and restore name it and go by the state directory's journal."""
     write_journal(folder, originals=Capacity(250, 500))
     server = FakeServer(replace(FACTS, unseen=("latency",)))
-    monkeypatch.setattr(offline, "real_server", lambda _config, _clock: server)
+    monkeypatch.setattr(offline, "real_server", lambda *_, **__: server)
 
     status, restored = run("status", "--json"), run("restore")
 

@@ -84,7 +84,7 @@ def restore_without_daemon(
     """
     directory = _state_directory(config, nobody)
     with _reading(nobody):
-        known = originals(directory)
+        known, last = originals(directory), _facts(directory)
     if not known:
         nothing = (
             f"the journal in {directory} holds no originals: nothing was written, or it was put back already"
@@ -92,8 +92,8 @@ def restore_without_daemon(
         if if_written:
             return f"nothing to restore: {nothing}"
         raise Refused(f"{nobody.message}; and {nothing}")
-    say(f"{nobody.message}; going by the journal in {directory}{_of_whom(directory, nobody)}")
-    server = real_server(config, SystemClock())
+    say(f"{nobody.message}; going by the journal in {directory}{_of_whom(last)}")
+    server = real_server(config, SystemClock(), last=last, say=say)
     notes = _notes(directory, config)
     try:
         try:
@@ -151,11 +151,11 @@ def park_without_daemon(config: Config, nobody: NoDaemon, *, say: Callable[[str]
     if _claimed(directory):
         raise Refused(f"{nobody.message}; but one has {directory / LOCK_NAME}: ask it, or stop it")
     with _reading(nobody):
-        found = ending(directory)
+        found, last = ending(directory), _facts(directory)
     if found is None:
         return "nothing to park: no daemon ever wrote to a server from here"
-    say(f"{nobody.message}; going by the journal in {directory}{_of_whom(directory, nobody)}")
-    return _park(config, found, say=say, unattended=False)
+    say(f"{nobody.message}; going by the journal in {directory}{_of_whom(last)}")
+    return _park(config, found, last, say=say, unattended=False)
 
 
 @in_state_directory
@@ -179,21 +179,23 @@ def park_if_crashed(config: Config, *, say: Callable[[str], None]) -> str:
             return "nothing to park: no daemon ever wrote to a server from here"
         if _claimed(directory):
             return "nothing to park: a daemon is at work"
-        found = ending(directory)
+        found, last = ending(directory), _facts(directory)
     except (JournalError, OSError) as error:
         raise Unreachable(f"the journal cannot be read: {error}") from error
     if found is None:
         return "nothing to park: no daemon ever wrote to a server from here"
     if found.orderly:
         return "nothing to park: the last daemon ended in order"
-    return _park(config, found, say=say, unattended=True)
+    return _park(config, found, last, say=say, unattended=True)
 
 
-def _park(config: Config, found: Ending, *, say: Callable[[str], None], unattended: bool) -> str:
+def _park(
+    config: Config, found: Ending, last: Facts | None, *, say: Callable[[str], None], unattended: bool
+) -> str:
     """Park where the values in force are a dead daemon's own."""
     directory, clock = Path(config.daemon.state_directory), SystemClock()
     began = clock.monotonic()
-    server = real_server(config, clock)
+    server = real_server(config, clock, last=last, say=say)
     notes = _notes(directory, config)
     try:
         facts = _reached(server.facts, patience=WAIT_SECONDS if unattended else 0.0)
@@ -320,10 +322,8 @@ def _by_hand(one: Originals) -> str:
     )
 
 
-def _of_whom(directory: Path, nobody: NoDaemon) -> str:
+def _of_whom(facts: Facts | None) -> str:
     """Return which server the last daemon was at: this command may have been told of another one."""
-    with _reading(nobody):
-        facts = _facts(directory)
     return "" if facts is None else f", of a daemon at {facts.endpoint}"
 
 

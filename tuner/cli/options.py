@@ -14,11 +14,12 @@ import click
 
 from tuner.cli.answer import Unusable, say
 from tuner.clock import Clock
-from tuner.config.credentials import identity_of, read_credentials
+from tuner.config.credentials import Credentials, identity_of, read_credentials
 from tuner.config.load import load_config
 from tuner.config.schema import Config
 from tuner.core.ages import EXPECTED, PATTERN
-from tuner.servers.endpoint import Endpoint
+from tuner.records import Facts
+from tuner.servers.endpoint import Endpoint, at
 from tuner.servers.mysql import MySQLServer
 from tuner.settings import REMOVED_POLICIES, PolicyName
 from tuner.statedir import as_caller, as_owner
@@ -88,7 +89,7 @@ def configuration(
     return load_config(config_path, environ=os.environ, flags=dotted, noted=noted or warn)
 
 
-def endpoint(config: Config, noted: Callable[[str], object] | None = None) -> Endpoint:
+def endpoint(config: Config, noted: Callable[[str], object] | None = None) -> Credentials:
     """Return where and as whom to connect.
 
     Args:
@@ -104,14 +105,26 @@ def endpoint(config: Config, noted: Callable[[str], object] | None = None) -> En
     return found
 
 
-def real_server(config: Config, clock: Clock) -> MySQLServer:
+def real_server(
+    config: Config, clock: Clock, *, last: Facts | None = None, say: Callable[[str], None] = say
+) -> MySQLServer:
     """Return the server that the configuration names; its credentials are read as whoever runs this.
+
+    Args:
+        config: the configuration.
+        clock: whose time it is.
+        last: of the server that a daemon was at, which is meant where nothing names one.
+        say: told then which that is.
 
     Raises:
         ConfigError: credentials, or the name that a person gave the server, cannot be used.
     """
     with as_caller():
-        where = endpoint(config)
+        found = endpoint(config)
+    where: Endpoint = found
+    if last is not None and not found.address_named:
+        where = at(found, last.endpoint)
+        say(f"no server is named: asking where the daemon found its own, {where}")
     return MySQLServer(where, clock, name=identity_of(os.environ))
 
 

@@ -182,6 +182,20 @@ class Endpoint(Struct, frozen=True):
         return f"{self.user}@{self.socket or f'{self.host}:{self.port}'}"
 
 
+def at(endpoint: Endpoint, known: str) -> Endpoint:
+    """Return who we are at the address that another endpoint's ``str`` names.
+
+    Args:
+        endpoint: of us.
+        known: user and address.
+    """
+    address = known.rpartition("@")[2]
+    if address.startswith("/"):
+        return replace(endpoint, socket=address, socket_guessed=False)
+    host, _, port = address.rpartition(":")
+    return replace(endpoint, host=host, port=int(port))
+
+
 def located(endpoint: Endpoint) -> Endpoint:
     """Return an endpoint with its socket where that is now; one that something names is there.
 

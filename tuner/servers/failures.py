@@ -68,7 +68,8 @@ FIXES: Mapping[int, str] = {
 
 WITHOUT_ONE = (
     "no password was given: put it into an option file (server.defaults_file), a systemd credential named "
-    "mysql-password, INNOBRIM_PASSWORD, or a file that INNOBRIM_PASSWORD_FILE names"
+    "mysql-password, INNOBRIM_PASSWORD, or a file that INNOBRIM_PASSWORD_FILE names; a unit's own login is "
+    "its alone: --defaults-file /etc/innobrim/my.cnf takes the same"
 )
 ED25519 = (
     "pip install 'PyMySQL[ed25519]' where innobrim is installed, or give the account another plugin, such as "
