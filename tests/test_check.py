@@ -286,7 +286,7 @@ FINDING = Finding(
     ],
 )
 def test_advice_comes_in_the_providers_way(provider: str, pitfall: str, command: str) -> None:
-    """On a managed server it is the provider's command with the values, and its pitfall; elsewhere it stays."""
+    """On a managed server it is the provider's command, with its pitfall; elsewhere it stays."""
     found = in_its_way(FINDING, provider)
 
     assert found.sql == (command,)

@@ -93,7 +93,8 @@ def test_metrics_and_status_have_every_digit(pair: Capacity) -> None:
     board = Board()
     board.publish(replace(factory.record(1, reading=reading), originals=pair), Settings(), factory.FACTS)
     app = factory.application(board)
-    text, status = factory.get(app, "/metrics").text.replace(".0\n", "\n"), factory.get(app, "/v1/status").json()
+    text = factory.get(app, "/metrics").text.replace(".0\n", "\n")
+    status = factory.get(app, "/v1/status").json()
 
     for name in ("io_capacity", "io_capacity_max"):
         for of in ("", "original_"):

@@ -238,7 +238,7 @@ def test_the_password_is_the_first_line(file: Path) -> None:
 
 
 def test_two_passwords_are_an_error_that_names_both(file: Path, tmp_path: Path) -> None:
-    """Nobody has to guess which of the two counts; an empty variable is none, and an option file comes last."""
+    """Nobody has to guess which counts; an empty variable is none, and an option file comes last."""
     options = tmp_path / "my.cnf"
     options.write_text("[client]\npassword=other\n")
     options.chmod(0o600)

@@ -245,7 +245,7 @@ _LISTS_OF_LEARNED = ("NOT INDEXED", "INDEXED BY sqlite_autoindex_learned_1")
 
 
 def read_learned(path: Path) -> tuple[list[LearnedItem], bool]:
-    """Return what was learned of servers, from a journal of any format, oldest first; and whether that is all.
+    """Return what was learned of servers, from a journal of any format, oldest first, and whether it is all.
 
     Each server's is read for itself, so that a damaged one costs no other.
 
