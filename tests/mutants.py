@@ -1,7 +1,7 @@
 """``make prove PART=mutants``: one small change at a time in what must not break, and which no test notices.
 
 cosmic-ray makes the changes. Each is tried in a fork of a process that has collected the tests already, by
-those that call the changed function, the quickest first; the first failure ends it. What was noticed stays
+those that call the changed function, one after the other; the first failure ends it. What was noticed stays
 noticed until the module changes, and survivors are tried anew when a test did: the same command goes on.
 ``python -m tests.mutants [--minutes N] [PART OF A MODULE'S PATH]``.
 """
@@ -23,6 +23,7 @@ import sys
 import threading
 import time
 import traceback
+from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 from types import CodeType, FunctionType
@@ -40,14 +41,21 @@ TARGETS = {
     "tuner/core/gate.py": "tests/core/test_gate.py",
     "api/tokens.py": "tests/api/test_tokens.py",
     "tuner/without_daemon.py": "tests/test_restore.py tests/test_park.py tests/test_park_limits.py",
+    "tuner/core/leaving/lowwater.py": "tests/core/test_low_water.py",
+    "tuner/core/leaving/park_restore.py": "tests/core/test_parking.py tests/core/test_latency.py",
+    "tuner/core/ownership/foreign.py": "tests/core/test_holds.py",
+    "tuner/core/ownership/handover.py": "tests/core/test_handover.py",
+    "tuner/core/ownership/restarts.py": "tests/core/test_holds.py tests/core/test_afresh.py",
+    "tuner/core/ownership/standing.py": "tests/core/test_standing.py",
+    "tuner/core/ownership/transitions.py": "tests/core/test_parking.py tests/core/test_standing.py",
 }
 ROOMS = ("api", "lab", "policies", "tests", "tuner")
 ROOT = Path(__file__).parents[1]
 WORK = ROOT / ".cache" / "mutants"
-OPTIONS = ("-q", "-s", "-x", "-p", "no:cacheprovider", "-m", "not real and not browser")
+OPTIONS = ("-q", "-s", "-x", "-p", "no:cacheprovider", "-o", "timeout=0", "-m", "not real and not browser")
 QUIET = ("-W", "ignore::pytest.PytestAssertRewriteWarning")
-LONGEST, SLOWER = 10.0, 5.0
-"""Seconds, and so many times what the tests take, after which a change counts as noticed: they hang."""
+LONGEST, SLOWER = 4.0, 5.0
+"""Seconds, and so many times what a test takes, after which a change counts as noticed: it hangs."""
 
 
 class Change(NamedTuple):
@@ -129,6 +137,10 @@ def _plain(source: str) -> str:
             node.returns = None
         elif isinstance(node, ast.arg):
             node.annotation = None
+        elif isinstance(node, ast.arguments):  # and how they are given
+            node.args = [*node.posonlyargs, *node.args, *node.kwonlyargs]
+            node.defaults = [*node.defaults, *(one for one in node.kw_defaults if one is not None)]
+            node.posonlyargs, node.kwonlyargs, node.kw_defaults = [], [], []
         elif isinstance(node, ast.AnnAssign) and id(node) not in read:  # msgspec reads those of fields
             node.annotation = ast.Constant(None)
     return ast.dump(tree)
@@ -157,6 +169,7 @@ class Trial:
         self._changes: dict[str, Change] = {}
         self._known: dict[str, Any] = {}
         self._order: list[str] = []
+        self._noticing: Counter[str] = Counter()
         self._ends = 0.0
 
     def run(self, seconds: float) -> int:
@@ -168,9 +181,12 @@ class Trial:
         shutil.copy(ROOT / "pyproject.toml", self._tree)
         os.chdir(self._tree)
         sys.path[:] = [str(self._tree), *(one for one in sys.path if one not in {"", str(ROOT)})]
-        drawn = list(changes(self._source).items())
-        random.Random(1).shuffle(drawn)  # noqa: S311 - which come first
-        self._changes = dict(drawn)
+        drawn = self._kept.with_suffix(".changes")
+        if not drawn.exists():
+            drawn.write_text(json.dumps(changes(self._source)))
+        found = list(json.loads(drawn.read_text()).items())
+        random.Random(1).shuffle(found)  # noqa: S311 - which come first
+        self._changes = {diff: Change(*change) for diff, change in found}
         done = apart(
             lambda: int(pytest.main([*OPTIONS, *self.tests], [self])), seconds=1e9, output=WORK / "log"
         )
@@ -189,7 +205,7 @@ class Trial:
             click.echo(diff)
         tried = len(self._changes.keys() & noticed.keys())
         share = 100.0 * (tried - len(survived)) / max(1, tried)
-        counts = f"{tried} of {len(drawn)} | {tried - len(survived)} | {len(survived)} | {share:.1f}%"
+        counts = f"{tried} of {len(found)} | {tried - len(survived)} | {len(survived)} | {share:.1f}%"
         click.echo(f"| `{self.module}` | {counts} |")
         return 0
 
@@ -206,13 +222,15 @@ class Trial:
             if time.monotonic() >= self._ends:
                 break
             tests = self._of(change.line)
-            limit = LONGEST + SLOWER * sum(self._known["seconds"][one] for one in tests)
+            limit = LONGEST * len(tests) + SLOWER * sum(self._known["seconds"][one] for one in tests)
             code = apart(lambda it=change, by=tests: work(it, by), seconds=limit, output=self._output)
+            if 0 < code <= len(tests):
+                self._noticing[tests[code - 1]] += 1
             noticed[diff] = "" if code else self._mark
             self._kept.write_text(json.dumps(noticed))
 
     def _of(self, line: int) -> list[str]:
-        """Return the tests that call the function with that line, or any; the quickest first."""
+        """Return the tests that call the function with that line, or any; quick and noticing ones first."""
         tests: set[str] = set()
         for node in _defined(self._source):
             if node.lineno <= line <= (node.end_lineno or 0):
@@ -220,14 +238,14 @@ class Trial:
                 tests = set(self._known["tests"].get(str(first), ()))
         for found in self._known["tests"].values() if not tests else ():
             tests |= set(found)
-        return sorted(tests, key=self._known["seconds"].__getitem__)
+        return sorted(tests, key=lambda one: self._known["seconds"][one] / (1 + self._noticing[one]))
 
     def _anew(self, change: Change, tests: list[str]) -> int:
         """Test a change in a process that imports the module anew."""
         self._file.write_text(change.text)
         self._order = tests
         try:
-            return int(pytest.main([*OPTIONS, *QUIET, *self.tests], [Chosen(tests)]))
+            return int(pytest.main([*OPTIONS, *QUIET, *self.tests], [Chosen(tests, self._known["seconds"])]))
         finally:
             self._file.write_text(self._source)
 
@@ -247,7 +265,12 @@ class Trial:
                 name = f"{one.__code__.co_qualname} {one.__code__.co_firstlineno}"
                 if after[name] != before[name]:
                     one.__code__ = after[name]
-            return _run(session, [items[one] for one in tests])
+            for at, one in enumerate(tests):
+                signal.setitimer(signal.ITIMER_REAL, LONGEST + SLOWER * self._known["seconds"][one])
+                _run(items[one], [items[two] for two in tests[at + 1 : at + 2]])
+                if session.testsfailed:
+                    return at + 1
+            return 0
 
         self._try(inside=True, work=work)
         return True
@@ -267,9 +290,9 @@ class Trial:
             lines.clear()
             begun = time.perf_counter()
             sys.setprofile(called)
-            failed = _run(session, [item])
+            _run(item, [])
             sys.setprofile(None)
-            if failed:
+            if session.testsfailed:
                 return 1
             seconds[item.nodeid] = time.perf_counter() - begun
             for line in lines:
@@ -283,20 +306,21 @@ class Trial:
         return 0
 
 
-def _run(session: pytest.Session, items: list[pytest.Item]) -> int:
-    for at, item in enumerate(items):
-        following = items[at + 1] if at + 1 < len(items) else None
-        item.config.hook.pytest_runtest_protocol(item=item, nextitem=following)
-        if session.testsfailed:
-            return 1
-    return 0
+def _run(item: pytest.Item, following: list[pytest.Item]) -> None:
+    item.config.hook.pytest_runtest_protocol(item=item, nextitem=following[0] if following else None)
 
 
 class Chosen:
     """A plugin of pytest that runs some tests alone, in their order."""
 
-    def __init__(self, tests: list[str]) -> None:
+    def __init__(self, tests: list[str], seconds: dict[str, float]) -> None:
         self._order = {name: at for at, name in enumerate(tests)}
+        self._seconds = seconds
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_runtest_protocol(self, item: pytest.Item) -> None:
+        """End it all when the test takes too long."""
+        signal.setitimer(signal.ITIMER_REAL, LONGEST + SLOWER * self._seconds[item.nodeid])
 
     @pytest.hookimpl(trylast=True)
     def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> None:
@@ -312,6 +336,8 @@ def main() -> None:
     parser.add_argument("part", nargs="?", default="", help="of a module's path")
     asked = parser.parse_args()
     WORK.mkdir(parents=True, exist_ok=True)
+    if Path("/dev/shm").is_dir():  # noqa: S108 - what the tests write need not last
+        os.environ["TMPDIR"] = "/dev/shm"  # noqa: S108 - the same
     for module, tests in TARGETS.items():
         if asked.part in module:
             trial, said = Trial(module, tests), WORK / "said"

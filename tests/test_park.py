@@ -53,6 +53,7 @@ def test_what_a_dead_daemon_left_is_parked(killed: Crash) -> None:
     assert READ_SECONDS <= killed.server.now - began < LIMIT_SECONDS
     steps, target, old = killed.server.applied[-1]
     assert steps == plan(old, target)
+    assert vars(killed.server)["claims_writer"], "or a daemon could be at work beside it"
     assert left_by(last_writes(killed.directory)[IDENTITY])[-1] == after
     assert killed.ending.orderly
 
@@ -90,29 +91,34 @@ def test_a_park_without_a_daemon_replays(killed: Crash) -> None:
     assert (found.same, found.compared, found.skipped) == (True, 2, 0)
 
 
-def test_a_park_is_safe_for_the_load_before_the_crash(killed: Crash) -> None:
-    """Where the load stopped together with the daemon, the room is that for the load of before."""
+@pytest.mark.parametrize(("gone", "counts"), [(0.0, True), (590.0, True), (600.0, False)])
+def test_a_park_is_safe_for_the_load_before_the_crash(killed: Crash, gone: float, *, counts: bool) -> None:
+    """Where the load stopped with the daemon, the room is that for the load of before, for ten minutes."""
     last = killed.ending.last
     assert last is not None
     assert last.estimate is not None
     before = last.estimate.flush_rate
     killed.server.redo_rate = 1.0
+    killed.server.live(gone)
 
     killed.park()
 
-    assert killed.server.capacity.io_capacity_max >= ACTIVE.park_slack * before
+    assert (killed.server.capacity.io_capacity_max >= ACTIVE.park_slack * before) is counts
 
 
 @pytest.mark.parametrize("unattended", [True, False])
-def test_somebody_elses_values_are_left_alone(killed: Crash, *, unattended: bool) -> None:
-    """A pair that is not our last write is not touched, and the message names both."""
+@pytest.mark.parametrize("writer", [True, False], ids=["", "beside another daemon"])
+def test_somebody_elses_values_are_left_alone(killed: Crash, *, unattended: bool, writer: bool) -> None:
+    """A pair that is not our last write is not touched, and the message names both, at once."""
     killed.server.capacity, killed.server.ours = Capacity(300, 900), False
-    writes = len(killed.server.applied)
+    killed.server.writer = writer
+    writes, began = len(killed.server.applied), killed.server.now
+    wrote = killed.server.applied[-1][1]
 
     said = killed.park(unattended=unattended)
 
-    assert said.startswith("nothing to park: 300/900 is in force and ")
-    assert len(killed.server.applied) == writes
+    assert said == f"nothing to park: 300/900 is in force and {wrote} was written last: not ours"
+    assert (len(killed.server.applied), killed.server.now) == (writes, began)
 
 
 def test_a_change_while_it_looks_is_left_alone(killed: Crash, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -215,6 +221,7 @@ def test_the_low_water_mark_goes_back_after_the_park(tmp_path: Path, *, parked: 
 
     said = left.park()
 
+    assert said.startswith("nothing to park: parked at " if parked else "parked at ")
     assert said.endswith(f"; innodb_max_dirty_pages_pct_lwm = {percent(mark)} again")
     assert left.server.mark == mark
     assert [steps[0][0] for steps, _, _ in left.server.applied[begun:]][-1] == LOW_WATER_MARK

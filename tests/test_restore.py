@@ -10,11 +10,12 @@ from tests.bench import FakeServer
 from tuner import without_daemon
 from tuner.core.estimate.latency import STEP_SECONDS
 from tuner.core.leaving.park_restore import RESTORE_FACTOR, restore_steps
-from tuner.records import LOW_WATER_MARK, Capacity
+from tuner.records import LOW_WATER_MARK, LOWEST_ABOVE_ZERO, Capacity, percent
 from tuner.servers.port import ServerError
 from tuner.without_daemon import restore_offline
 
 ORIGINALS = Capacity(1_000, 2_000)
+OURS = LOWEST_ABOVE_ZERO
 
 
 class Patient:
@@ -89,8 +90,8 @@ def test_what_stops_it_is_said_with_what_is_in_force() -> None:
 @pytest.mark.parametrize(
     ("change", "value", "said"),
     [
-        ("adjusts", 460, "somebody else changed the values"),
-        ("drop_after", 1, "connection lost"),
+        ("adjusts", 460, r"stopped at 460/\d+: somebody else changed the values"),
+        ("drop_after", 1, "stopped and what is in force is unknown: connection lost"),
         ("writer", False, "a daemon holds this server's writer lock"),
     ],
 )
@@ -111,28 +112,43 @@ def test_it_gives_up_where_the_originals_never_come(monkeypatch: pytest.MonkeyPa
         restored(FakeServer(Capacity(225, 450)), hidden=True)
 
 
-def test_a_mark_that_cannot_be_put_back_stops_it() -> None:
+@pytest.mark.parametrize("found", [0, 50_000_000])
+def test_a_mark_that_cannot_be_put_back_stops_it(found: int) -> None:
     """The reason is the server's, or that somebody else's value is in force; C and M are left alone then."""
     for change, value, said in (("refusal", "denied", "denied"), ("adjusts", 5_000_000, "somebody else")):
         server = FakeServer(Capacity(225, 450))
-        server.mark = 1_000
+        server.mark = OURS
         setattr(server, change, value)
-        with pytest.raises(ServerError, match=f"{LOW_WATER_MARK} = 0 could not be put back: {said}"):
-            restore_offline(server, ORIGINALS, low_water=0, say=lambda _: None, hidden=True)
+        with pytest.raises(
+            ServerError, match=f"{LOW_WATER_MARK} = {percent(found)} could not be put back: {said}"
+        ):
+            restore_offline(server, ORIGINALS, low_water=found, say=lambda _: None, hidden=True)
 
         assert server.capacity == Capacity(225, 450)
 
 
-@pytest.mark.parametrize(("mark", "written"), [(1_000, [0]), (0, []), (5_000_000, [])])
-def test_a_low_water_mark_that_was_left_is_put_back_first(mark: int, written: list[int]) -> None:
+@pytest.mark.parametrize(
+    ("mark", "found", "written"),
+    [
+        (OURS, 0, True),
+        (OURS, 50_000_000, True),
+        (OURS, int(str(OURS)), False),
+        (OURS, None, False),
+        (0, 0, False),
+        (5_000_000, 0, False),
+    ],
+)
+def test_a_low_water_mark_that_was_left_is_put_back_first(
+    mark: int, found: int | None, *, written: bool
+) -> None:
     """A dead daemon's mark goes back before C and M; one that is not its own stays."""
     server = FakeServer(Capacity(225, 450))
     server.mark = mark
     seen = Patient(server)
-    restore_offline(server, ORIGINALS, low_water=0, say=seen.lines.append, hidden=True, wait=seen.wait)
+    restore_offline(server, ORIGINALS, low_water=found, say=seen.lines.append, hidden=True, wait=seen.wait)
 
-    marks = [steps[0][1] for steps, _, _ in server.applied if steps[0][0] == LOW_WATER_MARK]
-    assert marks == written
-    assert server.mark == (0 if written else mark)
+    marks = [at for at, (steps, _, _) in enumerate(server.applied) if steps[0][0] == LOW_WATER_MARK]
+    assert marks == [0] * written
+    assert server.mark == (found if written else mark)
     assert server.capacity == ORIGINALS
-    assert not written or server.applied[0][0] == ((LOW_WATER_MARK, 0),)
+    assert (seen.lines[0] == f"{LOW_WATER_MARK} = {percent(found or 0)} again") is written

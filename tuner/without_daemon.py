@@ -77,7 +77,7 @@ def park_offline(
     standing: Standing,
     notes: JournalWriter,
     began: float,
-    unattended: bool = False,
+    unattended: bool,
     wait: Callable[[float], None] = time.sleep,
 ) -> str:
     """Park what a dead daemon left behind, then put the low-water mark back; return what was done.
@@ -366,7 +366,7 @@ def restore_offline(
             left = restore_steps(target, originals)
             rest = f"; {left} left, {left * latency.STEP_SECONDS:.0f} s at least" if left else ""
             say(f"step {pace.steps}, at {target} of {originals}{rest}")
-        if not verdict.go or target != originals:
+        else:
             wait(LOOK_SECONDS)
         reading = _read(server)
     if reading.capacity != originals:
@@ -396,6 +396,6 @@ def _step(server: Server, current: Capacity, originals: Capacity) -> Capacity:
     target = restore_step(current, originals)
     receipt = server.apply(plan(current, target), target)
     if receipt.error or receipt.in_force != target:
-        force = receipt.in_force or current
-        raise ServerError(f"stopped at {force}: {receipt.error or 'somebody else changed the values'}")
+        left = "and what is in force is unknown" if receipt.in_force is None else f"at {receipt.in_force}"
+        raise ServerError(f"stopped {left}: {receipt.error or 'somebody else changed the values'}")
     return target

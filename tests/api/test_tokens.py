@@ -9,7 +9,9 @@ import threading
 import time
 from pathlib import Path
 
+import msgspec
 import pytest
+from msgspec.structs import replace
 
 from api.tokens import (
     LOOK_SECONDS,
@@ -110,6 +112,18 @@ def test_a_register_that_others_may_only_read_is_taken(tmp_path: Path, others: i
     assert load(path).named("first") is not None
 
 
+def test_two_hundred_tokens_are_the_most(tmp_path: Path) -> None:
+    """So many are read whole, whatever their names, and one more is refused."""
+    path = prepare(tmp_path)
+    named = tuple(replace(load(path).tokens[0], name=f"{at:a>64}", expires=1e9) for at in range(199))
+    path.write_bytes(msgspec.json.encode(replace(load(path), tokens=named)))
+    secret = make(tmp_path, "last", Role.READ, expires=None)
+
+    assert Tokens(path).find(secret) is not None
+    with pytest.raises(TokenError, match="there are 200 tokens, the most there can be"):
+        make(tmp_path, "more", Role.READ, expires=None)
+
+
 def test_no_secret_is_stored(tmp_path: Path) -> None:
     """The register has the hash of a token, and the token itself nowhere."""
     path = prepare(tmp_path)
@@ -136,7 +150,7 @@ def test_running_daemon_takes_a_change_within_a_second(
 
     revoke(tmp_path, "oncall")
     make(tmp_path, "grafana", Role.READ, expires=None)
-    watch.now += LOOK_SECONDS
+    watch.now += 1.0
     assert watch.tokens.find(secret) is None
     assert [one.getMessage() for one in caplog.records] == [
         "tokens changed: revoked -; new oncall",
@@ -178,11 +192,22 @@ def test_token_expires_by_itself(tmp_path: Path) -> None:
     found = watch.tokens.find(secret)
     assert found is not None
     assert not watch.tokens.expired(found)
-    watch.wall += 61
+    watch.wall += 60
     assert watch.tokens.expired(found)
 
 
-@pytest.mark.parametrize("damage", ["gone", "rubbish", "open to write", "another version"])
+@pytest.mark.parametrize(
+    "damage",
+    [
+        "gone",
+        "open to write",
+        "rubbish",
+        "another version",
+        "a version before the first",
+        "more than we know",
+        "more of a token",
+    ],
+)
 def test_nobody_is_let_in_by_a_register_that_cannot_be_read(tmp_path: Path, damage: str) -> None:
     """A register that goes bad under a running daemon opens nothing, reading without a token neither."""
     watch = Watch(prepare(tmp_path))
@@ -194,8 +219,15 @@ def test_nobody_is_let_in_by_a_register_that_cannot_be_read(tmp_path: Path, dama
         path.write_bytes(path.read_bytes() + b"\n")
         path.chmod(0o666)
     else:
-        text = path.read_text()
-        path.write_text("{" if damage == "rubbish" else text.replace('"version": 1', '"version": 2'))
+        old, new = {
+            "rubbish": ("{", "["),
+            "another version": ('"version": 1', '"version": 2'),
+            "a version before the first": ('"version": 1', '"version": 0'),
+            "more than we know": ('"version": 1', '"version": 1, "groups": []'),
+            "more of a token": ('"name": ', '"group": "", "name": '),
+        }[damage]
+        assert old in path.read_text()
+        path.write_text(path.read_text().replace(old, new))
     watch.now += LOOK_SECONDS
 
     assert watch.tokens.find(secret) is None
@@ -235,7 +267,7 @@ def test_revoking_the_first_removes_its_file(tmp_path: Path, name: str, stays: b
     path = prepare(tmp_path)
     if stays:
         make(tmp_path, name, Role.READ, expires=None)
-    revoke(tmp_path, name)
+    revoke(tmp_path, "".join(list(name)))
     prepare(tmp_path)
 
     assert (tmp_path / "token").exists() is stays
@@ -255,7 +287,7 @@ def test_unusable_files_are_refused_with_what_to_do(tmp_path: Path) -> None:
     with pytest.raises(TokenError, match="cannot be changed: No such file or directory; run this as the"):
         revoke(tmp_path / "missing", "first")
 
-    path.chmod(0o600)
+    path.chmod(0o640)
     path.write_text("x" * 32)
     assert Tokens(prepare(tmp_path)).find("x" * 32) is not None
 

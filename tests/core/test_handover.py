@@ -10,7 +10,7 @@ from msgspec.structs import replace
 from tests.bench import Bench
 from tests.factory import ACTIVE, DEFAULT, codes, command, held, sample
 from tuner.core.ownership.handover import role_of
-from tuner.records import Capacity, DecisionKind, Remedy
+from tuner.records import Capacity, DecisionKind, Reason, Remedy
 from tuner.settings import Mode
 
 ANYWAY = replace(ACTIVE, allow_read_only_writes=True)
@@ -31,7 +31,8 @@ def parks(bench: Bench, since: int) -> list[str]:
         (READ_ONLY, "primary"),
         ({"group_role": "PRIMARY"}, "primary"),
         (REPLICA, "replica"),
-        ({"group_role": "SECONDARY"}, "replica"),
+        ({"group_role": "secondary"}, "replica"),
+        ({"group_role": "UNKNOWN"}, "primary"),
         ({"replica": True, "group_role": "PRIMARY"}, "replica"),
     ],
     ids=str,
@@ -164,6 +165,7 @@ def test_with_consent_a_read_only_server_is_tuned() -> None:
         (ACTIVE, REPLICA, "primary → replica"),
         (ACTIVE, {"group_role": "SECONDARY"}, "primary → replica"),
         (ANYWAY, READ_ONLY, "primary → primary, read_only"),
+        (ANYWAY, {"read_only": True}, "primary → primary, read_only"),
         (ANYWAY, READ_ONLY | REPLICA, "primary → replica, read_only"),
     ],
     ids=lambda value: value if isinstance(value, str) else "",
@@ -195,6 +197,19 @@ def test_a_role_that_flaps_writes_no_more_than_one_park(bench: Bench) -> None:
 
     assert len(parks(bench, begun)) == 1
     assert len(bench.said("role", since=begun)) == 50
+
+
+@pytest.mark.parametrize(("seconds", "again"), [(59, False), (60, True), (90, True)])
+def test_a_role_that_changes_after_a_minute_is_parked_for_again(
+    bench: Bench, seconds: int, *, again: bool
+) -> None:
+    """One park a minute is owed to a role that changes."""
+    bench.server.shows = REPLICA
+    bench.turns(seconds)
+    bench.server.shows, begun = {}, len(bench.records)
+    bench.turns(2)
+
+    assert any(one.decision.reason is Reason.PARK for one in bench.records[begun:]) is again
 
 
 def test_a_promotion_in_the_usual_order_is_parked(bench: Bench) -> None:

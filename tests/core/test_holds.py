@@ -7,11 +7,11 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from tests.bench import Bench
+from tests.bench import Bench, FakeServer
 from tests.factory import ACTIVE, DEFAULT, FACTS, OTHER_IDENTITY, SAVED, A, codes, command, held, sample
 from tuner.core.gate import GateState
 from tuner.core.holds import current_holds, inert
-from tuner.core.ownership.foreign import COOLDOWN_SECONDS, READOPTIONS
+from tuner.core.ownership.foreign import COOLDOWN_SECONDS, NOBODY_KNOWS, READOPTIONS
 from tuner.core.state import Latches
 from tuner.core.step import start
 from tuner.records import Capacity, DecisionKind, Hold, HoldCode, Missed, Remedy
@@ -308,7 +308,7 @@ def test_a_pause_while_out_of_reach_does_not_park_beside_another_writer(bench: B
 
 # A declared baseline: taken over again by itself, and when it waits for a person.
 
-BASELINE, OTHER = Capacity(200, 2_000), Capacity(300, 3_000)
+BASELINE, OTHER, LEFT = Capacity(200, 2_000), Capacity(300, 3_000), Capacity(225, 450)
 COOLDOWN = int(COOLDOWN_SECONDS)
 
 
@@ -330,7 +330,7 @@ def test_the_declared_baseline_is_taken_over_after_a_cool_down(declared: Bench) 
     assert declared.record.holds[0].seconds == COOLDOWN_SECONDS
     declared.turns(COOLDOWN - 1)
     assert held(declared.record) == {"foreign_change"}
-    record = declared.turn()
+    record = declared.turn(seconds=1.1)
 
     assert held(record) == set()
     assert "baseline" in codes(record)
@@ -345,6 +345,7 @@ def test_nobody_is_sent_to_a_table_that_is_not_there(bench: Bench, *, names: boo
 
     (said,) = bench.said("foreign_change")
     assert ("performance_schema" in said) is names
+    assert (NOBODY_KNOWS in said) is not names
 
 
 def test_anything_else_waits_for_a_person(declared: Bench) -> None:
@@ -352,7 +353,7 @@ def test_anything_else_waits_for_a_person(declared: Bench) -> None:
     changed(declared, OTHER)
     declared.turns(5 * COOLDOWN)
 
-    assert [hold.remedies for hold in declared.record.holds] == [(Remedy.RESUME,)]
+    assert [(hold.remedies, hold.seconds) for hold in declared.record.holds] == [((Remedy.RESUME,), 0.0)]
 
 
 def test_a_change_within_the_cool_down_begins_it_again(declared: Bench) -> None:
@@ -367,7 +368,7 @@ def test_a_change_within_the_cool_down_begins_it_again(declared: Bench) -> None:
 
 
 def test_a_fight_ends_with_a_person(declared: Bench) -> None:
-    """After three times in an hour the loop stops taking over: somebody means it."""
+    """After three times in an hour the loop stops taking over: somebody means it. Later it does again."""
     for _ in range(READOPTIONS):
         changed(declared, BASELINE)
         declared.turns(COOLDOWN + 1)
@@ -375,5 +376,71 @@ def test_a_fight_ends_with_a_person(declared: Bench) -> None:
         declared.turns(3)
     changed(declared, BASELINE)
     declared.turns(5 * COOLDOWN)
+    (hold,) = declared.record.holds
+    assert (hold.remedies, hold.seconds) == ((Remedy.BASELINE_SPENT,), 0.0)
 
-    assert [hold.remedies for hold in declared.record.holds] == [(Remedy.BASELINE_SPENT,)]
+    hour_ago = declared.record.tick.now - 3599.0
+    declared.state = replace(declared.state, readopted=(hour_ago, *declared.state.readopted[1:]))
+    assert held(declared.turn()) == set()
+    count = f"of {READOPTIONS} in the hour"
+    assert [said.partition("again, ")[2] for said in declared.said("baseline")] == [
+        f"{number} {count}" for number in (1, 2, 3, 3)
+    ]
+
+
+@pytest.mark.parametrize(
+    ("pair", "known", "ours", "said"),
+    [
+        (LEFT, (LEFT, DEFAULT), True, []),
+        (DEFAULT, (LEFT, DEFAULT), False, []),
+        (BASELINE, (LEFT, DEFAULT), False, []),
+        (OTHER, (), False, []),
+        (
+            OTHER,
+            (LEFT, DEFAULT),
+            False,
+            [f"C/M were left at {LEFT} and are {OTHER}: somebody else changed them"],
+        ),
+    ],
+    ids=["what was left", "the originals", "the baseline", "nothing known", "another one"],
+)
+def test_the_first_reading_tells_whose_the_pair_is(
+    pair: Capacity,
+    known: tuple[Capacity, ...],
+    ours: bool,  # noqa: FBT001 - a case
+    said: list[str],
+) -> None:
+    """What a daemon before left is ours; another pair is somebody else's change, where that is known."""
+    settings = replace(ACTIVE, baseline="200/2000")
+    bench = Bench(settings, FakeServer(pair))
+    bench.state = start(settings, bench.server.facts(), DEFAULT, left=(LEFT,), known=known)
+    record = bench.turn()
+
+    assert (bench.state.writes.own == pair) is ours
+    assert [one.partition(" while no daemon ran")[0] for one in bench.said("foreign_change")] == said
+    assert ("foreign_change" in held(record)) is bool(said)
+
+
+@pytest.mark.parametrize(
+    ("before", "pending", "pair", "ours"),
+    [
+        (LEFT, OTHER, OTHER, True),
+        (LEFT, OTHER, Capacity(225, 3_000), True),
+        (LEFT, OTHER, BASELINE, False),
+        (LEFT, None, LEFT, False),
+        (None, OTHER, OTHER, False),
+    ],
+    ids=["whole", "half", "another", "nothing asked for", "from nowhere"],
+)
+def test_a_write_that_nobody_read_back_may_have_left_what_is_in_force(
+    before: Capacity | None,
+    pending: Capacity | None,
+    pair: Capacity,
+    ours: bool,  # noqa: FBT001 - a case
+) -> None:
+    """Whatever lies on the way of it is ours, and nothing else."""
+    bench = Bench(ACTIVE, FakeServer(pair))
+    bench.state = replace(bench.state, writes=replace(bench.state.writes, before=before, pending=pending))
+    bench.turn()
+
+    assert (bench.state.writes.own == pair) is ours

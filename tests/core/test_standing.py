@@ -5,13 +5,23 @@ from __future__ import annotations
 import pytest
 from msgspec.structs import replace
 
+from policies.types import LoadContext
 from tests.bench import Bench, next_daemon
-from tests.factory import ACTIVE, FACTS, OTHER_IDENTITY, command
-from tuner.core.ownership.standing import why_advisory
-from tuner.core.state import State
+from tests.factory import ACTIVE, FACTS, IDENTITY, OTHER_IDENTITY, command
+from tuner.core.baseline.guard import Mean, Returned, Shown
+from tuner.core.ownership.standing import (
+    Standing,
+    moved,
+    standing_of,
+    take_up,
+    unknown,
+    why_advisory,
+    why_not_active,
+)
+from tuner.core.state import LowWater, State
 from tuner.core.step import start
-from tuner.records import Capacity, HoldCode
-from tuner.settings import Mode
+from tuner.records import Capacity, HoldCode, Remedy
+from tuner.settings import Mode, Settings
 
 ADVISORY = replace(ACTIVE, mode=Mode.ADVISORY)
 
@@ -110,3 +120,103 @@ def test_resume_says_when_it_is_the_mode_that_is_in_the_way(bench: Bench) -> Non
     assert not accepted
     assert "innobrim mode active" in said
     assert "still held (paused); ended by innobrim resume" in entered
+
+
+# What a daemon takes up from the one before, written by hand.
+
+STANDS = Standing(IDENTITY, FACTS.started)
+UNHEARD = "it is not known what stood before, such as a pause: the disk was full"
+RETURNED = Returned(
+    "it committed less", LoadContext(1e6, 300.0, 0.0, 0.0, 1e8), Shown(), again=Shown(rows=Mean(3)), apart=9.0
+)
+
+
+def begun(standing: Standing, settings: Settings = ACTIVE) -> State:
+    """Return the state of a daemon that takes this up."""
+    return take_up(start(settings, FACTS), standing, now=5.0)
+
+
+@pytest.mark.parametrize("identity", ["0", "z"])
+def test_what_stands_for_another_server_is_not_taken_up(identity: str) -> None:
+    """A pause of one server holds no other one."""
+    standing = replace(STANDS, identity=identity, paused="by ann", advisory=True)
+
+    assert begun(standing) == take_up(start(ACTIVE, FACTS), None, now=5.0) == start(ACTIVE, FACTS)
+
+
+@pytest.mark.parametrize(
+    ("later", "same"), [(0.0, True), (-5.0, True), (5.0, True), (5.1, False), (-5.1, False)]
+)
+def test_what_mysqld_was_left_with_ends_with_its_start(later: float, *, same: bool) -> None:
+    """A foreign change and a low-water mark of ours end with a restart; a pause and advisory do not."""
+    left = Standing(IDENTITY, FACTS.started + later, "by ann", "theirs", advisory=True, why="so", low_water=0)
+    state = begun(left)
+
+    assert held(state) == {HoldCode.PAUSED} | ({HoldCode.FOREIGN_CHANGE} if same else set())
+    assert state.low_water == (LowWater(original=0, saved=True, left=True) if same else LowWater())
+    assert (state.mode, state.why_advisory, state.advisory_until_said) == (Mode.ADVISORY, "so", True)
+    assert standing_of(state) == replace(
+        left, started=FACTS.started, foreign="theirs" if same else "", low_water=0 if same else None
+    )
+
+
+@pytest.mark.parametrize(
+    ("standing", "paused", "why"),
+    [
+        (STANDS, UNHEARD, UNHEARD),
+        (replace(STANDS, paused="by ann"), f"by ann; {UNHEARD}", UNHEARD),
+        (replace(STANDS, paused=UNHEARD), UNHEARD, UNHEARD),
+        (replace(STANDS, advisory=True, why="ann said so"), UNHEARD, "ann said so"),
+    ],
+    ids=["alone", "beside a pause", "for the second time", "beside a person's word"],
+)
+def test_what_is_not_known_holds(standing: Standing, paused: str, why: str) -> None:
+    """A daemon that does not know what stood before is paused and advisory, says so once, and why."""
+    state = begun(replace(standing, unheard="the disk was full"))
+    assert state.latches.paused is not None
+
+    assert (state.latches.paused.reason, state.mode, state.why_advisory) == (paused, Mode.ADVISORY, why)
+    assert state.pending_events == (("unheard", UNHEARD),)
+    said, remedies = why_not_active(state)
+    assert said == (f"{paused}; advisory: {why}" if standing.advisory else paused)
+    assert remedies == ((Remedy.MODE_ACTIVE,) if standing.advisory else ())
+    assert take_up(state, standing_of(state), now=6.0).pending_events == state.pending_events
+    assert unknown("") == ""
+
+
+@pytest.mark.parametrize("advisory", [True, False])
+@pytest.mark.parametrize("settings", [ACTIVE, ADVISORY], ids=["active", "advisory"])
+def test_a_baseline_that_came_back_is_told_again(settings: Settings, *, advisory: bool) -> None:
+    """Where the baseline guard keeps a loop advisory that is to be active, the next daemon says so."""
+    state = begun(replace(STANDS, advisory=advisory, returned=RETURNED), settings)
+    told = advisory and settings is ACTIVE
+
+    assert (
+        state.pending_events == (("baseline_back", f"still so from an earlier run: {RETURNED.why}"),) * told
+    )
+    assert standing_of(state).returned == (replace(RETURNED, again=Shown(), apart=0.0) if told else None)
+
+
+@pytest.mark.parametrize(("here", "there"), [("", "by bob"), ("by ann", "by bob"), ("by ann", ""), ("", "")])
+def test_another_server_at_the_address_makes_it_advisory(here: str, there: str) -> None:
+    """Hands off was said, whichever server it is; a person says what becomes of this one."""
+    before = Standing(OTHER_IDENTITY, 0.0, paused=there)
+    state = moved(begun(replace(STANDS, paused=here)), before, now=5.0)
+    said, remedies = why_not_active(state)
+
+    assert (state.mode, state.previous_server) == (Mode.ADVISORY, OTHER_IDENTITY)
+    assert state.why_advisory == f"another server, {IDENTITY}, answers at this address"
+    answers = f"advisory: {IDENTITY} answers where the last run ended beside {OTHER_IDENTITY}"
+    assert said == "; ".join(filter(None, (here or there, answers)))
+    assert remedies == (Remedy.MODE_ACTIVE,)
+
+
+@pytest.mark.parametrize("mode", [Mode.ACTIVE, Mode.ADVISORY])
+@pytest.mark.parametrize("settings", [ACTIVE, ADVISORY], ids=["active", "advisory"])
+def test_what_keeps_it_from_writing_is_what_differs_from_the_configuration(
+    settings: Settings, mode: Mode
+) -> None:
+    """Nothing of earlier is in the way where the mode is the configured one."""
+    said, remedies = why_not_active(replace(start(settings, FACTS), mode=mode))
+
+    assert bool(said) is bool(remedies) is (mode is not settings.mode)
