@@ -18,7 +18,7 @@ from policies.types import Situation
 
 AVERAGE_SECONDS = 150.0  # Span of the mean error, and the shortest time between two corrections by it
 SAFE = 1.1  # M to rest with over the M with which the age rests at the set-point
-AGAIN = 1.08  # M to go back to after an emergency over the M that it found too low
+RETURN_MARGIN = 1.08  # M to go back to after an emergency over the M that it found too low
 
 LOW = 0.12
 HIGH = 0.06
@@ -77,7 +77,7 @@ class Saving:
             return replace(self, kept=SAFE * resting, in_force=current, since=now), True
         if not _same(current, self.in_force):
             too_low = _same(self.in_force, self.kept) and current > self.kept and situation.error > 0.0
-            kept = AGAIN * self.kept if too_low else self.kept
+            kept = RETURN_MARGIN * self.kept if too_low else self.kept
             return replace(self, kept=kept, in_force=current, since=now), False
         if not _same(current, self.kept):
             return self, current < self.kept or situation.error <= 0.0

@@ -1,7 +1,7 @@
 """A simulated MySQL, Percona Server or MariaDB behind the loop's port, on a clock of its own.
 
-Its forward flush law is written from each server's source and shares nothing with ``policies`` but the
-arithmetic of the redo limits, so that it can prove ``policies`` wrong. From the top down:
+Its forward flush law is written from each server's source and imports nothing of ``policies``, so that it can
+prove ``policies`` wrong; the redo limits are those of ``tuner/servers/families``. From the top down:
 
 - ``server``: what the loop sees; ``engine``: time, from event to event, and what changes by itself.
 - ``space``: writers that wait for room in the log; ``pool``: a buffer pool that is too small.

@@ -24,8 +24,8 @@ NO_ROOM = 1.0
 class Space:
     """The room that is left in the log, and those who wait for it.
 
-    A checkpoint takes its time. One that is asked for because the log is running full ends when it does, or
-    as long after the one before as it takes; until then, and where it frees nothing, writers wait.
+    A checkpoint takes its time. One that a full log forces takes its own time, and ends no sooner than that
+    after the one before; until then, and where it frees nothing, writers wait.
 
     Attributes:
         waits: writers that waited for redo space or sync flushing so far, each once however long it was.

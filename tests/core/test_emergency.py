@@ -10,7 +10,7 @@ from tests.bench import Bench, FakeServer
 from tests.core.loops import HIGH
 from tests.factory import ACTIVE, DEFAULT, A, estimate, sample
 from tuner.core.decide.carry_out import TOO_LOW_SECONDS
-from tuner.core.decide.emergency import AGAIN, LEAST_FACTOR, MOST_HURRY, called_for
+from tuner.core.decide.emergency import LEAST_FACTOR, LEAST_RAISE, MOST_HURRY, called_for
 from tuner.core.estimate.window import extend, point_of
 from tuner.core.state import State
 from tuner.core.writes import guards
@@ -53,7 +53,7 @@ def raised(state: State, **found: float) -> float | None:
         ((*SLEPT, M, M), 400.0, LEAST_FACTOR * 400.0),
         ((*SLEPT, 0.7 * M, 0.7 * M), 4_000.0, LEAST_FACTOR * 4_000.0),
         ((*SLEPT, 0.7 * M, 0.7 * M), 400.0, LEAST_FACTOR * 400.0),
-        ((float(M),) * 14, 100.0, AGAIN * M),
+        ((float(M),) * 14, 100.0, LEAST_RAISE * M),
         ((float(M),) * 14, 4_000.0, LEAST_FACTOR * 4_000.0),
         ((0.8 * M,) * 14, 100.0, None),
     ],
@@ -150,9 +150,13 @@ def test_the_way_back_ends_a_little_above_the_m_that_was_too_low() -> None:
         seen.append(bench.m)
 
     assert until == raised.tick.now + TOO_LOW_SECONDS
-    assert round(guards.AGAIN * too_low) <= min(seen) <= guards.AGAIN * too_low * (1.0 + guards.ROUNDING)
+    assert (
+        round(guards.RETURN_MARGIN * too_low)
+        <= min(seen)
+        <= guards.RETURN_MARGIN * too_low * (1.0 + guards.ROUNDING)
+    )
     bench.turns(900)
-    assert bench.m < guards.AGAIN * too_low
+    assert bench.m < guards.RETURN_MARGIN * too_low
 
 
 def test_fixed_goes_back_to_the_m_that_a_person_named() -> None:

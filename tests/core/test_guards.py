@@ -247,7 +247,7 @@ def test_where_writers_wait_at_the_sync_point_an_emergency_asks_for_enough(
 ) -> None:
     """There too little costs more than too much: what the load asks for, whatever the device gave so far."""
     device = {"sustained_capacity": 2_000.0, "demand": demand, "sync_stalls": stalls}
-    found = guards.need(Wish(EMERGENCY, 15_000.0), context(authority=authority, **device))
+    found = guards.emergency_ceiling(Wish(EMERGENCY, 15_000.0), context(authority=authority, **device))
 
     assert found.io_capacity_max == comes
 
@@ -282,7 +282,7 @@ def test_limits_come_first_and_the_clock_last() -> None:
 
     assert names[SET] == ["limits", "authority", "way_back", "step", "ratio", "dead_band", "dwell", "budget"]
     assert names[DecisionKind.RELIEF] == ["limits", "ratio"]
-    assert names[EMERGENCY] == ["limits", "need", "ratio", "raises", "spacing"]
+    assert names[EMERGENCY] == ["limits", "emergency_ceiling", "ratio", "raises", "spacing"]
     assert names[DecisionKind.OVERRIDE] == ["limits", "ratio"]
     assert DecisionKind.RESTORE not in names
     assert ask(1_001.0, last_write=999.0, changes=10_000).touched == ("dead_band",)

@@ -9,7 +9,7 @@ import pytest
 
 from policies.cascade import Cascade, CascadeState
 from policies.flushlaw import LEGACY
-from policies.saving import AGAIN, AVERAGE_SECONDS, SAFE
+from policies.saving import AVERAGE_SECONDS, RETURN_MARGIN, SAFE
 from tests.factory import A, situation
 
 LAW = Cascade(LEGACY)
@@ -73,7 +73,7 @@ def test_an_emergency_is_come_back_from_to_a_little_more() -> None:
 
     assert waited
     assert len(run.wrote) == changes + 2, "a factor of two in each"
-    assert run.m == pytest.approx(AGAIN * before, rel=0.01)
+    assert run.m == pytest.approx(RETURN_MARGIN * before, rel=0.01)
 
 
 def test_a_persons_raise_is_no_sign_that_m_was_too_low() -> None:

@@ -157,7 +157,7 @@ def _take_set_point(
     if trials.moved:
         moved_from = held if held is not None and held != set_point else 0.0
         trials = replace(trials, moved=False, moved_from=moved_from)
-    # a suggestion to hold less makes no age too high that is none without it
+    # an age is too high only where it is so without an optimiser's suggestion to hold less
     without = 0.0 if suggestion is None else min(law.highest, highest_ratio(headroom, ratios)[0])
     window = asked.wish[1] if asked.wish and source is SetPointSource.SCHEDULE else asked.windows.get(source)
     return replace(

@@ -227,7 +227,7 @@ class Command(Struct, frozen=True):
     Attributes:
         name: pause, resume, park, restore, override, cancel_override, drain, cancel_drain, mode,
             settings, overlay, cancel_overlay, stop, originals_saved, low_water_saved, schedule,
-            suggest.
+            suggest, worker_died.
         who: person or part, with where from.
         number: stable id for the acknowledgement.
         value: M for override, mode name for mode, checkpoint age for drain as ``tuner.core.ages``

@@ -39,7 +39,7 @@ NOBODY_LISTENS = frozenset({errno.ECONNREFUSED, errno.EAGAIN})
 """Errors of an address that is taken, and where nobody takes who asks."""
 
 BREAKS = 2
-"""Connections that are ended in a row as they ask for it, after which it is the asking that ends them."""
+"""After so many connections in a row that break during GET_LOCK it is GET_LOCK that breaks them."""
 
 PASSING = CUT_SHORT | {ER.SERVER_SHUTDOWN}
 """The server's errors for a statement that it gives up this once."""

@@ -20,7 +20,7 @@ BUDGETS = frozenset({SetPointSource.RECOVERY, SetPointSource.SHUTDOWN})
 
 DIP_SECONDS = 3.0
 
-AGAIN = "; that holds until the load is another one, the server does no better by itself, or a person resumes"
+UNTIL = "; that holds until the load is another one, the server does no better by itself, or a person resumes"
 
 
 def follow(
@@ -123,7 +123,7 @@ def _back(state: State, ended: Ended, *, now: float, wall: float) -> tuple[State
     returned = Returned(why=why, context=ended.kind.context, ours=ended.kind.ours)
     guard = replace(state.baseline_guard, returned=returned)
     pair = "" if state.originals is None else f", {state.originals.capacity},"
-    said = f"{why}; the originals{pair} come back in steps, and the loop is advisory then{AGAIN}"
+    said = f"{why}; the originals{pair} come back in steps, and the loop is advisory then{UNTIL}"
     state = begin_restore(replace(state, baseline_guard=guard), BASELINE_GUARD, now=now)
     return state, [Event(wall=wall, code="baseline_back", message=said)]
 

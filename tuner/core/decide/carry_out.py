@@ -138,7 +138,7 @@ def _too_low(state: State, *, now: float) -> int:
     writes = state.writes
     if state.settings.policy == "fixed" or now >= writes.too_low_until:
         return 0
-    return round(guards.AGAIN * writes.too_low)
+    return round(guards.RETURN_MARGIN * writes.too_low)
 
 
 def _guarded(state: State, wanted: Wanted, current: Capacity, found: Estimate, *, now: float) -> guards.Wish:
@@ -176,7 +176,7 @@ def _named(state: State, wanted: Wanted) -> bool:
 def _given(state: State, wanted: Wanted, found: Estimate) -> float | None:
     """Return what the device gives at most, pages/s; while a backup slows it that is less than D.
 
-    A policy minds it for as long as it was shown, a drain only while the device is the limit.
+    It bounds a policy as long as there is evidence of it, a drain only while the device is the limit.
     """
     if found.authority >= AUTHORITY_LOST or found.flush_rate <= 0.0:
         minds = wanted.kind is not DecisionKind.DRAIN and state.estimator.trends.shown

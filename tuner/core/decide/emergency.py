@@ -12,13 +12,13 @@ from tuner.core.state import State
 from tuner.core.writes.guards import DEAD_BAND, EMERGENCY_SPACING
 from tuner.records import Estimate, Sample
 
-RELIEF_SECONDS = 10.0  # A raise asks for the pages that bring the age to the set-point in this time
+RECOVER_SECONDS = 10.0  # A raise asks for the pages that bring the age to the set-point in this time
 LEAST_FACTOR = 1.5  # A raise asks for so many times the demand at least
 MOST_HURRY = 2.0  # A load of the last seconds is believed to be at most so many times that of the last ten
 AWAKE = 0.5  # Share of M from which on a server that slept until its flush limit flushes as fast as M lets it
 FULL = 0.9  # Share of M from which on nothing but M limits the flushing
 
-AGAIN = 2.0
+LEAST_RAISE = 2.0
 """Where M is all that limits the flushing, and no M moves the age, a raise is to so many times M at least."""
 
 
@@ -79,7 +79,7 @@ def _beyond(state: State, law: FlushLaw, sample: Sample, found: Estimate, *, flu
     too small.
     """
     if not law.authority:
-        return AGAIN * sample.io_capacity_max if flushed >= FULL * sample.io_capacity_max else 0.0
+        return LEAST_RAISE * sample.io_capacity_max if flushed >= FULL * sample.io_capacity_max else 0.0
     set_point = state.set_point if state.set_point is not None else 0.5
-    span = found.redo_rate * RELIEF_SECONDS + found.modified_age - set_point * sample.flush_limit
-    return state.estimator.tail.pages_ahead(sample, span) / RELIEF_SECONDS
+    span = found.redo_rate * RECOVER_SECONDS + found.modified_age - set_point * sample.flush_limit
+    return state.estimator.tail.pages_ahead(sample, span) / RECOVER_SECONDS

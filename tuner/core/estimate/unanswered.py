@@ -30,7 +30,7 @@ FIRST_REST_SECONDS = 1200.0
 LONGEST_REST_SECONDS = 4 * 3600.0
 
 SHOWN_SECONDS = 20.0
-"""Time after a change of M, to one that is not near, from which on rows and waits are put down to it."""
+"""Rows and waits count as those of a new M from so long after a large change to it on."""
 
 KEPT = 16  # Settings that are remembered at most
 LEAST_SECONDS = 30.0  # A setting that was seen for less says nothing

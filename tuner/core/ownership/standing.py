@@ -1,4 +1,4 @@
-"""What was said to stand until somebody says otherwise: it outlives the daemon that was told."""
+"""Pauses, holds and changes of the mode that wait for a person, and so outlive the daemon."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class Standing(Struct, frozen=True):
     # the operator's low-water mark, where ours may be in force, in millionths of a percent
     low_water: int | None = None
     returned: Returned | None = None  # why the baseline guard made it advisory; None where it did not
-    # why it was not known what stood before, and nobody has spoken since; empty where it was
+    # why an earlier daemon's pause or mode could not be read; empty once a person has given a command
     unheard: str = ""
 
 

@@ -1,1 +1,1 @@
-"""What every write must keep: the order of its SETs, guards, and what is safe to leave behind."""
+"""What every write must keep: the guards, the order of its SETs, and the token bucket of the changes."""

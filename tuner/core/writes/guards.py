@@ -22,7 +22,7 @@ LOAD_MARGIN = 0.95
 EMERGENCY_FACTOR = 2.0
 """Where the device gives all that is asked for, an emergency may ask for so many times what it was seen to
 give."""
-AGAIN = 1.15
+RETURN_MARGIN = 1.15
 """M that a way back from an emergency ends at, over the M that was too low then."""
 
 ROUNDING = 0.05
@@ -105,8 +105,8 @@ def authority(wish: Wish, context: GuardContext) -> Wish:
     return wish if wish.io_capacity_max <= ceiling else wish.changed("authority", ceiling)
 
 
-def need(wish: Wish, context: GuardContext) -> Wish:
-    """Bound an emergency by what the device was seen to give, which may have been misjudged by half."""
+def emergency_ceiling(wish: Wish, context: GuardContext) -> Wish:
+    """Bound an emergency by 1.2 times what the device was seen to give; by 2.4 where it is not the limit."""
     if context.sustained_capacity is None or (context.sync_stalls and context.authority >= AUTHORITY_LOST):
         return wish
     known = max(float(context.current.io_capacity_max), DEVICE_MARGIN * context.sustained_capacity)
@@ -117,12 +117,12 @@ def need(wish: Wish, context: GuardContext) -> Wish:
 
 def back_to(raised_from: int) -> float:
     """Return the M up to which a way back from an emergency is one, pages/s; whole ratios round it."""
-    return AGAIN * raised_from * (1.0 + ROUNDING)
+    return RETURN_MARGIN * raised_from * (1.0 + ROUNDING)
 
 
 def way_back(wish: Wish, context: GuardContext) -> Wish:
     """Let a way back from an emergency end a little above where that began: there M was too low."""
-    back = AGAIN * context.raised_from
+    back = RETURN_MARGIN * context.raised_from
     if 0 < back < context.current.io_capacity_max and wish.io_capacity_max < back:
         return wish.changed("way_back", back)
     return wish
@@ -236,7 +236,7 @@ Guard = Callable[[Wish, GuardContext], Wish]
 
 TABLE: dict[DecisionKind, tuple[Guard, ...]] = {
     DecisionKind.SET: (limits, authority, way_back, step, ratio, dead_band, dwell, budget),
-    DecisionKind.EMERGENCY: (limits, need, ratio, raises, spacing),
+    DecisionKind.EMERGENCY: (limits, emergency_ceiling, ratio, raises, spacing),
     DecisionKind.RELIEF: (limits, ratio),
     DecisionKind.OVERRIDE: (limits, ratio),
 }
