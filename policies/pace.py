@@ -1,5 +1,8 @@
 """The law for servers on which M does not move the age: it raises an M that is too low, and nothing else.
 
+Too low is one with which the age runs on, and one below what the server was found with, as an override or an
+earlier park leaves it.
+
 There the server flushes next to nothing below the flush limit, and up to M pages a second beyond it, as
 fast as it can where that is not enough (MariaDB with ``innodb_max_dirty_pages_pct_lwm`` = 0;
 storage/innobase: mtr/mtr0mtr.cc ``log_close``, buf/buf0flu.cc ``buf_flush_page_cleaner``). Below the demand
@@ -42,6 +45,8 @@ class Pace:
     def propose(self, state: PaceState, situation: Situation) -> tuple[PaceState, Proposal]:
         """Return the M that keeps up, and whether it is worth a write."""
         current = float(situation.io_capacity_max)
+        if current < situation.found_with:
+            return PaceState(), Proposal(float(situation.found_with), {"found_with": situation.found_with})
         full = situation.flush_rate >= FULL * current
         if not full or situation.age_ratio < 1.0 or situation.age_slope <= 0.0:
             return PaceState(), Proposal(current, {"full_seconds": 0.0}, act=False)

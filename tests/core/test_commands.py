@@ -61,6 +61,14 @@ def test_pausing_ends_what_was_under_way(bench: Bench, under_way: str) -> None:
     assert (bench.state.override, bench.state.restoring) == (None, "")
 
 
+def test_an_override_that_ends_a_restore_says_so(bench: Bench) -> None:
+    """Whoever asked for the originals learns that they do not come."""
+    bench.turn(command("restore"))
+
+    assert bench.answer(command("override", value=600, ttl=20.0))[1].endswith("the restore under way ends")
+    assert bench.state.restoring == ""
+
+
 def test_override_takes_effect_at_once_and_expires(bench: Bench) -> None:
     """A person's M is written in the same tick, named as theirs, and held for its time or until cancelled."""
     before = bench.m

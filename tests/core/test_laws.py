@@ -107,18 +107,22 @@ def test_a_default_far_above_the_demand_is_left_alone(name: str) -> None:
 
 
 def test_what_people_ask_where_no_m_moves_the_age() -> None:
-    """A drain is refused with what would allow it; an override and a park work as anywhere."""
-    bench = unsteered("soft-limit")
+    """A drain is refused with what would allow it; after an override M goes back, and no park lowers it."""
+    bench = unsteered("soft-limit", Capacity(200, 2_000))
     bench.turns(30)
     accepted, said = bench.answer(drain("20%"))
     assert not accepted
     assert REMEDY in said
     bench.turn(command("override", value=900, ttl=20.0))
     assert bench.m == 900
-    bench.turns(40)
+    bench.turns(60)
+    assert bench.m == 2_000
+    bench.turn(command("park"))
+    bench.turns(3)
+    assert bench.m >= 2_000
     bench.turn(command("stop", value="park"))
 
-    assert bench.m >= AIM * ACTIVE.park_slack * DEMAND * 0.98
+    assert bench.m >= max(2_000, AIM * ACTIVE.park_slack * DEMAND * 0.98)
 
 
 def test_a_drain_ends_where_the_authority_goes(full: Bench) -> None:

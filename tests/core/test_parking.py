@@ -88,7 +88,7 @@ def way_back(current: Capacity, originals: Capacity) -> list[Capacity]:
 @example(current=Capacity(225, 450), originals=DEFAULT)
 @example(current=DEFAULT, originals=Capacity(100, 100))
 def test_restoring_ends_at_the_originals_as_they_were(current: Capacity, originals: Capacity) -> None:
-    """From any pair of ours to any originals, odd ones too: M moves one way in small steps and ends there."""
+    """From any pair of ours to any originals, odd ones too: M goes one way in small steps, C about so."""
     seen = way_back(current, originals)
     values = [pair.io_capacity_max for pair in seen]
 
@@ -96,6 +96,10 @@ def test_restoring_ends_at_the_originals_as_they_were(current: Capacity, origina
     assert values == sorted(values, reverse=current.io_capacity_max > originals.io_capacity_max)
     assert all(max(old, new) <= RESTORE_FACTOR * min(old, new) for old, new in pairwise(values))
     assert all(pair.io_capacity >= FACTS.capacity_minimum for pair in seen)
+    low, high = sorted((current.io_capacity, originals.io_capacity))
+    assert all(
+        0.62 * low <= pair.io_capacity <= max(1.61 * high, 2 * FACTS.capacity_minimum) for pair in seen
+    )
 
 
 def test_going_back_to_the_default_takes_minutes() -> None:

@@ -155,12 +155,17 @@ def static_value(records: list[TickRecord], state: State) -> list[Finding]:
         now,
         law,
         msgspec.structs.replace(state.settings, park_slack=busiest),
-        current=lowest,
+        current=lowest if law.authority else sample.io_capacity_max,
         lowest=lowest,
         highest=highest,
         home=sample.io_capacity,
         ratio=held,
     )
+    if not law.authority and pair.io_capacity_max <= sample.io_capacity_max:
+        title = f"the settings in force are enough for the load seen: {sample.capacity}"
+        reason = "M does not move the age here, and one that is lower can cost page writes"
+        kept = Finding(id="static-io-capacity", severity="info", title=title, reason=reason, fix="leave them")
+        return [kept, _times(records, now, state.settings)]
     static = Finding(
         id="static-io-capacity",
         severity="info",

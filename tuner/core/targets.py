@@ -291,17 +291,18 @@ def _park_target(state: State, sample: Sample, found: Estimate) -> Capacity | No
     """Return what a park would leave behind; once one is owed, what was promised with it.
 
     The first seconds' rates are no reason to lower what somebody else had set, and those of two readings
-    that came at nearly the same time are none at all.
+    that came at nearly the same time are none at all. Where no M moves the age a lower one is none either.
     """
     if state.park_owed is not None and state.park_target is not None and state.clocks.gap is None:
         return state.park_target
     if not telling(state.estimator.window):
         return None
     lowest, highest = bounds(state)
-    keep = state.writes.own == sample.capacity or not warm(state.estimator.window)
+    law = law_of(state)
+    keep = state.writes.own == sample.capacity or not warm(state.estimator.window) or not law.authority
     return parked(
         found,
-        law_of(state),
+        law,
         state.settings,
         current=sample.io_capacity_max if keep else lowest,
         home=home_of(state, sample.capacity),

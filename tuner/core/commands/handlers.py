@@ -209,6 +209,7 @@ def _override(state: State, context: CommandContext) -> Outcome:
     made = near(wanted, home=home, ratio=settings.ratio, lowest=lowest, highest=highest)
     was = "" if found is None else f", from {found.io_capacity_max}"
     why = "" if made.io_capacity_max == wanted else f": the nearest whole multiple, {made}"
+    why += "; the restore under way ends" if state.restoring else ""
     return Outcome(
         transitions.override(state, override),
         f"override to {made.io_capacity_max} for {ttl:.0f} s{was}{why}",

@@ -74,16 +74,26 @@ def parked(
 def restore_step(current: Capacity, originals: Capacity) -> Capacity:
     """Return the next pair on the way back to the originals; the originals themselves at the end.
 
-    On the way M is the originals' own multiple of C, or as large a one as the server's minimum for C allows.
+    M goes by ``RESTORE_FACTOR``, and C as far towards its original as M towards its own, as nearly as whole
+    multiples and the server's minimum for C allow.
     """
     wanted, now = originals.io_capacity_max, current.io_capacity_max
     low, high = now / RESTORE_FACTOR, now * RESTORE_FACTOR
     if low <= wanted <= high:
         return originals
     following = high if wanted > now else low
-    ratio = max(
-        1, min(originals.io_capacity_max // originals.io_capacity, int(following) // CAPACITY_MINIMUM)
-    )
+    way = math.log(following / now) / math.log(wanted / now)
+    aim = current.io_capacity * (originals.io_capacity / current.io_capacity) ** way
+    low_c, high_c = sorted((current.io_capacity, originals.io_capacity))
+
+    def amiss(ratio: int) -> tuple[float, float]:
+        """Return by what factor C leaves both ends with such a ratio, and how far it is from its aim."""
+        capacity = following / ratio
+        return max(1.0, capacity / high_c, low_c / capacity), abs(math.log(capacity / aim))
+
+    most = max(1, int(following) // CAPACITY_MINIMUM)
+    whole = math.floor(following / aim)
+    ratio = min((max(1, min(most, one)) for one in (whole, whole + 1)), key=amiss)
     capacity = math.floor(following / ratio) if wanted > now else math.ceil(following / ratio)
     return Capacity(io_capacity=capacity, io_capacity_max=capacity * ratio)
 
