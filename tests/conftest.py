@@ -32,6 +32,13 @@ def pytest_configure(config: pytest.Config) -> None:
     settings.load_profile("check" if "not long" in config.option.markexpr else "test")
 
 
+@pytest.fixture(autouse=True)
+def _logging_as_it_comes() -> Iterator[None]:
+    """Leave no other test the logging that a command set up for its whole process."""
+    yield
+    structlog.reset_defaults()
+
+
 @pytest.fixture
 def terminal() -> Iterator[None]:
     """Hear Ctrl-C, and let children hear it, where whoever started the tests ignores it as ``&`` does."""

@@ -18,7 +18,7 @@ from tuner.records import Capacity, DecisionKind
 
 pytestmark = pytest.mark.real
 
-LOW = Capacity(200, 400)
+LOW = Capacity(100, 100)
 """Less than any park leads to, and some steps from the originals."""
 
 PARKED_WITHIN = 15.0

@@ -35,7 +35,7 @@ def ran(server: LabServer, load: Load) -> SysbenchRun:
     assert len(seconds) == 2, run.output()
     assert all(one.commits > 0 and one.latency is not None for one in seconds)
     assert latency is not None
-    assert latency.transactions == pytest.approx(sum(one.commits for one in seconds), rel=0.05)
+    assert latency.transactions == pytest.approx(sum(one.commits for one in seconds), rel=0.2)
     assert 0.0 < latency.percentile(50.0) <= latency.percentile(99.9)
     return run
 

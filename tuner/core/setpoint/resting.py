@@ -71,12 +71,12 @@ def resting_ratio(
         )
 
     whole, third = pair.gain, pair.io_capacity_max / 3.0
+    if heeded > LEAST_RATIO:
+        blind = pair.io_capacity if pair.io_capacity <= third else 0.5 * (pair.io_capacity + third)
+        if heeded > MOST_RATIO or blind >= pages(math.log(heeded)):  # at rest below, where no age counts
+            return _lowest(lambda at: blind >= pages(at))
     by_law = _lowest(lambda at: whole / law.resting_gain(math.exp(at)) >= pages(at))
-    if heeded <= LEAST_RATIO:
-        return by_law
-    blind = pair.io_capacity if pair.io_capacity <= third else 0.5 * (pair.io_capacity + third)
-    by_blind = _lowest(lambda at: blind >= pages(at))
-    return by_blind if by_blind < heeded else max(heeded, by_law)
+    return max(heeded, by_law) if heeded > LEAST_RATIO else by_law
 
 
 def _lowest(holds: Callable[[float], bool]) -> float:
