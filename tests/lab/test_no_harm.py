@@ -245,6 +245,20 @@ def test_a_disk_that_is_slow_in_turns_starves_nobody() -> None:
     assert 1 <= most_in_an_hour(found.reliefs) <= 20
 
 
+@pytest.mark.long
+@pytest.mark.parametrize(
+    ("name", "least"), [("h04-tiny-redo", 0.98 * TINY_REDO), ("h09-onoff", 0.975 * ON_AND_OFF)]
+)
+def test_where_the_age_moves_within_seconds_the_loop_is_near_the_best_static_m(
+    name: str, least: float
+) -> None:
+    """A tiny redo log and a load of 5 s on, 5 s off cost it 2.5 % at most, and no worse first percentile."""
+    found = played(name)
+
+    assert found.ours.throughput_mean >= least
+    assert found.ours.throughput_p1 >= found.untouched.throughput_p1
+
+
 @pytest.mark.parametrize(
     "name", [pytest.param("h17-mariadb-light", marks=pytest.mark.long), "h17-mariadb-light-real"]
 )
