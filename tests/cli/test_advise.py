@@ -41,6 +41,18 @@ def settled(static: Finding) -> Bench:
     return bench
 
 
+def test_where_no_m_moves_the_age_none_that_is_lower_is_advised() -> None:
+    """Half a minute of light load is no reason for a twentieth of M: the settings in force are enough."""
+    made = server(Capacity(200, 2_000))
+    made.shows = {"flush_law": "soft-limit"}
+    bench = Bench(Settings(), made)
+    bench.turns(120)
+    (kept, _) = static_value(bench.records, bench.state)
+
+    assert (kept.id, kept.sql) == ("static-io-capacity", ())
+    assert "200/2000" in kept.title
+
+
 @pytest.mark.parametrize(
     ("key", "gauge", "budget"),
     [
