@@ -49,9 +49,8 @@ def terminal() -> Iterator[None]:
 
 @pytest.fixture
 def stream() -> Iterator[io.StringIO]:
-    """Return where the lines go, with the whole process's logging set back afterwards."""
+    """Return where the lines go."""
     out = io.StringIO()
     logs.configure_logs(level="info", style="auto", stream=out)
     yield out
     logs.close_logs()
-    structlog.reset_defaults()

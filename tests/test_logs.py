@@ -12,7 +12,6 @@ import time
 from pathlib import Path
 
 import pytest
-import structlog
 
 from tests.logged import lines
 from tuner import logs
@@ -25,7 +24,6 @@ def test_pretty_on_a_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
     logs.configure_logs(level="info", style="auto", stream=out)
     logs.log.info("change")
     logs.close_logs(10.0)
-    structlog.reset_defaults()
 
     assert "change" in out.getvalue()
     assert not out.getvalue().startswith("{")
@@ -55,7 +53,6 @@ def test_a_stopped_terminal_does_not_stop_the_loop() -> None:
         while b"lines were lost" not in said and time.monotonic() < deadline:
             said += back.read() or b""
         logs.close_logs(10.0)
-        structlog.reset_defaults()
 
     assert took < 2.0
     assert b"lines were lost because nobody took them" in said
@@ -80,7 +77,6 @@ def test_the_journal_gets_priorities(tmp_path: Path, monkeypatch: pytest.MonkeyP
             logs.get_logger("innobrim").warning("held")
             logs.get_logger("innobrim").info("minute")
             logs.close_logs(10.0)
-    structlog.reset_defaults()
 
     journal = (tmp_path / "journal").read_text().splitlines()
     plain = (tmp_path / "file").read_text().splitlines()

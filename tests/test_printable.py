@@ -5,7 +5,6 @@ from __future__ import annotations
 import io
 
 import pytest
-import structlog
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -47,7 +46,6 @@ def test_a_log_on_a_terminal_is_not_steered(monkeypatch: pytest.MonkeyPatch) -> 
     logs.configure_logs(level="info", style="pretty", stream=out)
     logs.log.info("refused", why="\x1b[2J\nchanged  M 20000")
     logs.close_logs(10.0)
-    structlog.reset_defaults()
 
     (line,) = out.getvalue().splitlines()
     assert "?[2J?changed  M 20000" in line

@@ -161,11 +161,6 @@ def static_value(records: list[TickRecord], state: State) -> list[Finding]:
         home=sample.io_capacity,
         ratio=held,
     )
-    if not law.authority and pair.io_capacity_max <= sample.io_capacity_max:
-        title = f"the settings in force are enough for the load seen: {sample.capacity}"
-        reason = "M does not move the age here, and one that is lower can cost page writes"
-        kept = Finding(id="static-io-capacity", severity="info", title=title, reason=reason, fix="leave them")
-        return [kept, _times(records, now, state.settings)]
     static = Finding(
         id="static-io-capacity",
         severity="info",
@@ -176,6 +171,15 @@ def static_value(records: list[TickRecord], state: State) -> list[Finding]:
         fix="for a server that is not to be controlled; put it into my.cnf as well",
         sql=statements(sample.capacity, pair),
     )
+    if not law.authority and pair.io_capacity_max <= sample.io_capacity_max:
+        static = msgspec.structs.replace(
+            static,
+            title=f"the settings in force are enough for the load seen: {sample.capacity}",
+            reason="M does not move the age here, and one that is lower can cost page writes",
+            effect="",
+            fix="leave them",
+            sql=(),
+        )
     broken = broken_budgets(standing, set_point=held)
     return [*([] if broken is None else [broken]), static, _times(records, now, state.settings)]
 

@@ -76,7 +76,7 @@ def resting_ratio(
         if heeded > MOST_RATIO or blind >= pages(math.log(heeded)):  # at rest below, where no age counts
             return _lowest(lambda at: blind >= pages(at))
     by_law = _lowest(lambda at: whole / law.resting_gain(math.exp(at)) >= pages(at))
-    return max(heeded, by_law) if heeded > LEAST_RATIO else by_law
+    return max(heeded, by_law)
 
 
 def _lowest(holds: Callable[[float], bool]) -> float:
