@@ -130,7 +130,7 @@ def laws() -> str:
             one.name for one in known() if one.family is not None and one.family.flush_law == law.name
         )
         gain = f"{law.gain_over_demand(SHOWN_RATIO):.2f}"
-        over = gain if law.authority else "any above 1: M does not move the age"
+        over = gain if law.m_moves_age else "any above 1: M does not move the age"
         rows.append((f"`{law.name}`", _formula(law), over, ", ".join(names) or "none of the above"))
     head = ("law", "what it flushes, pages/s", f"M over demand at an age ratio of {SHOWN_RATIO}", "law of")
     return table(head, rows)
@@ -142,7 +142,7 @@ def _formula(law: FlushLaw) -> str:
     need = f"M / {1 / cap:g}" if 0.0 < cap < 1.0 else f"{cap:g} × M"
     if law is AGE_BLIND:
         return f"the mean of C, F and p, p at most {need}: the age decides nothing"
-    if not law.authority:
+    if not law.m_moves_age:
         return f"asleep nothing; awake the mean of C, F and p, p at most {need}; from A on up to M"
     with_need = law.terms >= TERMS_WITH_NEED
     mean = f"the mean of PCT, F and p, p at most {need}" if with_need else "the mean of PCT and F"
