@@ -124,10 +124,9 @@ def test_no_key_is_without_its_meaning(table: type[Struct]) -> None:
 
 def test_a_version_is_not_cut_at_its_point() -> None:
     """What counts without a key is told to its end, be there a number with a point in it."""
-    assert (
-        "| true in MariaDB and in MySQL before 8.0 | `innodb_flush_neighbors`, 0 or 1 |"
-        in scenario_keys_page.keys()
-    )
+    page = scenario_keys_page.keys()
+
+    assert "| true in MariaDB and in MySQL before 8.0 | `innodb_flush_neighbors`, 0 or 1 |" in page
 
 
 def test_the_examples_are_taken() -> None:
