@@ -27,9 +27,9 @@ from tuner.config.optionfile import (
     read_tls,
 )
 from tuner.config.schema import UTF_16, ConfigError, ServerSection
-from tuner.files import read_whole
 from tuner.servers import endpoint
 from tuner.servers.endpoint import Endpoint
+from tuner.system.files import read_whole
 
 DEFAULT_HOST = "127.0.0.1"
 DEFAULT_PORT = 3306

@@ -23,8 +23,8 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from tuner.config.schema import ConfigError
-from tuner.files import read_whole, require_plain
 from tuner.servers.endpoint import USUAL, VERSIONS, TlsDetails, required
+from tuner.system.files import read_whole, require_plain
 
 _GROUP = re.compile(r"\[([^\]]*)\]")
 _ESCAPE = re.compile(r"\\(.)", re.DOTALL)
