@@ -16,9 +16,9 @@ from msgspec.structs import replace
 from policies.flushlaw import FlushLaw
 from policies.registry import LAWS, with_need
 from tuner.core.estimate import window as readings
-from tuner.core.estimate.relief import Relief
-from tuner.core.estimate.unanswered import Unanswered
 from tuner.core.estimate.window import Window
+from tuner.core.fallback.relief import Relief
+from tuner.core.fallback.unanswered import Unanswered
 from tuner.core.gate import forget
 from tuner.core.state import State
 from tuner.records import Event, EventCode, Remedy, Sample
@@ -36,7 +36,7 @@ def law_of(state: State) -> FlushLaw:
 
 def without_authority(law: FlushLaw) -> str:
     """Return that M does not move the age, and what would let it; empty where it does."""
-    return "" if law.authority else f"no M moves the age below the flush limit here: {law.remedy}"
+    return "" if law.m_moves_age else f"no M moves the age below the flush limit here: {law.remedy}"
 
 
 def decide_afresh(state: State) -> State:
@@ -76,7 +76,7 @@ def settled(state: State, sample: Sample) -> Sample:
     of that has not failed.
     """
     law = LAWS[state.facts.flush_law]
-    if law.authority and not _sleeps(law, state.estimator.window, sample):
+    if law.m_moves_age and not _sleeps(law, state.estimator.window, sample):
         return sample
     return replace(sample, flush_requested=0, flush_by_age=0)
 
@@ -149,6 +149,6 @@ def without_counters(state: State, sample: Sample) -> Sample:
 
 def unproven(state: State) -> str:
     """Return that this version's flush law was never verified, which it cannot be now; empty where it was."""
-    if state.gate.proven == state.facts.version or not LAWS[state.facts.flush_law].authority:
+    if state.gate.proven == state.facts.version or not LAWS[state.facts.flush_law].m_moves_age:
         return ""
     return f"InnoDB's counters are off, and the flush law of {state.facts.version} has never been verified"

@@ -62,7 +62,7 @@ def begun(
 def refusal(state: State, sample: Sample, found: Estimate, target: int) -> str:
     """Return why the age cannot be brought to this target, with what is possible; empty where it can."""
     law, lag = LAWS[state.facts.flush_law], lag_of(state)
-    if not law.authority:
+    if not law.m_moves_age:
         return f"{said(target)} cannot be reached: {without_authority(law)}"
     if state.set_point is not None and held_as_low(state, sample, target):
         held = state.set_point * sample.flush_limit / AIM + lag
@@ -92,7 +92,7 @@ def follow(state: State, sample: Sample | None, *, now: float, wall: float) -> t
     why = drain.cancelled or ("its time is over" if now >= drain.ends else "") or gone
     if why:
         message = f"drain to {said(drain.target)} ended: {why}"
-        steers = LAWS[state.facts.flush_law].authority
+        steers = LAWS[state.facts.flush_law].m_moves_age
         follows = state.settings.policy != "fixed" and steers and not gone
         back = Return(begun=now, rates=drain.rates) if follows and state.mode is Mode.ACTIVE else None
         ended = Event(wall=wall, code="drain_ended", message=message)
@@ -282,7 +282,7 @@ def _bars(state: State, window: Window, sample: Sample | None, *, now: float) ->
 def _reach(state: State, sample: Sample, found: Estimate) -> tuple[str, int]:
     """Return why no age lower than now can be held at the present load, and the lowest that can."""
     law = LAWS[state.facts.flush_law]
-    if not law.authority:
+    if not law.m_moves_age:
         return without_authority(law), 0
     target = round(lowest_target(state, sample, found)[0]) + 1
     return (LOW_ALREADY if held_as_low(state, sample, target) else ""), target

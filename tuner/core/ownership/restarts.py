@@ -5,9 +5,9 @@ from __future__ import annotations
 from msgspec.structs import replace
 
 from tuner.core import gate
-from tuner.core.estimate.relief import Relief
-from tuner.core.estimate.unanswered import Unanswered
 from tuner.core.estimate.window import all_flushed
+from tuner.core.fallback.relief import Relief
+from tuner.core.fallback.unanswered import Unanswered
 from tuner.core.ownership.standing import another_server, cut_short
 from tuner.core.setpoint import caution
 from tuner.core.setpoint.announced import Announced

@@ -43,7 +43,7 @@ def in_force(state: State, sample: Sample) -> Suggestion | None:
         return None
     if state.settings.set_point is not None or "set_point" in winners(state.schedule):
         return None
-    return state.trials.in_force if LAWS[state.facts.flush_law].authority else None
+    return state.trials.in_force if LAWS[state.facts.flush_law].m_moves_age else None
 
 
 def hold_gain(state: State, sample: Sample) -> float:
@@ -173,7 +173,7 @@ def _bars(state: State, sample: Sample, decision: Decision) -> str:
     """Return why no trial may go on after this tick's decision; empty where one may."""
     holds = state.holds
     pairs = (
-        (not LAWS[state.facts.flush_law].authority, "no M moves the age here"),
+        (not LAWS[state.facts.flush_law].m_moves_age, "no M moves the age here"),
         (state.mode is not Mode.ACTIVE, "the mode is advisory"),
         (state.lifecycle is not Lifecycle.RUNNING, "the daemon is starting or stopping"),
         (bool(holds), f"held: {', '.join(hold.code.value for hold in holds)}"),
