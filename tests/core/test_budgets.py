@@ -234,7 +234,6 @@ def follow(sources: list[str], bounds: list[float] | None = None, **how: float) 
             source=source,
             wished=None,
             now=float(second),
-            wall=0.0,
         )
         said += [event.code for event in events]
     return said

@@ -45,7 +45,7 @@ def decide_afresh(state: State) -> State:
     return replace(state, policy=None, relief=relief, unanswered=Unanswered())
 
 
-def take_law(state: State, name: str, *, wall: float) -> tuple[State, list[Event]]:
+def take_law(state: State, name: str) -> tuple[State, list[Event]]:
     """Go by the law that was seen; another one passes the model gate anew, and the policy begins afresh.
 
     Args:
@@ -65,7 +65,7 @@ def take_law(state: State, name: str, *, wall: float) -> tuple[State, list[Event
         drain=drain,
         returning=None,
     )
-    return state, [Event(wall=wall, code="flush_law", message=message)]
+    return state, [Event(code="flush_law", message=message)]
 
 
 def settled(state: State, sample: Sample) -> Sample:
@@ -122,19 +122,19 @@ def _sleeps(law: FlushLaw, window: Window, sample: Sample) -> bool:
     return known or flushed == (before[-1] if before else window[0]).flushed
 
 
-def tell_counters(last: Sample | None, sample: Sample, *, wall: float) -> list[Event]:
+def tell_counters(last: Sample | None, sample: Sample) -> list[Event]:
     """Return an event where the counters went off or came back."""
     before = last is not None and last.degraded
     if sample.degraded == before:
         return []
     if before:
         said = "InnoDB's counters are on again; estimates start afresh"
-        return [Event(wall=wall, code=EventCode.COUNTERS_BACK, message=said)]
+        return [Event(code=EventCode.COUNTERS_BACK, message=said)]
     said = (
         "InnoDB's counters are off: ages are the checkpoint's, pages flushed by sync flushing are unknown, "
         f"write combining is not learned, and a derived set-point is {MARGIN:.2f} lower"
     )
-    return [Event(wall=wall, code="degraded", message=said, remedies=(Remedy.ENABLE_COUNTERS,))]
+    return [Event(code="degraded", message=said, remedies=(Remedy.ENABLE_COUNTERS,))]
 
 
 def without_counters(state: State, sample: Sample) -> Sample:

@@ -56,7 +56,7 @@ class Asked(NamedTuple):
     windows: Mapping[str, str]  # the windows that set a budget, by the budget's name
 
 
-def follow_targets(state: State, sample: Sample, *, now: float, wall: float) -> tuple[State, list[Event]]:
+def follow_targets(state: State, sample: Sample, *, now: float) -> tuple[State, list[Event]]:
     """Work out the set-point and what would be left behind; both must be ready before they are needed."""
     found = state.estimate
     if found is None:
@@ -77,7 +77,6 @@ def follow_targets(state: State, sample: Sample, *, now: float, wall: float) -> 
         source=state.set_point_source,
         wished=asked.wish,
         now=now,
-        wall=wall,
     )
     return replace(
         state,
