@@ -195,16 +195,18 @@ def links(service: str, address: str = "10.0.0.5", protocol: str = "tcp") -> dic
 def test_a_kubernetes_service_of_that_name_changes_nothing(
     given: Given, service: str, address: str, protocol: str
 ) -> None:
-    """Each of a Service's links is known by its own form, whatever it is called, and nothing is noted."""
+    """Each of a Service's links is known by its own form; one with a key's name is noted."""
     for name, value in links(service, address, protocol).items():
         assert given.load("", {name: value}) == Config()
-        assert given.notes == []
+        noted = f"{name}={value}: is the address of" if name in BY_VARIABLE else None
+        assert [note.partition(" a Kubernetes")[0] for note in given.notes] == [noted] * (noted is not None)
 
 
 def test_a_key_beside_a_service_of_its_name_counts(given: Given) -> None:
     """A key with a value of its own form is taken, whatever Services there are."""
     environ = links("INNOBRIM_SERVER") | links("INNOBRIM_API")
     config = given.load("", environ | {"INNOBRIM_SERVER_PORT": "3307", "INNOBRIM_SERVER_HOST": "db1"})
+    assert [note.partition("=")[0] for note in given.notes] == ["INNOBRIM_API_PORT"]
 
     assert (config.server.host, config.server.port, config.api.port) == ("db1", 3307, 8633)
 

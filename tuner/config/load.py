@@ -295,16 +295,19 @@ def _take_from_table(gathered: _Gathered, path: str, dotted: str, value: object)
 
 def _take_environment(gathered: _Gathered, environ: Mapping[str, str]) -> None:
     for name, text in environ.items():
-        link = _SERVICE_LINK.fullmatch(f"{name}={text}")
-        if link or name in OTHER_VARIABLES or not name.startswith(PREFIX):
+        if not name.startswith(PREFIX) or name in OTHER_VARIABLES:
             continue
-        key = BY_VARIABLE.get(name)
-        if name in NO_KEYS:
-            gathered.notes.append(f"{name}={text}: {NO_KEYS[name]}")
+        key, shown = BY_VARIABLE.get(name), f"{name}={text}"
+        if _SERVICE_LINK.fullmatch(shown):
+            if key is not None:
+                link = f"is the address of a Kubernetes Service, and is not taken for {key.dotted}"
+                gathered.notes.append(f"{shown}: {link}; a number sets that")
+        elif name in NO_KEYS:
+            gathered.notes.append(f"{shown}: {NO_KEYS[name]}")
         elif key is None:
             gathered.problems.append(f"{name}: unknown variable; {_variable_hint(name)}")
         elif text:
-            gathered.take(key.dotted, text, _Source(_Strength.ENVIRONMENT, name, f"{name}={text}"))
+            gathered.take(key.dotted, text, _Source(_Strength.ENVIRONMENT, name, shown))
 
 
 def _variable_hint(name: str) -> str:
