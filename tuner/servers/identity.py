@@ -15,7 +15,7 @@ from tuner.records import Sample
 from tuner.servers.adapter import OFF, Adapter, Answers
 from tuner.servers.port import ServerError
 from tuner.servers.session import Session
-from tuner.servers.sound import plain
+from tuner.servers.values import plain
 
 SAME_START_SECONDS = 5.0
 """A start of mysqld that comes out this near to another is the same one; uptime counts whole seconds."""

@@ -18,7 +18,8 @@ from tuner.printable import shortened
 from tuner.records import STRANGER
 from tuner.servers.failures import CUT_SHORT, error_number, in_words
 from tuner.servers.port import Unreachable
-from tuner.servers.session import Session, text, whole
+from tuner.servers.session import Session
+from tuner.servers.values import text, whole
 
 WRITER_LOCK = "innobrim.writer"
 """Named lock that the one writing daemon holds; it is gone with its session."""
