@@ -59,7 +59,7 @@ def without_of(record: TickRecord, facts: Facts | None) -> Without | None:
     if record.mode is not Mode.ACTIVE or originals is None or facts is None or found is None:
         return None
     law = LAWS.get(facts.flush_law)
-    if not isinstance(reading, Sample) or law is None or not law.authority or law.sleeps:
+    if not isinstance(reading, Sample) or law is None or not law.m_moves_age or law.sleeps:
         return None
     if found.redo_rate <= 0.0 or found.age_ratio <= 0.0:
         return None

@@ -42,14 +42,14 @@ class FlushLaw:
     # because p counts only those that are old enough
     need_share: float = 1.0
     alone: bool = False  # from the flush limit on n is PCT alone
-    authority: bool = True  # M moves the age; False where the age rests at the flush limit whatever M
-    remedy: str = ""  # what would give M authority, for people; empty where it has it
+    m_moves_age: bool = True  # False where the age rests at the flush limit whatever M
+    remedy: str = ""  # what would let M move the age, for people; empty where it does
     # a batch goes no further than the pages of the next second's redo, whatever is asked for
     stops_early: bool = False
     beyond: str = ""  # why M may bring no age back from the flush limit on, for people; empty where it does
     # the server counts pages as dirty for a time after they were written as neighbours
     lists_written: bool = False
-    # when M moves no age although it has authority, for people; empty where there is no such time
+    # when M moves no age on a server where it does, for people; empty where there is no such time
     sleeps: str = ""
     highest: float = 1.0  # age ratio that a set-point stays at or below; a person's may be higher
 
@@ -79,10 +79,10 @@ class FlushLaw:
 
         Steady state: the averages equal F and F = P, so PCT = P and K* = P * c / x**exponent where all of p
         counts, and PCT = 2 * P - need_cap * M where it is capped; above ``full_rate_ratio`` the cap decides
-        and M = P. Where p is only ``need_share`` of P, PCT = (2 - need_share) * P. Without authority any M
+        and M = P. Where p is only ``need_share`` of P, PCT = (2 - need_share) * P. Where M moves no age any M
         from P on gives the same age: 1.
         """
-        if not self.authority:
+        if not self.m_moves_age:
             return 1.0
         by_law = self._inverse_gain / math.pow(ratio, self.exponent)
         whole = by_law * self._asked_by_all
@@ -99,7 +99,7 @@ class FlushLaw:
 
         That is minus d ln(M/P) / d ln x: the exponent where all of p counts, and 0 where M is the cap.
         """
-        if not self.authority or ratio >= self.full_rate_ratio:
+        if not self.m_moves_age or ratio >= self.full_rate_ratio:
             return 0.0
         by_law = self._inverse_gain / math.pow(ratio, self.exponent)
         if self._need_is_capped(by_law * self._asked_by_all):
@@ -205,7 +205,7 @@ that is dirty: an age that only touches it is at the low-water mark soon after.
 SOFT_LIMIT = replace(
     MARIADB,
     name="soft-limit",
-    authority=False,
+    m_moves_age=False,
     beyond="",
     remedy="innodb_max_dirty_pages_pct_lwm = 0.001 lets M move it",
 )
@@ -227,8 +227,8 @@ AGE_BLIND = replace(
 """MariaDB with MDEV-31939: 10.6.13 to 10.6.16, 10.11.3 to 10.11.6, 11.x before February 2024, and the last of
 10.8 to 10.10.
 
-There n = (C + F' + min(p, M / 3)) / 3 at any age. C alone would have authority, as an integrator that rests
+There n = (C + F' + min(p, M / 3)) / 3 at any age. C alone would move the age, as an integrator that rests
 nowhere: ``C = 2 * P - min(P, M / 3)`` holds an age, anything above drives it down and anything below drives
 it to the flush limit. The loop sets M and makes C a fixed share of it, so that a C of its own cannot be
-asked for; with that share the law is treated as one without authority.
+asked for; with that share the law is treated as one on which M moves no age.
 """

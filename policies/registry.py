@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import lru_cache
 from typing import Any
 
 from policies.cascade import Cascade
@@ -51,12 +52,13 @@ def with_need(law: FlushLaw, need_share: float) -> FlushLaw:
 NAMES = ("cascade", "bayes", "pid", "fixed")  # What a person may ask for
 
 
+@lru_cache(maxsize=8)  # a tick asks several times
 def make_policy(
     name: str, *, flush_law: str, fixed_io_capacity_max: int, need_share: float = 1.0
 ) -> Policy[Any]:
     """Return the policy of that name.
 
-    Where M has no authority over the age, that is the pacing law, whichever law steers the age was asked for;
+    Where M does not move the age, that is the pacing law, whichever law steers the age was asked for;
     and where the server sleeps at times, the one that knows where the age goes.
 
     Args:
@@ -75,7 +77,7 @@ def make_policy(
     if name == "fixed":
         return Fixed(fixed_io_capacity_max)
     law = LAWS[flush_law]
-    if not law.authority:
+    if not law.m_moves_age:
         return Pace()
     if name == "pid" and not law.sleeps:
         return Pid()

@@ -7,7 +7,6 @@ import signal
 from collections.abc import Iterator
 
 import pytest
-import structlog
 from hypothesis import HealthCheck, settings
 
 from tuner import logs
@@ -36,7 +35,7 @@ def pytest_configure(config: pytest.Config) -> None:
 def _logging_as_it_comes() -> Iterator[None]:
     """Leave no other test the logging that a command set up for its whole process."""
     yield
-    structlog.reset_defaults()
+    logs.reset_logs()
 
 
 @pytest.fixture

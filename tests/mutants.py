@@ -42,7 +42,7 @@ TARGETS = {
     "api/tokens.py": "tests/api/test_tokens.py",
     "tuner/without_daemon.py": "tests/test_restore.py tests/test_park.py tests/test_park_limits.py",
     "tuner/core/leaving/lowwater.py": "tests/core/test_low_water.py",
-    "tuner/core/leaving/park_restore.py": "tests/core/test_parking.py tests/core/test_latency.py",
+    "tuner/core/leaving/park_restore.py": "tests/core/test_parking.py tests/core/test_restore_pace.py",
     "tuner/core/ownership/foreign.py": "tests/core/test_holds.py",
     "tuner/core/ownership/handover.py": "tests/core/test_handover.py",
     "tuner/core/ownership/restarts.py": "tests/core/test_holds.py tests/core/test_afresh.py",

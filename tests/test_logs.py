@@ -29,6 +29,18 @@ def test_pretty_on_a_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
     assert not out.getvalue().startswith("{")
 
 
+@pytest.mark.parametrize("logger", [logs.get_logger("innobrim"), logging.getLogger("innobrim.api")])
+def test_a_command_that_warns_keeps_its_output_clean(
+    logger: logging.Logger, stream: io.StringIO, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """What a command prints as JSON stays JSON, whatever is warned of before or after set-up."""
+    logs.reset_logs()
+    logger.warning("refused a request")
+
+    assert capsys.readouterr().out == ""
+    assert stream.getvalue() == ""
+
+
 def test_what_libraries_warn_of_is_said_too(stream: io.StringIO) -> None:
     """One format for everything that the process says."""
     logging.getLogger("pymysql").warning("socket %s", "busy")

@@ -8,8 +8,8 @@ import pytest
 
 from tests.bench import FakeServer
 from tuner import without_daemon
-from tuner.core.estimate.latency import STEP_SECONDS
 from tuner.core.leaving.park_restore import RESTORE_FACTOR, restore_steps
+from tuner.core.writes.restore_pace import STEP_SECONDS
 from tuner.records import LOW_WATER_MARK, LOWEST_ABOVE_ZERO, Capacity, percent
 from tuner.servers.port import ServerError
 from tuner.without_daemon import restore_offline

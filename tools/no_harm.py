@@ -63,13 +63,13 @@ class Ablation(NamedTuple):
 
 
 ABLATIONS = (
-    Ablation("relief of a slow disk", "tuner.core.estimate.relief", "MOST_AN_HOUR", 0),
+    Ablation("relief of a slow disk", "tuner.core.fallback.relief", "MOST_AN_HOUR", 0),
     Ablation(
         "an M that was too low is not gone back to", "tuner.core.decide.carry_out", "TOO_LOW_SECONDS", 0.0
     ),
     Ablation("the load's share of the device", "tuner.core.writes.guards", "LOAD_MARGIN", 1e9),
     Ablation("a steady load is held nearer to the sync point", "tuner.core.estimate.trends", "STEADY", 0.0),
-    Ablation("rest of M where the age does not answer", "tuner.core.estimate.unanswered", "FAR", 1e9),
+    Ablation("rest of M where the age does not answer", "tuner.core.fallback.unanswered", "FAR", 1e9),
     Ablation("saving of scarce changes", "tuner.core.writes.tokens", "DEPTH", 1e9),
     Ablation("no lowering for a load that goes away", "tuner.core.decide.precedence", "FADING", 0.0),
     Ablation("trim by the mean of a long calm", "policies.cascade", "TRIM_GAIN", 0.0),
@@ -91,7 +91,7 @@ ABLATIONS = (
     ),
     Ablation("the burst of the start forgotten", "tuner.core.estimate.trends", "OVER_SECONDS", 6 * 3600.0),
     Ablation("headroom clear of the age that asks for all of M", "policies.setpoint", "CLEAR", 1.0),
-    Ablation("M for a slow disk corrected", "tuner.core.estimate.relief", "SAME", -1.0),
+    Ablation("M for a slow disk corrected", "tuner.core.fallback.relief", "SAME", -1.0),
     Ablation("bound by waits for free pages", "tuner.core.setpoint.caution", "PRESSURE_RISES", 1e12),
 )
 

@@ -152,7 +152,7 @@ def _laws(fixtures: Mapping[str, Fixture]) -> list[tuple[str, ...]]:
             f"`{law.name}`",
             _formula(law),
             f"{law.gain_over_demand(SHOWN_RATIO):.2f}"
-            if law.authority
+            if law.m_moves_age
             else "any above 1: M does not move the age",
             ", ".join(seen.get(law.name, {})) or "none of the above",
         )
@@ -265,7 +265,7 @@ def _formula(law: FlushLaw) -> str:
     percentage = f"PCT = C × ⌊⌊M / C⌋ × X^{law.exponent:g} / {law.divisor:g}⌋ %, X = 100 × age / A{cut}"
     if law is AGE_BLIND:
         return f"the mean of C, F and p, p at most {_share(law)}: the age decides nothing"
-    if not law.authority:
+    if not law.m_moves_age:
         return f"asleep nothing; awake the mean of C, F and p, p at most {_share(law)}; from A on up to M"
     if law.terms < TERMS_WITH_NEED:
         mean = "the mean of PCT and F"

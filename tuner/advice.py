@@ -95,7 +95,7 @@ def counters_off(facts: Facts) -> Finding:
     if facts.ages_need_counters:
         left = "an age every five seconds from SHOW ENGINE INNODB STATUS, no model gate"
         writes = "active mode writes nothing"
-    elif not LAWS.get(facts.flush_law, LEGACY).authority:
+    elif not LAWS.get(facts.flush_law, LEGACY).m_moves_age:
         writes = "active mode writes all the same, as no M moves the age"
     return Finding(
         id="counters-off",

@@ -157,7 +157,7 @@ OVERDUE = 1.05
 def without_authority(facts: Facts) -> list[Finding]:
     """Return the finding for a server on which M does not move the age; empty where it does."""
     law = LAWS.get(facts.flush_law, LEGACY)
-    if law.authority:
+    if law.m_moves_age:
         return []
     if law is SOFT_LIMIT:
         return [
@@ -189,7 +189,7 @@ def without_authority(facts: Facts) -> list[Finding]:
 def while_asleep(facts: Facts) -> list[Finding]:
     """Return the finding for a server whose page cleaner sleeps at times; empty for one that does not."""
     law = LAWS.get(facts.flush_law, LEGACY)
-    if not (law.authority and law.sleeps):
+    if not (law.m_moves_age and law.sleeps):
         return []
     return [
         Finding(

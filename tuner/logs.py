@@ -143,6 +143,16 @@ def configure_logs(*, level: Level, style: Style, stream: TextIO | None = None) 
         root.setLevel(logging.WARNING)
 
 
+def reset_logs() -> None:
+    """Log as before ``configure_logs``: a command's warnings go to standard error, never between its JSON."""
+    close_logs()
+    root = logging.getLogger()
+    for handler in [handler for handler in root.handlers if isinstance(handler, _Bridge)]:
+        root.removeHandler(handler)
+    structlog.reset_defaults()
+    structlog.configure(logger_factory=lambda *_: structlog.PrintLogger(sys.stderr))
+
+
 def logs_alive() -> bool:
     """Tell whether what is logged is written: its thread lives, or there is none."""
     return _Configured.sink is None or _Configured.sink.alive
@@ -156,6 +166,7 @@ def close_logs(timeout: float = 0.5) -> None:
 
 
 atexit.register(close_logs)
+reset_logs()
 
 
 def _reaches_journald(stream: TextIO) -> bool:

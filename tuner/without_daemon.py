@@ -11,7 +11,6 @@ import msgspec
 from msgspec.structs import replace
 
 from tuner.clock import Clock
-from tuner.core.estimate import latency
 from tuner.core.holds import not_writer
 from tuner.core.laws import law_of
 from tuner.core.leaving.park_restore import LONGEST_RESTORE, parked, restore_step, restore_steps
@@ -20,6 +19,7 @@ from tuner.core.ownership.standing import Standing
 from tuner.core.ownership.transitions import adopt, park_after_crash
 from tuner.core.state import LowWater, State, encode_state
 from tuner.core.step import step
+from tuner.core.writes import restore_pace
 from tuner.core.writes.plan import CAPACITY, CAPACITY_MAX, plan
 from tuner.journal.ending import Ending, left_after
 from tuner.journal.writer import JournalWriter
@@ -356,15 +356,15 @@ def restore_offline(
     if low_water is not None and reading.low_water_mark == LOWEST_ABOVE_ZERO != low_water:
         _put_back(server, reading, low_water)
         say(f"{LOW_WATER_MARK} = {percent(low_water)} again")
-    pace, begun = latency.RestorePace(begun=reading.monotonic), reading.monotonic
+    pace, begun = restore_pace.RestorePace(begun=reading.monotonic), reading.monotonic
     while reading.capacity != originals and pace.steps < LONGEST_RESTORE:
-        pace = latency.see(pace, reading)
-        verdict = latency.judge(pace, now=reading.monotonic, hidden=hidden)
+        pace = restore_pace.see(pace, reading)
+        verdict = restore_pace.judge(pace, now=reading.monotonic, hidden=hidden)
         if verdict.go:
             target = _step(server, reading.capacity, originals)
-            pace = latency.stepped(pace, now=reading.monotonic)
+            pace = restore_pace.stepped(pace, now=reading.monotonic)
             left = restore_steps(target, originals)
-            rest = f"; {left} left, {left * latency.STEP_SECONDS:.0f} s at least" if left else ""
+            rest = f"; {left} left, {left * restore_pace.STEP_SECONDS:.0f} s at least" if left else ""
             say(f"step {pace.steps}, at {target} of {originals}{rest}")
         else:
             wait(LOOK_SECONDS)

@@ -147,7 +147,7 @@ def test_decisions_show_only_changes(board: Board) -> None:
 def happen(board: Board, count: int) -> None:
     """Put so many events on the board."""
     events = tuple(
-        Event(START + number, "override", f"event {number}", "uid 0 over the unix socket")
+        Event("override", f"event {number}", "uid 0 over the unix socket", wall=START + number)
         for number in range(1, count + 1)
     )
     board.publish(record(events=events), Settings(), FACTS)

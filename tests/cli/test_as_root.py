@@ -17,7 +17,7 @@ from tests.cli.support import FakeServer, free_port, write_journal
 from tuner import statedir, without_daemon
 from tuner.cli import offline
 from tuner.cli.main import cli
-from tuner.core.estimate import latency
+from tuner.core.writes import restore_pace
 from tuner.daemon import Daemon
 from tuner.journal.keeper import claimed
 from tuner.journal.writer import JournalWriter
@@ -52,7 +52,7 @@ def run(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Run:
     """Return a way to run a command on that state directory, beside a server that takes every write."""
     for name in ("READ_SECONDS", "WAIT_SECONDS", "INTERVAL"):
         monkeypatch.setattr(without_daemon, name, 0.01)
-    monkeypatch.setattr(latency, "STEP_SECONDS", 0.01)
+    monkeypatch.setattr(restore_pace, "STEP_SECONDS", 0.01)
     monkeypatch.setattr(without_daemon, "LOOK_SECONDS", 0.01)
     monkeypatch.setattr(without_daemon, "NOTE_SECONDS", 0.3)  # where no note can be written
     facts = replace(FACTS, flush_law="legacy", unseen=("latency",))

@@ -20,9 +20,9 @@ from tests.cli import support
 from tests.cli.support import FakeServer, Run, write_journal
 from tuner import without_daemon
 from tuner.cli import offline
-from tuner.core.estimate import latency
 from tuner.core.ownership.standing import why_advisory
 from tuner.core.state import State
+from tuner.core.writes import restore_pace
 from tuner.journal.ending import ending
 from tuner.journal.writer import JournalWriter
 from tuner.memory import look
@@ -45,7 +45,7 @@ def _no_waiting(monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("READ_SECONDS", "WAIT_SECONDS", "INTERVAL", "LOOK_SECONDS"):
         monkeypatch.setattr(without_daemon, name, 0.01)
     monkeypatch.setattr(without_daemon, "NOTE_SECONDS", 0.3)
-    monkeypatch.setattr(latency, "STEP_SECONDS", 0.01)
+    monkeypatch.setattr(restore_pace, "STEP_SECONDS", 0.01)
     monkeypatch.setattr(offline, "WAIT_SECONDS", 0.01)
     monkeypatch.setattr(offline, "RETRY_SECONDS", 0.01)
 

@@ -73,7 +73,7 @@ def test_drain_waits_until_the_age_is_down(daemon: AnsweringLoop, run: Run, play
 def test_drain_that_is_ended_is_exit_1_with_the_reason(daemon: AnsweringLoop, run: Run, play: Play) -> None:
     """Whoever ended the drain is named."""
     daemon.template = draining(50, 79 * MEBIBYTE)
-    ended = Event(START, "drain_ended", "drain to 64.0 MiB ended: cancelled by bob")
+    ended = Event("drain_ended", "drain to 64.0 MiB ended: cancelled by bob", wall=START)
     play(draining(51, 78 * MEBIBYTE), record(52), events=(ended,))
 
     result = run("drain", "--to-age", "64MiB", "--ttl", "30m", "--wait", "--json")
@@ -175,10 +175,10 @@ def test_park_that_the_server_refuses_is_exit_1_at_once(
     """An account that may not write, and a write that failed, is said; a failure from before is none."""
     before = sample(50, io_capacity=300, io_capacity_max=600)
     daemon.template = record(50, reading=before)
-    daemon.publish(events=(Event(START, "write_failed", "an old one"),))
+    daemon.publish(events=(Event("write_failed", "an old one", wall=START),))
     said = "the write failed: deadlock (error 1213)"
     if why == "write":
-        play(record(51, reading=before), events=(Event(START, "write_failed", "deadlock (error 1213)"),))
+        play(record(51, reading=before), events=(Event("write_failed", "deadlock (error 1213)", wall=START),))
     else:
         play(record(51, reading=before))
         said = "the account may not write; ended by innobrim resume, after GRANT"
@@ -224,7 +224,7 @@ def test_a_restore_beside_a_pause_says_that_both_are_to_be_ended(
 
 def test_status_says_what_was_forgotten(daemon: AnsweringLoop, run: Run) -> None:
     """Who looks within a day of an upgrade sees which parts of what was learned begin afresh, and why."""
-    daemon.publish(events=(Event(START, "learned_lost", "of what was learned: 1 of 3 trials: no list"),))
+    daemon.publish(events=(Event("learned_lost", "of what was learned: 1 of 3 trials: no list", wall=START),))
 
     assert "min ago: of what was learned: 1 of 3 trials: no list" in run("status").output
 
@@ -232,7 +232,7 @@ def test_status_says_what_was_forgotten(daemon: AnsweringLoop, run: Run) -> None
 def test_status_says_how_a_drain_ended(daemon: AnsweringLoop, run: Run) -> None:
     """A drain that is over does not vanish: for an hour status says why, and who to ask about a change."""
     daemon.holding = (Hold(HoldCode.FOREIGN_CHANGE, 10.0, "C/M were 1/2 and are 3/4", (Remedy.RESUME,)),)
-    daemon.publish(events=(Event(START, "drain_ended", "drain to 64.0 MiB ended: C/M were 1/2"),))
+    daemon.publish(events=(Event("drain_ended", "drain to 64.0 MiB ended: C/M were 1/2", wall=START),))
 
     said = run("status").output
 

@@ -104,7 +104,7 @@ def history(gap: range = range(0), **columns: float) -> HistoryAnswer:
 
 def event(number: int, code: str, message: str) -> NumberedEvent:
     """Return one event, so many seconds after the first sample."""
-    made = Event(factory.EPOCH + number, code, message)
+    made = Event(code, message, wall=factory.EPOCH + number)
     return NumberedEvent(number, made.wall, made.code, made.message, made.who)
 
 

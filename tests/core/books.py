@@ -259,7 +259,7 @@ def within_bounds(reading: Sample, found: Estimate, after: State) -> None:
     settings, set_point = after.settings, after.set_point
     assert set_point is not None
     assert 0.2 <= set_point <= max(1.0, reading.sync_point / reading.flush_limit)
-    if not LAWS[after.facts.flush_law].authority:
+    if not LAWS[after.facts.flush_law].m_moves_age:
         assert set_point == 1.0, "not where the age rests whatever M"
         return
     if reading.replica or reading.group_role == "SECONDARY":

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from msgspec.structs import replace
 
 from policies.types import Suggestion
-from tests.factory import EPOCH, A, estimate, sample
+from tests.factory import A, estimate, sample
 from tuner.core.trials import engine
 from tuner.core.trials.engine import Trials, TrialTick, accepted, update
 from tuner.records import OptimiserPhase
@@ -65,7 +65,6 @@ class Course:
         found = estimate(redo_rate=self.rate, row_rate=self.rate / 333.0)
         made = TrialTick(
             now=1000.0 + self.now,
-            wall=EPOCH + self.now,
             sample=seen,
             found=found,
             set_point=0.7,

@@ -234,7 +234,6 @@ def follow(sources: list[str], bounds: list[float] | None = None, **how: float) 
             source=source,
             wished=None,
             now=float(second),
-            wall=0.0,
         )
         said += [event.code for event in events]
     return said
@@ -302,7 +301,7 @@ def test_a_budget_below_the_baseline_is_said_not_to_be_kept_once(baseline: float
             "nothing",
         ),
         (
-            Budget(0.5, predicted=14.0, allowed=10.0, least=9.0, baseline=1.0, there=20.1, authority=False),
+            Budget(0.5, predicted=14.0, allowed=10.0, least=9.0, baseline=1.0, there=20.1, m_moves_age=False),
             1.0,
             ["max_recovery_seconds = 21", "51 % of this redo capacity"],
             "set_point =",

@@ -17,7 +17,7 @@ from tuner.core.writes import guards
 from tuner.records import Capacity, DecisionKind, Estimate
 from tuner.settings import Settings
 
-UNSTEERED = sorted(name for name, law in LAWS.items() if not law.authority)
+UNSTEERED = sorted(name for name, law in LAWS.items() if not law.m_moves_age)
 M = 400
 RUNNING: Estimate = estimate(age_ratio=1.05, age_slope=1e6, seconds_to_sync=6.0, seconds_to_stall=6.0)
 """An age that is seconds away from where writers wait, at a demand of 400 pages/s."""

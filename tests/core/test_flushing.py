@@ -13,7 +13,7 @@ from tuner.core.decide import course
 from tuner.core.estimate.window import Window, extend, point_of
 from tuner.records import Sample
 
-STEERED = sorted(name for name, law in LAWS.items() if law.authority)
+STEERED = sorted(name for name, law in LAWS.items() if law.m_moves_age)
 
 
 def most_by_age(law: FlushLaw, io_capacity_max: float) -> float:

@@ -22,11 +22,11 @@ DEMAND = 400.0
 
 LITTLE_ABOVE = Capacity(270, 540)
 REMEDY = "innodb_max_dirty_pages_pct_lwm = 0.001"
-UNSTEERED = sorted(name for name, law in LAWS.items() if not law.authority)
+UNSTEERED = sorted(name for name, law in LAWS.items() if not law.m_moves_age)
 
 
 def unsteered(name: str, capacity: Capacity = LITTLE_ABOVE, settings: Settings = ACTIVE) -> Bench:
-    """Return an active loop beside a server of a law without authority, past its first write's conditions."""
+    """Return an active loop on which M moves no age, past the conditions of its first write."""
     server = FakeServer(capacity)
     server.told, server.rests_at = {"flush_law": name}, 0.98
     server.oldest = server.lsn - server.rests_at * A

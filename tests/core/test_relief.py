@@ -11,8 +11,8 @@ from policies.flushlaw import LEGACY
 from policies.pid import Pid
 from tests.bench import Bench, FakeServer
 from tests.factory import DEFAULT, A, estimate, sample
-from tuner.core.estimate.relief import FIRST_WAIT_SECONDS, HOUR, MOST_AN_HOUR, Change, Relief, switched
-from tuner.core.estimate.unanswered import (
+from tuner.core.fallback.relief import FIRST_WAIT_SECONDS, HOUR, MOST_AN_HOUR, Change, Relief, switched
+from tuner.core.fallback.unanswered import (
     FIRST_REST_SECONDS,
     LONGEST_REST_SECONDS,
     SHOWN_SECONDS,

@@ -239,9 +239,8 @@ class Seen:
     def see(self, found: Estimate | None = None, **shown: Any) -> Caution:  # noqa: ANN401 - any field
         """Take one reading in."""
         reading = sample(self._second, **shown)
-        now, wall = reading.monotonic, reading.wall
         self.state, events = update(
-            self.state, reading, found or estimate(), set_point=0.8, now=now, wall=wall
+            self.state, reading, found or estimate(), set_point=0.8, now=reading.monotonic
         )
         self.said += [(self._second, event.code) for event in events]
         self._second += 1.0

@@ -98,7 +98,7 @@ def make(number: int, decision: Decision = KEEP, events: tuple[str, ...] = ()) -
         mode=Mode.ACTIVE,
         estimate=ESTIMATE,
         decision=decision,
-        events=tuple(Event(wall, code, f"{code} happened") for code in events),
+        events=tuple(Event(code, f"{code} happened", wall=wall) for code in events),
         changes_last_hour=4,
         originals=Capacity(10_000, 20_000),
     )

@@ -116,7 +116,7 @@ def test_what_was_written_to_one_server_is_not_left_to_another(
 ) -> None:
     """Each server has its own last writes, also where another one answered in the middle of a run."""
     elsewhere = replace(set_decision, target=Capacity(300, 600))
-    there = Event(1.0, "other_server", "another one answers", subject="theirs")
+    there = Event("other_server", "another one answers", subject="theirs", wall=1.0)
     journal = begun(writer, facts)
     journal.record(record(1, set_decision))
     journal.record(replace(record(2), events=(there,)))
@@ -147,7 +147,7 @@ def test_an_address_that_flaps_for_years_leaves_no_more_names_than_events(
     monkeypatch.setattr(store, "SLACK", 5)
     journal = begun(writer, facts)
     for number in range(1, 101):
-        there = Event(1.0, "other_server", "another one answers", subject=f"server {number}")
+        there = Event("other_server", "another one answers", subject=f"server {number}", wall=1.0)
         journal.record(replace(record(number), events=(there,)))
         assert journal.flush(SOON)
     assert journal.close(SOON)
@@ -168,10 +168,10 @@ def test_whose_a_write_was_is_known_longer_than_events_are_kept(
     monkeypatch.setattr(store, "KEEP_ROWS", 20)
     monkeypatch.setattr(store, "SLACK", 5)
     journal = begun(writer, facts)
-    there = Event(1.0, "other_server", "another one answers", subject="theirs")
+    there = Event("other_server", "another one answers", subject="theirs", wall=1.0)
     journal.record(replace(record(1), events=(there,)))
     for number in range(2, 61):
-        journal.record(replace(record(number, SET), events=(Event(1.0, "role", "another one"),)))
+        journal.record(replace(record(number, SET), events=(Event("role", "another one", wall=1.0),)))
         assert journal.flush(SOON)
     assert journal.close(SOON)
 

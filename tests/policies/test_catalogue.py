@@ -27,7 +27,7 @@ def test_what_is_told_fits_a_line(one: About) -> None:
 
 
 def test_what_cannot_be_asked_for_is_taken_by_itself() -> None:
-    """The law that is told as taken by itself is the one that a server without authority gets."""
+    """The law that is told as taken by itself is the one that a server on which M moves no age gets."""
     (taken,) = (one.name for one in CATALOGUE if one.by_itself)
 
     assert make_policy("pid", flush_law="soft-limit", fixed_io_capacity_max=700).name == taken

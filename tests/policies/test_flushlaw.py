@@ -143,8 +143,8 @@ def test_percentage_never_falls_with_age(age: float, more: float, capacity: int,
 
 
 LIMIT = 400_000_000
-STEERED = sorted(name for name, law in LAWS.items() if law.authority)
-UNSTEERED = sorted(name for name, law in LAWS.items() if not law.authority)
+STEERED = sorted(name for name, law in LAWS.items() if law.m_moves_age)
+UNSTEERED = sorted(name for name, law in LAWS.items() if not law.m_moves_age)
 DOUBLES = {"legacy", "high_checkpoint"}
 """Laws whose servers do not cut the age percentage to a whole number."""
 

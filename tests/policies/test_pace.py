@@ -13,7 +13,7 @@ from policies.registry import LAWS, make_policy
 from tests.factory import A, situation
 
 LAW = Pace()
-WITHOUT = sorted(name for name, law in LAWS.items() if not law.authority)
+WITHOUT = sorted(name for name, law in LAWS.items() if not law.m_moves_age)
 BEYOND = 1.02
 """Age ratio a little beyond the flush limit."""
 

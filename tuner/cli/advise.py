@@ -147,7 +147,7 @@ def static_value(records: list[TickRecord], state: State) -> list[Finding]:
     rests, effect = f"holds about {held:.0%} of the flush limit", expected_effect(now, held)
     if law.sleeps:
         rests += " while the page cleaner is awake"
-    if not law.authority:
+    if not law.m_moves_age:
         rests, effect = "is above the demand at the flush limit, where the age rests", "even flushing there"
         if law is not SOFT_LIMIT:
             rests, effect = "is above the demand; the age goes where C takes it", "even flushing"
@@ -155,7 +155,7 @@ def static_value(records: list[TickRecord], state: State) -> list[Finding]:
         now,
         law,
         msgspec.structs.replace(state.settings, park_slack=busiest),
-        current=lowest if law.authority else sample.io_capacity_max,
+        current=lowest if law.m_moves_age else sample.io_capacity_max,
         lowest=lowest,
         highest=highest,
         home=sample.io_capacity,
@@ -166,12 +166,12 @@ def static_value(records: list[TickRecord], state: State) -> list[Finding]:
         severity="info",
         title=f"one static setting for the load seen: {pair}",
         reason=f"{rests}; the highest demand in {len(records)} s was {max(demands):.0f} pages/s "
-        f"(mean {statistics.fmean(demands):.0f}){why if law.authority else ''}",
+        f"(mean {statistics.fmean(demands):.0f}){why if law.m_moves_age else ''}",
         effect=f"{effect}; a static value cannot follow load or device",
         fix="for a server that is not to be controlled; put it into my.cnf as well",
         sql=statements(sample.capacity, pair),
     )
-    if not law.authority and pair.io_capacity_max <= sample.io_capacity_max:
+    if not law.m_moves_age and pair.io_capacity_max <= sample.io_capacity_max:
         static = msgspec.structs.replace(
             static,
             title=f"the settings in force are enough for the load seen: {sample.capacity}",

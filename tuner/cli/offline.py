@@ -17,10 +17,10 @@ from tuner.cli.options import in_state_directory, real_server
 from tuner.clock import SystemClock
 from tuner.config.keys import IDENTITY_VARIABLE
 from tuner.config.schema import Config
-from tuner.core.estimate.latency import HIDDEN
 from tuner.core.leaving.lowwater import may_be_written
 from tuner.core.ownership.standing import Standing
 from tuner.core.state import SAME_START_SECONDS
+from tuner.core.writes.restore_pace import HIDDEN
 from tuner.journal.ending import Ending, ending
 from tuner.journal.keeper import claimed
 from tuner.journal.reader import absence, done_offline, last_record, originals, runs

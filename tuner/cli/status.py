@@ -204,7 +204,7 @@ def _measured(status: Status) -> Iterator[tuple[str, str]]:
     capacity = "not reached" if found.sustained_capacity is None else f"{found.sustained_capacity:,.0f}"
     rates = f"demand {found.demand:,.0f}; flushed {found.flush_rate:,.0f}; sustained capacity {capacity}"
     law = _flush_law(status)
-    unsteered = law is not None and not law.authority  # no M moves the age, whatever the device gives
+    unsteered = law is not None and not law.m_moves_age  # no M moves the age, whatever the device gives
     yield "pages/s", rates if unsteered else f"{rates}; authority {found.authority:.2f}"
     sync, stall = _left(found.seconds_to_sync), _left(found.seconds_to_stall)
     yield "time to", f"sync flushing {sync}; stall {stall}; at this slope"
@@ -314,7 +314,7 @@ def _without(status: Status) -> str:
     if status.without is not None:
         return status.without.text
     law = _flush_law(status)
-    if status.mode is not Mode.ADVISORY or law is None or not law.authority or law.sleeps:
+    if status.mode is not Mode.ADVISORY or law is None or not law.m_moves_age or law.sleeps:
         return ""
     if status.estimate is None or status.set_point is None:
         return "as it is now"

@@ -46,7 +46,7 @@ def update(state: GateState, law: FlushLaw, last: Sample, sample: Sample, estima
     nothing there either, as it flushes by no percentage: with such an age the gate is open until one
     contradicts.
     """
-    if not law.authority:
+    if not law.m_moves_age:
         return replace(state, verified=True)
     if law.sleeps and sample.age_ratio >= 1.0:
         state = replace(state, verified=True)

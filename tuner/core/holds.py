@@ -200,7 +200,7 @@ def law_in_doubt(state: State) -> Found | None:
     if blind:
         unproven = laws.unproven(state)
         return Found(unproven, (Remedy.ENABLE_COUNTERS,)) if unproven else None
-    if state.gate.verified or not LAWS[state.facts.flush_law].authority:
+    if state.gate.verified or not LAWS[state.facts.flush_law].m_moves_age:
         return None
     seen = (
         f"{state.gate.telling} of {NEEDED} readings with flushing by age, "

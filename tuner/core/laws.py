@@ -16,9 +16,9 @@ from msgspec.structs import replace
 from policies.flushlaw import FlushLaw
 from policies.registry import LAWS, with_need
 from tuner.core.estimate import window as readings
-from tuner.core.estimate.relief import Relief
-from tuner.core.estimate.unanswered import Unanswered
 from tuner.core.estimate.window import Window
+from tuner.core.fallback.relief import Relief
+from tuner.core.fallback.unanswered import Unanswered
 from tuner.core.gate import forget
 from tuner.core.state import State
 from tuner.records import Event, EventCode, Remedy, Sample
@@ -36,7 +36,7 @@ def law_of(state: State) -> FlushLaw:
 
 def without_authority(law: FlushLaw) -> str:
     """Return that M does not move the age, and what would let it; empty where it does."""
-    return "" if law.authority else f"no M moves the age below the flush limit here: {law.remedy}"
+    return "" if law.m_moves_age else f"no M moves the age below the flush limit here: {law.remedy}"
 
 
 def decide_afresh(state: State) -> State:
@@ -45,7 +45,7 @@ def decide_afresh(state: State) -> State:
     return replace(state, policy=None, relief=relief, unanswered=Unanswered())
 
 
-def take_law(state: State, name: str, *, wall: float) -> tuple[State, list[Event]]:
+def take_law(state: State, name: str) -> tuple[State, list[Event]]:
     """Go by the law that was seen; another one passes the model gate anew, and the policy begins afresh.
 
     Args:
@@ -65,7 +65,7 @@ def take_law(state: State, name: str, *, wall: float) -> tuple[State, list[Event
         drain=drain,
         returning=None,
     )
-    return state, [Event(wall=wall, code="flush_law", message=message)]
+    return state, [Event(code="flush_law", message=message)]
 
 
 def settled(state: State, sample: Sample) -> Sample:
@@ -76,7 +76,7 @@ def settled(state: State, sample: Sample) -> Sample:
     of that has not failed.
     """
     law = LAWS[state.facts.flush_law]
-    if law.authority and not _sleeps(law, state.estimator.window, sample):
+    if law.m_moves_age and not _sleeps(law, state.estimator.window, sample):
         return sample
     return replace(sample, flush_requested=0, flush_by_age=0)
 
@@ -122,19 +122,19 @@ def _sleeps(law: FlushLaw, window: Window, sample: Sample) -> bool:
     return known or flushed == (before[-1] if before else window[0]).flushed
 
 
-def tell_counters(last: Sample | None, sample: Sample, *, wall: float) -> list[Event]:
+def tell_counters(last: Sample | None, sample: Sample) -> list[Event]:
     """Return an event where the counters went off or came back."""
     before = last is not None and last.degraded
     if sample.degraded == before:
         return []
     if before:
         said = "InnoDB's counters are on again; estimates start afresh"
-        return [Event(wall=wall, code=EventCode.COUNTERS_BACK, message=said)]
+        return [Event(code=EventCode.COUNTERS_BACK, message=said)]
     said = (
         "InnoDB's counters are off: ages are the checkpoint's, pages flushed by sync flushing are unknown, "
         f"write combining is not learned, and a derived set-point is {MARGIN:.2f} lower"
     )
-    return [Event(wall=wall, code="degraded", message=said, remedies=(Remedy.ENABLE_COUNTERS,))]
+    return [Event(code="degraded", message=said, remedies=(Remedy.ENABLE_COUNTERS,))]
 
 
 def without_counters(state: State, sample: Sample) -> Sample:
@@ -149,6 +149,6 @@ def without_counters(state: State, sample: Sample) -> Sample:
 
 def unproven(state: State) -> str:
     """Return that this version's flush law was never verified, which it cannot be now; empty where it was."""
-    if state.gate.proven == state.facts.version or not LAWS[state.facts.flush_law].authority:
+    if state.gate.proven == state.facts.version or not LAWS[state.facts.flush_law].m_moves_age:
         return ""
     return f"InnoDB's counters are off, and the flush law of {state.facts.version} has never been verified"

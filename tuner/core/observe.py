@@ -30,18 +30,16 @@ BEGUN = frozenset({EventCode.RESTARTED, EventCode.OTHER_SERVER})
 FAILURES_LATCHED = 3  # Writes refused in a row before the loop stops trying and waits for a person
 
 
-def take_receipt(
-    state: State, receipt: Receipt | None, *, now: float, wall: float
-) -> tuple[State, list[Event]]:
+def take_receipt(state: State, receipt: Receipt | None, *, now: float) -> tuple[State, list[Event]]:
     """Note what became of the last write."""
     if receipt is None:
         return state, []
     if receipt.low_water_asked is not None:
-        return lowwater.take_receipt(state, receipt, now=now, wall=wall)
+        return lowwater.take_receipt(state, receipt, now=now)
     state, events = transitions.take_receipt(state, receipt), []
     failures = state.writes.failures
     if receipt.error:
-        events.append(Event(wall=wall, code=EventCode.WRITE_FAILED, message=receipt.error))
+        events.append(Event(code=EventCode.WRITE_FAILED, message=receipt.error))
         if (receipt.denied or failures >= FAILURES_LATCHED) and state.latches.refused is None:
             lost = f"the account may not write: {receipt.error}"
             failed = f"{failures} writes in a row were refused: {receipt.error}"
@@ -54,7 +52,6 @@ def take_receipt(
     elif receipt.in_force is not None and receipt.in_force != receipt.requested:
         events.append(
             Event(
-                wall=wall,
                 code="adjusted",
                 message=f"asked for {receipt.requested}, the server made it {receipt.in_force}",
             )
@@ -62,7 +59,7 @@ def take_receipt(
     return state, events
 
 
-def take_facts(state: State, facts: Facts | None, *, wall: float) -> tuple[State, list[Event]]:
+def take_facts(state: State, facts: Facts | None) -> tuple[State, list[Event]]:
     """Note what server it is that came back; another version has to pass the model gate again.
 
     Facts in which only the blockers are others stand for an answer that was none: they tell why nothing can
@@ -75,9 +72,9 @@ def take_facts(state: State, facts: Facts | None, *, wall: float) -> tuple[State
     if facts.blockers and facts == replace(known, blockers=facts.blockers):
         return state, []
     if facts.version == known.version:
-        state, events = _take_recovery(state, facts, wall=wall)
+        state, events = _take_recovery(state, facts)
         state = replace(state, facts=replace(facts, flush_law=known.flush_law))
-        state, told = laws.take_law(state, facts.flush_law, wall=wall)
+        state, told = laws.take_law(state, facts.flush_law)
         return state, [*events, *told]
     message = f"the server is {facts.version} now and was {known.version}"
     fresh = gate.GateState(proven=state.gate.proven)
@@ -87,15 +84,15 @@ def take_facts(state: State, facts: Facts | None, *, wall: float) -> tuple[State
     recovery = state.estimator.recovery
     state = replace(state, estimator=replace(state.estimator, recovery=Recovery()))
     if not recovery.measured_on:
-        return state, [Event(wall=wall, code="version", message=message)]
+        return state, [Event(code="version", message=message)]
     why = f"the server is {facts.version} now: {forgotten(recovery.factor, recovery.measured_on)}"
     return state, [
-        Event(wall=wall, code="version", message=f"{message}; measured crash recoveries are forgotten"),
-        Event(wall=wall, code="learned_afresh", message=why),
+        Event(code="version", message=f"{message}; measured crash recoveries are forgotten"),
+        Event(code="learned_afresh", message=why),
     ]
 
 
-def _take_recovery(state: State, facts: Facts, *, wall: float) -> tuple[State, list[Event]]:
+def _take_recovery(state: State, facts: Facts) -> tuple[State, list[Event]]:
     """Learn from how long a crash recovery took that a prediction had been made for."""
     recovery, seconds = state.estimator.recovery, facts.recovery_seconds
     awaited = recovery.awaited
@@ -110,29 +107,27 @@ def _take_recovery(state: State, facts: Facts, *, wall: float) -> tuple[State, l
         f"the factor was {recovery.factor:.2f} and is {learned.factor:.2f}"
     )
     state = replace(state, estimator=replace(state.estimator, recovery=learned))
-    return state, [Event(wall=wall, code="recovery_measured", message=message)]
+    return state, [Event(code="recovery_measured", message=message)]
 
 
-def take_sample(state: State, sample: Sample, *, now: float, wall: float) -> tuple[State, list[Event]]:
+def take_sample(state: State, sample: Sample, *, now: float) -> tuple[State, list[Event]]:
     """Take a reading in; the restart check comes before the foreign-change check."""
     last = state.estimator.last
-    state, events = begin_anew(state, sample, now=now, wall=wall)
+    state, events = begin_anew(state, sample, now=now)
     restarted = any(event.code == EventCode.RESTARTED for event in events)
     noted, said = occurrences.update(state.occurrences, last, sample, restarted=restarted)
     if noted is not state.occurrences:
         state = replace(state, occurrences=noted)
-    state, other = laws.take_law(state, sample.flush_law, wall=wall)
-    events.extend([*said, *laws.tell_counters(last, sample, wall=wall), *other])
+    state, other = laws.take_law(state, sample.flush_law)
+    events.extend([*said, *laws.tell_counters(last, sample), *other])
     sample = laws.settled(state, laws.without_counters(state, sample))
     state, apart = _see_clocks(state, sample, begun=any(one.code in BEGUN for one in events))
     if apart:
         message = f"{apart}; estimates start afresh"
-        events.append(Event(wall=wall, code="clock_gap", message=message))
+        events.append(Event(code="clock_gap", message=message))
     slice_, found, went_back = _estimate(state, sample, interrupted=bool(apart))
     if went_back:
-        events.append(
-            Event(wall=wall, code="reversed", message="a counter went back; estimates start afresh")
-        )
+        events.append(Event(code="reversed", message="a counter went back; estimates start afresh"))
     state = replace(
         state,
         clocks=state.clocks.settled(slice_.window),
@@ -154,25 +149,24 @@ def take_sample(state: State, sample: Sample, *, now: float, wall: float) -> tup
             found,
             set_point=state.set_point,
             now=now,
-            wall=wall,
         )
         state = replace(state, gate=seen, caution=careful)
-        state, bounded = follow_targets(state, sample, now=now, wall=wall)
+        state, bounded = follow_targets(state, sample, now=now)
         events += [*warned, *bounded]
-    state, changed = foreign.compare(state, sample, now=now, wall=wall)
+    state, changed = foreign.compare(state, sample, now=now)
     another_wrote = last is not None and not last.writer and not last.stranger
-    state, taken = _take_originals(state, sample, another_wrote=another_wrote, wall=wall)
-    state, others = lowwater.take_sample(state, sample, now=now, wall=wall)
-    events.extend(_lock_said(last, sample, wall=wall))
+    state, taken = _take_originals(state, sample, another_wrote=another_wrote)
+    state, others = lowwater.take_sample(state, sample, now=now)
+    events.extend(_lock_said(last, sample))
     return state, [*events, *changed, *taken, *others]
 
 
-def _lock_said(last: Sample | None, sample: Sample, *, wall: float) -> list[Event]:
+def _lock_said(last: Sample | None, sample: Sample) -> list[Event]:
     """Say once that the writer lock is another one than the server's; a hold says whose it is."""
     before = last.lock if last is not None and last.writer else ""
     if not sample.writer or sample.lock in {"", before}:
         return []
-    return [Event(wall=wall, code="writer_lock", message=sample.lock)]
+    return [Event(code="writer_lock", message=sample.lock)]
 
 
 def _see_clocks(state: State, sample: Sample, *, begun: bool) -> tuple[State, str]:
@@ -216,9 +210,7 @@ def _estimate(
     )
 
 
-def _take_originals(
-    state: State, sample: Sample, *, another_wrote: bool, wall: float
-) -> tuple[State, list[Event]]:
+def _take_originals(state: State, sample: Sample, *, another_wrote: bool) -> tuple[State, list[Event]]:
     """Note what was in force when active mode is entered; lift the restart hold when all is known.
 
     Beside another daemon that would be what it wrote last: the writer lock is had first.
@@ -229,9 +221,7 @@ def _take_originals(
     if active and state.lock_asked and alone and state.originals is None and not state.facts_due:
         state = transitions.note_originals(state, sample.capacity)
         theirs = f"; {THEIRS}" if another_wrote else ""
-        events.append(
-            Event(wall=wall, code=EventCode.ORIGINALS, message=f"originals are {sample.capacity}{theirs}")
-        )
+        events.append(Event(code=EventCode.ORIGINALS, message=f"originals are {sample.capacity}{theirs}"))
     state = transitions.follow_lock(state)
     saved = not active or (state.originals is not None and state.originals.saved)
     if state.latches.restarted is not None and state.good_since_restart >= SETTLED_READINGS and saved:

@@ -15,16 +15,16 @@ from policies.setpoint import SetPointSource
 from tuner.core.baseline.guard import BaselineGuard
 from tuner.core.estimate.clocks import Clocks
 from tuner.core.estimate.estimator import EstimatorState
-from tuner.core.estimate.latency import RestorePace
 from tuner.core.estimate.occurrences import Occurrences
-from tuner.core.estimate.relief import Relief
 from tuner.core.estimate.sawtooth import Sawtooth
 from tuner.core.estimate.trends import MeanRates, Trends
-from tuner.core.estimate.unanswered import Unanswered
+from tuner.core.fallback.relief import Relief
+from tuner.core.fallback.unanswered import Unanswered
 from tuner.core.gate import GateState
 from tuner.core.setpoint.announced import Announced
 from tuner.core.setpoint.caution import Caution
 from tuner.core.trials.engine import Trials
+from tuner.core.writes.restore_pace import RestorePace
 from tuner.core.writes.tokens import TokenBucket
 from tuner.records import Capacity, Estimate, Facts, Hold, Lifecycle, Overlay, Window
 from tuner.settings import Mode, Settings

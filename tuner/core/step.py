@@ -91,57 +91,55 @@ def _pending_events(
 
 def step(state: State, tick: Tick) -> tuple[State, TickRecord]:
     """Return the next state and all that this tick took in and gives out. Never raises on finite input."""
-    now, wall = tick.now, tick.wall
+    now = tick.now
     sample = tick.reading if isinstance(tick.reading, Sample) else None
     mode_before, returned_before = state.mode, state.baseline_guard.returned
     ended = state.override is not None and now >= state.override.ends
-    events = [Event(wall=wall, code=code, message=text) for code, text in state.pending_events]
+    events = [Event(code=code, message=text) for code, text in state.pending_events]
     state = _forget_old(replace(state, pending_events=()) if events else state, now)
-    state, received = observe.take_receipt(state, tick.receipt, now=now, wall=wall)
-    state, renewed = observe.take_facts(state, tick.facts, wall=wall)
+    state, received = observe.take_receipt(state, tick.receipt, now=now)
+    state, renewed = observe.take_facts(state, tick.facts)
     events.extend([*received, *renewed])
     if ended:
-        events.append(Event(wall=wall, code="override_ended", message="the override's time is over"))
+        events.append(Event(code="override_ended", message="the override's time is over"))
     answers: list[Acknowledgement] = []
     windows = state.schedule
     for command in tick.commands:
         context = CommandContext(command=command, sample=sample, now=now)
-        state, answer, said = handlers.carry_out(state, context, wall=wall)
+        state, answer, said = handlers.carry_out(state, context)
         answers.append(answer)
         events.extend(said)
-    events.extend(schedule.told(windows, state.schedule, wall=wall))
+    events.extend(schedule.told(windows, state.schedule, wall=tick.wall))
     if sample is not None:
-        state, said_by_sample = observe.take_sample(state, sample, now=now, wall=wall)
+        state, said_by_sample = observe.take_sample(state, sample, now=now)
         events.extend(said_by_sample)
         sample = state.estimator.last
     else:
         state = replace(state, missed=tick.reading.reason if isinstance(tick.reading, Missed) else "")
-    state, found, changed = _hold(state, sample, now=now, wall=wall)
+    state, found, changed = _hold(state, sample, now=now)
     events.extend(changed)
-    state, said_of_window = drain.follow_schedule(state, sample, now=now, wall=wall)
-    state, said_of_drain = drain.follow(state, sample, now=now, wall=wall)
+    state, said_of_window = drain.follow_schedule(state, sample, now=now, wall=tick.wall)
+    state, said_of_drain = drain.follow(state, sample, now=now)
     events.extend([*said_of_window, *said_of_drain])
     if state.lifecycle is Lifecycle.STARTING and state.estimate is not None:
         state = transitions.running(state)
     overridden, owed = state.override is not None, state.park_owed
     state, decision = carry_out.decide(state, sample, found, now=now)
     if overridden and state.override is None:
-        events.append(Event(wall=wall, code="override_cancelled", message="an emergency ended the override"))
+        events.append(Event(code="override_cancelled", message="an emergency ended the override"))
     if owed is not None and state.park_owed is None and (sample is None or state.estimate is None):
-        events.append(Event(wall=wall, code="not_parked", message=carry_out.given_up(state, sample)))
+        events.append(Event(code="not_parked", message=carry_out.given_up(state, sample)))
     if state.mode is not mode_before and decision.reason == Reason.RESTORED:
-        events.append(Event(wall=wall, code=EventCode.RESTORED, message=decision.detail))
+        events.append(Event(code=EventCode.RESTORED, message=decision.detail))
     if decision.kind is not DecisionKind.KEEP and decision.target is not None:
         what = "" if decision.kind is DecisionKind.LOW_WATER else f"C/M → {decision.target}: "
-        events.append(Event(wall=wall, code=decision.kind.value, message=f"{what}{decision.detail}"))
-    state, said_of_trials = optimising.follow(state, sample, decision, now=now, wall=wall)
-    state, said_of_baseline = way_back.follow(
-        state, sample, decision, before=returned_before, now=now, wall=wall
-    )
+        events.append(Event(code=decision.kind.value, message=f"{what}{decision.detail}"))
+    state, said_of_trials = optimising.follow(state, sample, decision, now=now)
+    state, said_of_baseline = way_back.follow(state, sample, decision, before=returned_before, now=now)
     events.extend([*said_of_trials, *said_of_baseline])
     if mode_before is Mode.ACTIVE and state.mode is Mode.ADVISORY:
         state = lowwater.left_active(state, now=now)
-    state, said_of_mark = lowwater.see_end(state, sample, found, now=now, wall=wall)
+    state, said_of_mark = lowwater.see_end(state, sample, found, now=now)
     events.extend(said_of_mark)
     return state, TickRecord(
         tick=tick,
@@ -150,7 +148,7 @@ def step(state: State, tick: Tick) -> tuple[State, TickRecord]:
         estimate=state.estimate if sample is not None else None,
         decision=decision,
         holds=found,
-        events=tuple(events),
+        events=tuple(replace(event, wall=tick.wall) for event in events),
         acknowledgements=tuple(answers),
         override_ends=state.override.ends if state.override is not None else None,
         changes_last_hour=len(state.writes.counted),
@@ -173,9 +171,7 @@ def _forget_old(state: State, now: float) -> State:
     return transitions.forget_old_writes(state, now=now)
 
 
-def _hold(
-    state: State, sample: Sample | None, *, now: float, wall: float
-) -> tuple[State, tuple[Hold, ...], list[Event]]:
+def _hold(state: State, sample: Sample | None, *, now: float) -> tuple[State, tuple[Hold, ...], list[Event]]:
     """Work out the holds, say what changed, and owe a park where entering or leaving one asks for it.
 
     A restore goes on under a hold, at its own pace: no park comes in between.
@@ -186,7 +182,6 @@ def _hold(
     begun, ended = after - before, before - after
     events = [
         Event(
-            wall=wall,
             code=f"hold_{hold.code.value}",
             message=f"held: {hold.reason}",
             remedies=hold.remedies,
@@ -195,13 +190,12 @@ def _hold(
         if hold.code in begun
     ]
     events.extend(
-        Event(wall=wall, code=f"clear_{code.value}", message=f"no longer held: {code.value}")
-        for code in sorted(ended)
+        Event(code=f"clear_{code.value}", message=f"no longer held: {code.value}") for code in sorted(ended)
     )
     ours = state.mode is Mode.ACTIVE and state.writes.own is not None and not state.restoring
     owed: OwedPark | None = None
     if sample is not None:
-        state, changed, owed = handover.follow(state, sample, now=now, wall=wall)
+        state, changed, owed = handover.follow(state, sample, now=now)
         events.extend(changed)
     for code in sorted(begun):
         if code in holds.PARKED_ON_ENTRY:

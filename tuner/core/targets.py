@@ -56,7 +56,7 @@ class Asked(NamedTuple):
     windows: Mapping[str, str]  # the windows that set a budget, by the budget's name
 
 
-def follow_targets(state: State, sample: Sample, *, now: float, wall: float) -> tuple[State, list[Event]]:
+def follow_targets(state: State, sample: Sample, *, now: float) -> tuple[State, list[Event]]:
     """Work out the set-point and what would be left behind; both must be ready before they are needed."""
     found = state.estimate
     if found is None:
@@ -77,7 +77,6 @@ def follow_targets(state: State, sample: Sample, *, now: float, wall: float) -> 
         source=state.set_point_source,
         wished=asked.wish,
         now=now,
-        wall=wall,
     )
     return replace(
         state,
@@ -118,7 +117,7 @@ def _standing(
         asked.settings,
         sample,
         baseline=found.baseline_ratio or 0.0,
-        authority=law_of(state).authority,
+        m_moves_age=law_of(state).m_moves_age,
         whose=asked.windows,
     )
 
@@ -148,7 +147,7 @@ def _take_set_point(
         wanted, source = bound_by_waits, SetPointSource.FREE_PAGES
     if cap < wanted:
         wanted, source = cap, SetPointSource.ROLE
-    if not law.authority:
+    if not law.m_moves_age:
         wanted, source, cap = 1.0, SetPointSource.FLUSH_LAW, 1.0
     held, trials = state.set_point, state.trials
     set_point = wanted
@@ -224,7 +223,7 @@ def _baseline_ratio(state: State, sample: Sample, found: Estimate) -> float | No
     """
     operator = state.low_water.operators_beside_ours
     law, load = law_found(law_of(state), operator), state.estimator.load
-    if not law.authority:
+    if not law.m_moves_age:
         return 1.0
     if load.combining.weight <= 0.0:
         return None
@@ -299,7 +298,7 @@ def _park_target(state: State, sample: Sample, found: Estimate) -> Capacity | No
         return None
     lowest, highest = bounds(state)
     law = law_of(state)
-    keep = state.writes.own == sample.capacity or not warm(state.estimator.window) or not law.authority
+    keep = state.writes.own == sample.capacity or not warm(state.estimator.window) or not law.m_moves_age
     return parked(
         found,
         law,

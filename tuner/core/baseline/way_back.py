@@ -30,7 +30,6 @@ def follow(
     *,
     before: Returned | None,
     now: float,
-    wall: float,
 ) -> tuple[State, list[Event]]:
     """Take in the tick that was just decided; a way back begins with the next one.
 
@@ -42,7 +41,7 @@ def follow(
         state = replace(state, baseline_guard=guard.forgiven())
     if before is not None and state.baseline_guard.returned is None:
         said = "the baseline guard's word is over: somebody said otherwise, or another server answers"
-        return state, [Event(wall=wall, code="baseline_left", message=said)]
+        return state, [Event(code="baseline_left", message=said)]
     if sample is None or state.estimate is None:
         return state, []
     guard, ended = baseline.follow(
@@ -52,9 +51,9 @@ def follow(
     if ended is None:
         return state, []
     if ended.loss and guard.returned is None and _may_return(state):
-        return _back(state, ended, now=now, wall=wall)
+        return _back(state, ended, now=now)
     if guard.returned is not None and state.mode is Mode.ADVISORY:
-        return _left(state, guard.returned, wall=wall)
+        return _left(state, guard.returned)
     return state, []
 
 
@@ -118,17 +117,17 @@ def _may_return(state: State) -> bool:
     return originals is not None and originals.saved and originals.capacity == state.baseline_guard.pair
 
 
-def _back(state: State, ended: Ended, *, now: float, wall: float) -> tuple[State, list[Event]]:
+def _back(state: State, ended: Ended, *, now: float) -> tuple[State, list[Event]]:
     why = f"the server did worse under InnoBrim's values than under its own: {ended.loss}"
     returned = Returned(why=why, context=ended.kind.context, ours=ended.kind.ours)
     guard = replace(state.baseline_guard, returned=returned)
     pair = "" if state.originals is None else f", {state.originals.capacity},"
     said = f"{why}; the originals{pair} come back in steps, and the loop is advisory then{UNTIL}"
     state = begin_restore(replace(state, baseline_guard=guard), BASELINE_GUARD, now=now)
-    return state, [Event(wall=wall, code="baseline_back", message=said)]
+    return state, [Event(code="baseline_back", message=said)]
 
 
-def _left(state: State, returned: Returned, *, wall: float) -> tuple[State, list[Event]]:
+def _left(state: State, returned: Returned) -> tuple[State, list[Event]]:
     """Be active again where the load is another one, or the baseline is no better after all."""
     if returned.apart >= APART_SECONDS:
         guard, why = replace(state.baseline_guard, returned=None), "the load is another one"
@@ -138,4 +137,4 @@ def _left(state: State, returned: Returned, *, wall: float) -> tuple[State, list
     else:
         return state, []
     state = change_mode(replace(state, baseline_guard=guard), Mode.ACTIVE, "")
-    return state, [Event(wall=wall, code="baseline_left", message=f"active again: {why}")]
+    return state, [Event(code="baseline_left", message=f"active again: {why}")]

@@ -31,7 +31,8 @@ def originals_name(identity: str, capacity: Capacity) -> str:
 
 
 def carry_out(
-    state: State, context: CommandContext, *, wall: float
+    state: State,
+    context: CommandContext,
 ) -> tuple[State, Acknowledgement, tuple[Event, ...]]:
     """Apply one command; never raises."""
     command = context.command
@@ -41,7 +42,7 @@ def carry_out(
     if outcome.event:
         said = f"{outcome.message}: {command.reason}" if command.reason else outcome.message
         remedies = outcome.remedies
-        events = (Event(wall, outcome.event, said, command.who, remedies=remedies),)
+        events = (Event(outcome.event, said, command.who, remedies=remedies),)
     answer = Acknowledgement(command.number, outcome.accepted, outcome.message, outcome.remedies)
     return outcome.state, answer, events
 

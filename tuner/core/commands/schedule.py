@@ -35,12 +35,11 @@ def told(before: tuple[Window, ...], after: tuple[Window, ...], *, wall: float) 
     deciding = winners(after)
     return [
         *(
-            Event(wall=wall, code="schedule_ends", message=f"{one.who} ends: {_listed(one)}", who=one.who)
+            Event(code="schedule_ends", message=f"{one.who} ends: {_listed(one)}", who=one.who)
             for one in ended
         ),
         *(
             Event(
-                wall=wall,
                 code="schedule_begins",
                 message=f"{one.who} begins, for {(one.ends - wall) / 60.0:.0f} minutes: {_listed(one)}"
                 f"{_overruled(one, deciding)}",

@@ -62,7 +62,7 @@ def begun(
 def refusal(state: State, sample: Sample, found: Estimate, target: int) -> str:
     """Return why the age cannot be brought to this target, with what is possible; empty where it can."""
     law, lag = LAWS[state.facts.flush_law], lag_of(state)
-    if not law.authority:
+    if not law.m_moves_age:
         return f"{said(target)} cannot be reached: {without_authority(law)}"
     if state.set_point is not None and held_as_low(state, sample, target):
         held = state.set_point * sample.flush_limit / AIM + lag
@@ -82,7 +82,7 @@ def held_as_low(state: State, sample: Sample, target: int) -> bool:
     return AIM * (target - lag_of(state)) >= state.set_point * sample.flush_limit
 
 
-def follow(state: State, sample: Sample | None, *, now: float, wall: float) -> tuple[State, list[Event]]:
+def follow(state: State, sample: Sample | None, *, now: float) -> tuple[State, list[Event]]:
     """End a drain whose time or ground is gone, and note when the age has come down."""
     drain = state.drain
     if drain is None:
@@ -92,10 +92,10 @@ def follow(state: State, sample: Sample | None, *, now: float, wall: float) -> t
     why = drain.cancelled or ("its time is over" if now >= drain.ends else "") or gone
     if why:
         message = f"drain to {said(drain.target)} ended: {why}"
-        steers = LAWS[state.facts.flush_law].authority
+        steers = LAWS[state.facts.flush_law].m_moves_age
         follows = state.settings.policy != "fixed" and steers and not gone
         back = Return(begun=now, rates=drain.rates) if follows and state.mode is Mode.ACTIVE else None
-        ended = Event(wall=wall, code="drain_ended", message=message)
+        ended = Event(code="drain_ended", message=message)
         return replace(state, drain=None, returning=back), [ended]
     state = replace(state if drain.shown else _unlearned(state, drain), returning=None)
     if sample is None or state.estimate is None:
@@ -108,7 +108,7 @@ def follow(state: State, sample: Sample | None, *, now: float, wall: float) -> t
     if drain.reached is None and below and sample.checkpoint_age <= drain.target:
         drain = replace(drain, reached=now)
         message = f"checkpoint age {said(sample.checkpoint_age)}, down to {said(drain.target)} as asked"
-        events.append(Event(wall=wall, code="drained", message=message, who=drain.who))
+        events.append(Event(code="drained", message=message, who=drain.who))
     return replace(state, drain=drain), events
 
 
@@ -231,7 +231,7 @@ def follow_schedule(
     """Begin the drain that a window asks for, keep it in step with window and load, or let it end."""
     window, under_way = wanted(state.schedule), state.drain
     if under_way is not None and not under_way.scheduled:
-        return _waiting(state, "a person's drain comes first" if window is not None else "", wall=wall)
+        return _waiting(state, "a person's drain comes first" if window is not None else "")
     if window is None:
         if under_way is None:
             return state, []
@@ -243,26 +243,26 @@ def follow_schedule(
     if under_way is not None:
         moved = replace(under_way, ends=ends, who=window.who)
         return _aimed(replace(state, drain=moved), sample), []
-    return _begun(state, window, sample, ends=ends, now=now, wall=wall)
+    return _begun(state, window, sample, ends=ends, now=now)
 
 
 def _begun(
-    state: State, window: Window, sample: Sample | None, *, ends: float, now: float, wall: float
+    state: State, window: Window, sample: Sample | None, *, ends: float, now: float
 ) -> tuple[State, list[Event]]:
     found = state.estimate
     why = _bars(state, window, sample, now=now)
     if why or sample is None or found is None or not warm(state.estimator.window):
-        return _waiting(state, why or NOT_YET, wall=wall)
+        return _waiting(state, why or NOT_YET)
     why, target = _reach(state, sample, found)
     if why:
-        return _waiting(state, why, wall=wall)
+        return _waiting(state, why)
     made = begun(state, sample, found, target, who=window.who, now=now, ttl=ends - now)
     advisory = state.mode is Mode.ADVISORY
-    state, _ = _waiting(replace(state, drain=replace(made, scheduled=True, shown=advisory)), "", wall=wall)
+    state, _ = _waiting(replace(state, drain=replace(made, scheduled=True, shown=advisory)), "")
     way = f"{said(target)} of checkpoint age, from {said(sample.checkpoint_age)}"
     time = f"for {(ends - now) / 60.0:.0f} minutes; then back to the set-point"
     message = f"{'would drain' if advisory else 'draining'} to {way}, {time}"
-    return state, [Event(wall=wall, code="drain", message=message, who=window.who)]
+    return state, [Event(code="drain", message=message, who=window.who)]
 
 
 def _bars(state: State, window: Window, sample: Sample | None, *, now: float) -> str:
@@ -282,7 +282,7 @@ def _bars(state: State, window: Window, sample: Sample | None, *, now: float) ->
 def _reach(state: State, sample: Sample, found: Estimate) -> tuple[str, int]:
     """Return why no age lower than now can be held at the present load, and the lowest that can."""
     law = LAWS[state.facts.flush_law]
-    if not law.authority:
+    if not law.m_moves_age:
         return without_authority(law), 0
     target = round(lowest_target(state, sample, found)[0]) + 1
     return (LOW_ALREADY if held_as_low(state, sample, target) else ""), target
@@ -298,7 +298,7 @@ def _aimed(state: State, sample: Sample | None) -> State:
     return replace(state, drain=replace(under_way, target=target))
 
 
-def _waiting(state: State, why: str, *, wall: float) -> tuple[State, list[Event]]:
+def _waiting(state: State, why: str) -> tuple[State, list[Event]]:
     """Note why the drain that is wanted is not under way, and say it once."""
     window = wanted(state.schedule)
     if window is None or window.drain_waits == why:
@@ -310,4 +310,4 @@ def _waiting(state: State, why: str, *, wall: float) -> tuple[State, list[Event]
     if why in {"", NOT_YET}:
         return state, []
     message = f"the drain of {window.who} waits: {why}"
-    return state, [Event(wall=wall, code="schedule_drain_waits", message=message, who=window.who)]
+    return state, [Event(code="schedule_drain_waits", message=message, who=window.who)]

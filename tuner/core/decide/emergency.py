@@ -50,9 +50,9 @@ def called_for(state: State, sample: Sample, found: Estimate) -> Raise | None:
     if not near or ratio <= set_point or not growing:
         return None
     flushed = found.flush_rate
-    if not law.authority:
+    if not law.m_moves_age:
         flushed = list_rate_since(state.estimator.window, EMERGENCY_SPACING)
-    woken = not law.authority or slept(state)
+    woken = not law.m_moves_age or slept(state)
     if asleep(state) or (woken and flushed < AWAKE * sample.io_capacity_max):
         return None  # the server has only just woken at its flush limit, or will: M is not what it lacks
     seconds, name = min(near)
@@ -66,7 +66,7 @@ def called_for(state: State, sample: Sample, found: Estimate) -> Raise | None:
 
 def _hurry(law: FlushLaw, found: Estimate) -> float:
     """Return by how much the demand is more by now than its mean of ten seconds says, as a factor."""
-    if not law.authority or found.redo_rate <= 0.0:
+    if not law.m_moves_age or found.redo_rate <= 0.0:
         return 1.0
     return min(MOST_HURRY, max(1.0, found.redo_rate_now / found.redo_rate))
 
@@ -78,7 +78,7 @@ def _beyond(state: State, law: FlushLaw, sample: Sample, found: Estimate, *, flu
     badly where pages of an area leave together: where all that M allows is flushed and the age runs on, M is
     too small.
     """
-    if not law.authority:
+    if not law.m_moves_age:
         return LEAST_RAISE * sample.io_capacity_max if flushed >= FULL * sample.io_capacity_max else 0.0
     set_point = state.set_point if state.set_point is not None else 0.5
     span = found.redo_rate * RECOVER_SECONDS + found.modified_age - set_point * sample.flush_limit

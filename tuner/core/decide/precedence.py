@@ -15,10 +15,10 @@ from policies.types import Policy, Proposal, Situation, horizon
 from tuner.core.ages import said
 from tuner.core.decide import course, emergency
 from tuner.core.decide.course import aim_of
-from tuner.core.estimate import relief, unanswered
 from tuner.core.estimate.trends import AUTHORITY_LOST
-from tuner.core.estimate.unanswered import Unanswered
 from tuner.core.estimate.window import flushed_share, idled, warm
+from tuner.core.fallback import relief, unanswered
+from tuner.core.fallback.unanswered import Unanswered
 from tuner.core.laws import asleep, catches_up, law_of, without_authority
 from tuner.core.state import Drain, Return, State
 from tuner.core.trials import optimising
@@ -174,7 +174,7 @@ def _left_alone(state: State, proposal: Proposal, situation: Situation, where: s
         if abs(situation.error_ahead) <= abs(situation.error) + 0.05
         else Reason.APPROACHING
     )
-    reason = reason if LAWS[state.facts.flush_law].authority else Reason.NO_AUTHORITY
+    reason = reason if LAWS[state.facts.flush_law].m_moves_age else Reason.NO_AUTHORITY
     return Wanted(
         DecisionKind.KEEP,
         proposal.io_capacity_max,
@@ -311,7 +311,7 @@ def situation_of(state: State, sample: Sample, found: Estimate, *, now: float) -
 
 def relief_change(state: State, sample: Sample, found: Estimate, *, now: float) -> relief.Change | None:
     """Return the change of M that begins or ends a relief of the device; None where there is none."""
-    if not LAWS[state.facts.flush_law].authority or state.settings.policy == "fixed":
+    if not LAWS[state.facts.flush_law].m_moves_age or state.settings.policy == "fixed":
         return None
     if state.returning is not None:
         return None
@@ -344,7 +344,7 @@ def relieved(state: State, change: relief.Change, current: Capacity, found: Esti
 def answered(state: State, sample: Sample, found: Estimate, *, now: float) -> Unanswered:
     """Return what is known of how the age answers to M, with this reading."""
     counts = (
-        law_of(state).authority
+        law_of(state).m_moves_age
         and state.settings.policy != "fixed"
         and warm(state.estimator.window)
         and state.occurrences.learns(sample.monotonic)

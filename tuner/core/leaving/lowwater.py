@@ -114,7 +114,7 @@ def asked_again(state: State) -> State:
 
 
 def see_end(
-    state: State, sample: Sample | None, holds: tuple[Hold, ...], *, now: float, wall: float
+    state: State, sample: Sample | None, holds: tuple[Hold, ...], *, now: float
 ) -> tuple[State, list[Event]]:
     """Say that ours stays in force, and why, where active mode is left and the operator's cannot come back.
 
@@ -141,7 +141,7 @@ def see_end(
         f"{percent(lever.original or 0)} was found, and a park or a restore puts it back"
     )
     state = replace(state, low_water=replace(lever, until=None))
-    return state, [Event(wall=wall, code=NOT_BACK, message=said)]
+    return state, [Event(code=NOT_BACK, message=said)]
 
 
 def resumed(state: State) -> State:
@@ -196,7 +196,7 @@ def write(state: State, sample: Sample, mark: int, *, now: float) -> tuple[State
     return state, replace(base, kind=DecisionKind.LOW_WATER, steps=((LOW_WATER_MARK, mark),), source="person")
 
 
-def take_receipt(state: State, receipt: Receipt, *, now: float, wall: float) -> tuple[State, list[Event]]:
+def take_receipt(state: State, receipt: Receipt, *, now: float) -> tuple[State, list[Event]]:
     """Note what became of a write of the mark; a refusal is said once."""
     lever, found = state.low_water, receipt.low_water_mark
     failed = receipt.error
@@ -214,12 +214,12 @@ def take_receipt(state: State, receipt: Receipt, *, now: float, wall: float) -> 
         lever = replace(lever, asked=None, own=found if ours else None, refused=refused)
     state = replace(state, low_water=replace(lever, failures=failures, retry_at=now + wait))
     said = f"{LOW_WATER_MARK} = {percent(receipt.low_water_asked or 0)} failed: {failed}"
-    return state, [Event(wall=wall, code=EventCode.WRITE_FAILED, message=said)] if failures == 1 else []
+    return state, [Event(code=EventCode.WRITE_FAILED, message=said)] if failures == 1 else []
 
 
-def take_sample(state: State, sample: Sample, *, now: float, wall: float) -> tuple[State, list[Event]]:
+def take_sample(state: State, sample: Sample, *, now: float) -> tuple[State, list[Event]]:
     """See whose mark is in force; note the operator's, and forget it once it is back."""
-    state, events = _compared(state, sample, now=now, wall=wall)
+    state, events = _compared(state, sample, now=now)
     lever, found = state.low_water, sample.low_water_mark
     wanted = _wanted(state)
     if lever.original is None:
@@ -229,18 +229,18 @@ def take_sample(state: State, sample: Sample, *, now: float, wall: float) -> tup
     elif not wanted and found == lever.original and lever.asked is None:
         if lever.own is not None:
             said = f"{LOW_WATER_MARK} = {percent(lever.original)} again, as it was found"
-            events = [*events, Event(wall=wall, code="low_water_back", message=said)]
+            events = [*events, Event(code="low_water_back", message=said)]
         state = replace(state, low_water=_forgotten(lever))
     return state, events
 
 
-def _compared(state: State, sample: Sample, *, now: float, wall: float) -> tuple[State, list[Event]]:
+def _compared(state: State, sample: Sample, *, now: float) -> tuple[State, list[Event]]:
     """See whether somebody else changed the mark while ours was, or could have been, in force."""
     lever, found = state.low_water, sample.low_water_mark
     if lever.original is None:
         return state, []
     if found is None:
-        return _given_up(state, "it decides nothing on this server now", wall=wall)
+        return _given_up(state, "it decides nothing on this server now")
     if lever.left:
         lever = replace(lever, left=False, own=found if found == LOWEST_ABOVE_ZERO else None)
         state = replace(state, low_water=lever)
@@ -255,11 +255,11 @@ def _compared(state: State, sample: Sample, *, now: float, wall: float) -> tuple
     if found in expected:
         return state, []
     if untouched:
-        return _given_up(state, f"it is {percent(found)} now, which is not ours, and stays", wall=wall)
-    return _yielded(state, found, now=now, wall=wall)
+        return _given_up(state, f"it is {percent(found)} now, which is not ours, and stays")
+    return _yielded(state, found, now=now)
 
 
-def _yielded(state: State, found: int, *, now: float, wall: float) -> tuple[State, list[Event]]:
+def _yielded(state: State, found: int, *, now: float) -> tuple[State, list[Event]]:
     """Yield as where C or M was changed: the mark is now that of whoever changed it."""
     own = state.low_water.own
     was = "as it was found" if own is None else percent(own)
@@ -268,15 +268,15 @@ def _yielded(state: State, found: int, *, now: float, wall: float) -> tuple[Stat
     if state.mode is Mode.ACTIVE and state.latches.foreign is None:
         hold = Hold(code=HoldCode.FOREIGN_CHANGE, since=now, reason=message)
         state = replace(state, low_water=replace(state.low_water, foreign=True))
-    event = Event(wall=wall, code=EventCode.FOREIGN_CHANGE, message=message, who="somebody else")
+    event = Event(code=EventCode.FOREIGN_CHANGE, message=message, who="somebody else")
     return transitions.yielded(state, hold), [event]
 
 
-def _given_up(state: State, why: str, *, wall: float) -> tuple[State, list[Event]]:
+def _given_up(state: State, why: str) -> tuple[State, list[Event]]:
     """Forget an operator's mark that there is nothing to go back to any more."""
     message = f"{LOW_WATER_MARK} was {percent(state.low_water.original or 0)} before us: {why}"
     state = replace(state, low_water=_forgotten(state.low_water))
-    return state, [Event(wall=wall, code="low_water_left", message=message)]
+    return state, [Event(code="low_water_left", message=message)]
 
 
 def _forgotten(lever: LowWater) -> LowWater:

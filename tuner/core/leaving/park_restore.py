@@ -8,7 +8,6 @@ from msgspec.structs import replace
 
 from policies.flushlaw import FlushLaw
 from policies.pace import AIM
-from tuner.core.estimate import latency
 from tuner.core.holds import NEVER_PARKED, holds_needing_resume, not_writer
 from tuner.core.leaving import lowwater
 from tuner.core.limits import bounds, contradiction, home_of
@@ -16,6 +15,7 @@ from tuner.core.ownership import transitions
 from tuner.core.ownership.standing import cut_short
 from tuner.core.ownership.transitions import kept, written
 from tuner.core.state import OwedPark, ParkFor, State
+from tuner.core.writes import restore_pace
 from tuner.core.writes.guards import DEAD_BAND
 from tuner.core.writes.plan import Steps, near, plan
 from tuner.records import (
@@ -34,7 +34,7 @@ from tuner.records import (
 from tuner.settings import Mode, Settings
 
 PARKED_RATIO = 0.70  # Age ratio that a parked setting leads to under the load it leaves room for
-RESTORE_FACTOR = 1.25  # Restoring moves M by no more than this factor in a step; ``latency`` says how often
+RESTORE_FACTOR = 1.25  # Restoring moves M by no more than this in a step; ``restore_pace`` says how often
 LONGEST_RESTORE = 200  # No way back to the originals has as many steps
 
 
@@ -61,7 +61,7 @@ def parked(
     """
     demand = max(estimate.demand, estimate.demand_ahead, estimate.flush_rate)
     gain = law.resting_gain(ratio)
-    if not law.authority:
+    if not law.m_moves_age:
         gain = AIM
     elif 0 < estimate.age_ratio < ratio:
         demand *= (estimate.age_ratio / ratio) ** estimate.combining_exponent
@@ -216,15 +216,15 @@ def _as_safe(current: Capacity, target: Capacity) -> bool:
 def restore(state: State, sample: Sample, *, now: float) -> tuple[State, Decision]:
     """Go one step back to the originals where the server bears it; advisory when they are reached."""
     who, originals, current = state.restoring, state.originals, sample.capacity
-    pace = latency.see(state.pace or latency.RestorePace(begun=now), sample)
+    pace = restore_pace.see(state.pace or restore_pace.RestorePace(begun=now), sample)
     state = transitions.pace_restore(state, pace)
     base = kept(state, current, Reason.RESTORE, f"restoring for {who}")
     if originals is None or current == originals.capacity:
         return _given_back(state, base, "they are in force")
     last = state.writes.last
-    if last is not None and now - last < latency.STEP_SECONDS:
+    if last is not None and now - last < restore_pace.STEP_SECONDS:
         return state, replace(base, detail=f"restoring for {who}: waiting between steps")
-    verdict = latency.judge(pace, now=now, hidden=latency.HIDDEN in state.facts.unseen)
+    verdict = restore_pace.judge(pace, now=now, hidden=restore_pace.HIDDEN in state.facts.unseen)
     if not verdict.go:
         return state, replace(base, detail=f"restoring for {who}: {verdict.why}")
     adjusted = state.writes.adjusted
@@ -232,7 +232,7 @@ def restore(state: State, sample: Sample, *, now: float) -> tuple[State, Decisio
     if target == adjusted:
         return _given_back(state, base, f"the server makes {current} of them")
     state = written(state, target, now=now, counts=False)
-    state = transitions.pace_restore(state, latency.stepped(pace, now=now))
+    state = transitions.pace_restore(state, restore_pace.stepped(pace, now=now))
     return state, replace(
         base,
         kind=DecisionKind.RESTORE,
@@ -251,7 +251,7 @@ def progress(state: State, sample: Sample | None, *, now: float) -> RestoreProgr
     asked = state.writes.pending or (sample.capacity if sample is not None else state.writes.expected)
     left = 0 if asked is None else restore_steps(asked, state.originals.capacity)
     since = now - pace.stepped if pace is not None and pace.stepped is not None else 0.0
-    seconds = left * latency.STEP_SECONDS - min(since, latency.STEP_SECONDS) if left else 0.0
+    seconds = left * restore_pace.STEP_SECONDS - min(since, restore_pace.STEP_SECONDS) if left else 0.0
     return RestoreProgress(
         who=state.restoring,
         step=pace.steps if pace is not None else 0,

@@ -20,11 +20,11 @@ READOPTIONS = 3
 """Times in an hour that the baseline is taken over again; beyond that somebody is at it on purpose."""
 
 
-def compare(state: State, sample: Sample, *, now: float, wall: float) -> tuple[State, list[Event]]:
+def compare(state: State, sample: Sample, *, now: float) -> tuple[State, list[Event]]:
     """See whether somebody else changed C or M, and whether the baseline has been left alone long enough."""
     expected = state.writes.expected
     if expected == sample.capacity:
-        return _readopt(state, sample.capacity, now=now, wall=wall)
+        return _readopt(state, sample.capacity, now=now)
     before = state.writes
     if expected is None:
         ours = before.own == sample.capacity or sample.capacity in (*before.left, *_left_by(before))
@@ -43,7 +43,6 @@ def compare(state: State, sample: Sample, *, now: float, wall: float) -> tuple[S
     state = transitions.yielded(state, hold)
     named = state.facts.names_setters
     event = Event(
-        wall=wall,
         code=EventCode.FOREIGN_CHANGE,
         message=message if named else f"{message}; who: {NOBODY_KNOWS}",
         who="somebody else",
@@ -84,7 +83,7 @@ def _lately(state: State, now: float) -> tuple[float, ...]:
     return tuple(at for at in state.readopted if now - at < HOUR)
 
 
-def _readopt(state: State, capacity: Capacity, *, now: float, wall: float) -> tuple[State, list[Event]]:
+def _readopt(state: State, capacity: Capacity, *, now: float) -> tuple[State, list[Event]]:
     """Take the baseline over again where it has been left alone for the cool-down."""
     held = state.latches.foreign
     if held is None or cleared(state, since=held.since, now=now) != ((Remedy.BASELINE_UNTOUCHED,), 0.0):
@@ -92,4 +91,4 @@ def _readopt(state: State, capacity: Capacity, *, now: float, wall: float) -> tu
     lately = _lately(state, now)
     state = replace(transitions.unlatch(state, HoldCode.FOREIGN_CHANGE), readopted=(*lately, now))
     message = f"baseline {capacity} taken over again, {len(lately) + 1} of {READOPTIONS} in the hour"
-    return state, [Event(wall=wall, code="baseline", message=message)]
+    return state, [Event(code="baseline", message=message)]

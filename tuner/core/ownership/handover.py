@@ -29,9 +29,7 @@ def seen_role(sample: Sample) -> SeenRole:
     return SeenRole(role_of(sample), read_only=sample.read_only or sample.super_read_only)
 
 
-def follow(
-    state: State, sample: Sample, *, now: float, wall: float
-) -> tuple[State, list[Event], OwedPark | None]:
+def follow(state: State, sample: Sample, *, now: float) -> tuple[State, list[Event], OwedPark | None]:
     """Note the role that a server plays now, where it is known.
 
     Returns:
@@ -47,7 +45,7 @@ def follow(
     if old is None:
         return state, [], None
     change = f"{old} → {new}"
-    events = [Event(wall=wall, code="role", message=f"the server's role changed: {change}")]
+    events = [Event(code="role", message=f"the server's role changed: {change}")]
     last = state.handed_over
     lately = last is not None and now - last < HANDOVER_SECONDS
     asked = state.override is not None or bool(state.restoring)

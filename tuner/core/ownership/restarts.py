@@ -5,9 +5,9 @@ from __future__ import annotations
 from msgspec.structs import replace
 
 from tuner.core import gate
-from tuner.core.estimate.relief import Relief
-from tuner.core.estimate.unanswered import Unanswered
 from tuner.core.estimate.window import all_flushed
+from tuner.core.fallback.relief import Relief
+from tuner.core.fallback.unanswered import Unanswered
 from tuner.core.ownership.standing import another_server, cut_short
 from tuner.core.setpoint import caution
 from tuner.core.setpoint.announced import Announced
@@ -19,27 +19,25 @@ SETTLED_READINGS = 10  # Good readings after a restart of mysqld before its valu
 SERVERS_REMEMBERED = 8  # Servers behind one address whose originals are kept in mind
 
 
-def begin_anew(state: State, sample: Sample, *, now: float, wall: float) -> tuple[State, list[Event]]:
+def begin_anew(state: State, sample: Sample, *, now: float) -> tuple[State, list[Event]]:
     """Return what of the state outlives the server of the last reading, and what is said of it."""
     last = state.estimator.last
     if sample.identity != state.facts.identity:
-        return _other_server(state, sample), [_answers(sample, wall=wall)]
+        return _other_server(state, sample), [_answers(sample)]
     if state.previous_server:
-        event = _answers(sample, f"; the last run ended beside {state.previous_server}", wall=wall)
+        event = _answers(sample, f"; the last run ended beside {state.previous_server}")
         return replace(state, previous_server=""), [event]
     if last is not None and _restarted(sample, last):
         told = "mysqld was restarted; its values are its own again"
         state = _restart(state, sample, last, now=now)
-        return state, [Event(wall=wall, code=EventCode.RESTARTED, message=told)]
+        return state, [Event(code=EventCode.RESTARTED, message=told)]
     return state, []
 
 
-def _answers(sample: Sample, more: str = "", *, wall: float) -> Event:
+def _answers(sample: Sample, more: str = "") -> Event:
     said = f"server {sample.identity} answers now; the mode is advisory until a person says otherwise{more}"
     remedies = (Remedy.MODE_ACTIVE,)
-    return Event(
-        wall=wall, code=EventCode.OTHER_SERVER, message=said, subject=sample.identity, remedies=remedies
-    )
+    return Event(code=EventCode.OTHER_SERVER, message=said, subject=sample.identity, remedies=remedies)
 
 
 def _restarted(sample: Sample, last: Sample) -> bool:

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
-from tuner.core.estimate.latency import RestorePace
 from tuner.core.state import Originals, Override, OwedPark, ParkFor, State, Writes
 from tuner.core.writes.guards import HOUR
+from tuner.core.writes.restore_pace import RestorePace
 from tuner.records import Capacity, Decision, DecisionKind, Hold, HoldCode, Lifecycle, Reason, Receipt
 from tuner.settings import Mode
 

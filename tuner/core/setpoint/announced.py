@@ -48,7 +48,6 @@ def update(
     source: SetPointSource | None,
     wished: tuple[float, str] | None,
     now: float,
-    wall: float,
 ) -> tuple[Announced, list[Event]]:
     """Return what is said by now, and the events that say it.
 
@@ -58,9 +57,7 @@ def update(
         wished: the set-point that a person or the schedule asks for, and who; None where nobody does.
     """
     wanted, who = (None, "") if wished is None else wished
-    deciding, events = _follow_deciding(
-        state, set_point=set_point, source=source, who=who, now=now, wall=wall
-    )
+    deciding, events = _follow_deciding(state, set_point=set_point, source=source, who=who, now=now)
     asked = (wanted, *(one.allowed for one in budgets.values()))
     before = dict(state.exceeded) if state.asked == asked else {}
     unkept: list[str] = []
@@ -70,7 +67,7 @@ def update(
         aim = max(LOWEST, one.baseline) if wanted is None else wanted
         seen = _see(was, one, age_ratio=age_ratio, aim=aim, now=now)
         if seen.on:
-            event = _exceeded(name, one, wished=wished, set_point=set_point, wall=wall)
+            event = _exceeded(name, one, wished=wished, set_point=set_point)
             unkept += [event.message] if wished is not None or not one.kept else []
             events += [] if was.on else [event]
         after.append((name, seen))
@@ -112,7 +109,7 @@ def _see(was: Debounced, budget: Budget, *, age_ratio: float, aim: float, now: f
 
 
 def _follow_deciding(
-    state: Announced, *, set_point: float, source: SetPointSource | None, who: str, now: float, wall: float
+    state: Announced, *, set_point: float, source: SetPointSource | None, who: str, now: float
 ) -> tuple[tuple[tuple[str, float], ...], list[Event]]:
     """Return the bounds that stand as said to decide, and the events that say what is new."""
     if source not in SAID and not state.deciding:
@@ -121,30 +118,28 @@ def _follow_deciding(
     if source is not None and source in SAID:
         if source not in deciding:
             message = f"the set-point is bounded by {source}: {set_point:.3f}"
-            events.append(Event(wall=wall, code=f"bound_{source}", message=message))
+            events.append(Event(code=f"bound_{source}", message=message))
         deciding[source] = now
     for name, at in state.deciding:
         if name != source and now - at >= OVER_SECONDS:
             del deciding[name]
             by = who if source is SetPointSource.SCHEDULE else source
             message = f"the set-point is no longer bounded by {name}: {set_point:.3f} by {by}"
-            events.append(Event(wall=wall, code=f"unbound_{name}", message=message))
+            events.append(Event(code=f"unbound_{name}", message=message))
     return tuple(deciding.items()), events
 
 
-def _exceeded(
-    name: str, budget: Budget, *, wished: tuple[float, str] | None, set_point: float, wall: float
-) -> Event:
+def _exceeded(name: str, budget: Budget, *, wished: tuple[float, str] | None, set_point: float) -> Event:
     """Return the event that says of a budget that it is not kept, by how much, and what would be right."""
     key, now, least = KEYS[name], budget.figures(name), budget.right(name, set_point=set_point)
     if wished is None:
         how = "cannot be kept" if not budget.in_reach else "is not kept"
         code = "budget_not_kept" if budget.in_reach else "budget_out_of_reach"
-        return Event(wall=wall, code=code, message=f"{key} {how}: {now}; {least}")
+        return Event(code=code, message=f"{key} {how}: {now}; {least}")
     ratio, who = wished
     whose = "" if who == "person" else f" of {who}"
     in_force = "" if set_point == ratio else f" ({set_point:.2f} in force)"
     held = f"set_point = {ratio:g}{whose} stands{in_force}"
     right = f"a set_point of at most {budget.ratio:.2f} keeps it" if budget.in_reach else least
     message = f"{held} and {key} is not kept: {now}; {right}"
-    return Event(wall=wall, code="budget_overruled", message=message)
+    return Event(code="budget_overruled", message=message)

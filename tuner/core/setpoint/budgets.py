@@ -55,7 +55,7 @@ class Budget(Struct, frozen=True):
     baseline: float = 0.0
     there: float = 0.0  # what it takes at that age
     exponent: float = 0.5  # b, by which a lower age costs page writes
-    authority: bool = True  # M moves the age
+    m_moves_age: bool = True
     whose: str = ""  # the window of the schedule that allows so much; empty where the settings do
 
     @property
@@ -100,7 +100,7 @@ class Budget(Struct, frozen=True):
             name: recovery or shutdown.
             set_point: the age ratio that is held in its place, whose page writes the costs are told in.
         """
-        if not self.authority:
+        if not self.m_moves_age:
             needs = f"no innodb_io_capacity_max moves the age here, which keeps {KEYS[name]} = "
             return f"{needs}{math.ceil(self.there)} or more{self._less_redo(set_point, set_point)}"
         if not self.in_reach:
@@ -137,14 +137,14 @@ def look(
     sample: Sample,
     *,
     baseline: float = 0.0,
-    authority: bool = True,
+    m_moves_age: bool = True,
     whose: Mapping[str, str] = MappingProxyType({}),
 ) -> dict[str, Budget]:
     """Return how each budget that is set stands, by name; the shutdown's only where dirty pages were seen.
 
     Args:
         baseline: age ratio at which the settings that the server was found with come to rest; 0 for unknown.
-        authority: M moves the age.
+        m_moves_age: on this server.
         whose: the windows of the schedule that some of them come from, by name.
     """
     allowed = ratios(recovery, headroom, settings)
@@ -161,7 +161,7 @@ def look(
             baseline=baseline,
             there=recovery.recovery_at(rests + headroom.highest_lag, exponent),
             exponent=exponent,
-            authority=authority,
+            m_moves_age=m_moves_age,
             whose=whose.get("recovery", ""),
         )
     if "shutdown" in allowed and settings.max_shutdown_seconds is not None:
@@ -173,7 +173,7 @@ def look(
             baseline=baseline,
             there=recovery.shutdown_at(rests, exponent),
             exponent=exponent,
-            authority=authority,
+            m_moves_age=m_moves_age,
             whose=whose.get("shutdown", ""),
         )
     return found

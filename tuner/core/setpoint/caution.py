@@ -86,7 +86,6 @@ def update(
     *,
     set_point: float | None,
     now: float,
-    wall: float,
 ) -> tuple[Caution, list[Event]]:
     """Take one reading in; say what begins and what ends."""
     elapsed = 0.0 if state.at is None else min(LONGEST_GAP, max(0.0, now - state.at))
@@ -101,7 +100,7 @@ def update(
         redo=_redo(state.redo, sample, now=now),
         lru=_lru(state.lru, found, now=now),
     )
-    return state, _said(before, state, sample, found, wall=wall)
+    return state, _said(before, state, sample, found)
 
 
 def _toward(mean: float, value: float, elapsed: float) -> float:
@@ -160,24 +159,24 @@ def _redo(was: Debounced, sample: Sample, *, now: float) -> Debounced:
     )
 
 
-def _said(before: Caution, after: Caution, sample: Sample, found: Estimate, *, wall: float) -> list[Event]:
+def _said(before: Caution, after: Caution, sample: Sample, found: Estimate) -> list[Event]:
     events = []
     if after.device.on and not before.device.on:
         message = (
             f"the flush law asks for {sample.flush_requested} pages/s (M is {sample.io_capacity_max}) and "
             f"the device gives {found.authority:.0%} of them: a higher M would change nothing"
         )
-        events.append(Event(wall=wall, code="authority_lost", message=message))
+        events.append(Event(code="authority_lost", message=message))
     elif before.device.on and not after.device.on:
         message = "the device keeps up with what the flush law asks for"
-        events.append(Event(wall=wall, code="authority_back", message=message))
+        events.append(Event(code="authority_back", message=message))
     if after.redo.on and not before.redo.on:
         message = (
             f"{sample.redo_logical_size} bytes of redo are in use and {sample.checkpoint_age} of them "
             "uncheckpointed: another consumer, such as a backup or clone, holds the rest, which no M frees"
         )
-        events.append(Event(wall=wall, code="redo_held", message=message))
+        events.append(Event(code="redo_held", message=message))
     elif before.redo.on and not after.redo.on:
         message = "no other consumer holds redo any more"
-        events.append(Event(wall=wall, code="redo_released", message=message))
+        events.append(Event(code="redo_released", message=message))
     return events

@@ -77,7 +77,6 @@ class TrialTick(Struct, frozen=True):
     """What the slice may know at one tick."""
 
     now: float  # monotonic time, seconds
-    wall: float  # Unix time, seconds
     sample: Sample  # the reading
     found: Estimate  # its estimate
     set_point: float  # f in force
@@ -119,9 +118,9 @@ class Came(StrEnum):
     NOT_USED = "not_used"
 
 
-def event(wall: float, code: str, message: str, *, subject: str = "") -> Event:
+def event(code: str, message: str, *, subject: str = "") -> Event:
     """Return an event of the outer loop's."""
-    return Event(wall=wall, code=code, message=message, who="optimiser", subject=subject)
+    return Event(code=code, message=message, who="optimiser", subject=subject)
 
 
 def left(load: LoadContext, now: LoadContext | None) -> bool:
@@ -143,11 +142,11 @@ def unsafe(state: Trials, look: TrialTick) -> tuple[Trials, list[Event]]:
         what = "what was in use was unsafe, and is dropped"
     else:
         return state, []
-    trial = Trial(blamed, context, UNSAFE_GAIN, UNSAFE_ERROR, look.wall)
+    trial = Trial(blamed, context, UNSAFE_GAIN, UNSAFE_ERROR, look.sample.wall)
     state = replace(
         _dropped(replace(state, evidence=state.evidence.told(trial)), blamed), lost=state.lost + 1
     )
-    return state, [event(look.wall, EventCode.SUGGESTION_UNSAFE, f"{what}: {look.unsafe}; {said(blamed)}")]
+    return state, [event(EventCode.SUGGESTION_UNSAFE, f"{what}: {look.unsafe}; {said(blamed)}")]
 
 
 def verdict(running: Running) -> tuple[Difference, bool | None]:
@@ -178,31 +177,29 @@ def finish(
 ) -> tuple[Trials, list[Event]]:
     """Note what the trial came to; use the suggestion where it won by more than what is in use did."""
     context = state.context or running.context
-    trial = Trial(running.suggestion, context, seen.mean, seen.error, look.wall)
+    trial = Trial(running.suggestion, context, seen.mean, seen.error, look.sample.wall)
     state = replace(state, running=None, evidence=state.evidence.told(trial))
     lasted = look.now - running.begun
     text = f"trial {running.number}, {said(running.suggestion)}: {seen}"
     came_to = Came.WON if won else Came.NOT_USED
-    ended = event(
-        look.wall, EventCode.TRIAL_ENDED, f"{text}; {'won' if won else 'not used'}", subject=came_to.value
-    )
+    ended = event(EventCode.TRIAL_ENDED, f"{text}; {'won' if won else 'not used'}", subject=came_to.value)
     events = [ended]
     held = state.used
     if not won:
         lost = state.lost + 1
         rest = min(LONGEST_REST, max(LEAST_REST, lasted * 2.0 ** min(10, lost - 1)))
         if held is not None and held.suggestion == running.suggestion:
-            events.append(event(look.wall, "suggestion_dropped", "it is no longer better"))
+            events.append(event("suggestion_dropped", "it is no longer better"))
         state = replace(_dropped(state, running.suggestion), lost=lost, rest_until=look.now + rest)
         return state, events
-    win = Win(running.suggestion, context, seen.mean, seen.low, seen.high, look.wall)
+    win = Win(running.suggestion, context, seen.mean, seen.low, seen.high, look.sample.wall)
     state = replace(state, lost=0, rest_until=look.now + LEAST_REST)
     if not running.retest and held is not None and held.gain >= win.gain:
         return state, events
     wins = tuple(one for one in state.evidence.wins if distance(one.context, win.context) > LEFT)
     state = replace(state, evidence=state.evidence.won(win, beside=wins), used=win)
     if not running.retest:
-        events.append(event(look.wall, "suggestion_used", f"in use now: {said(win.suggestion)}"))
+        events.append(event("suggestion_used", f"in use now: {said(win.suggestion)}"))
     return state, events
 
 
@@ -228,10 +225,10 @@ def update(state: Trials, look: TrialTick) -> tuple[Trials, list[Event]]:
     if look.unsafe:
         state, said = unsafe(state, look)
         events += said
-    state, said = _left(state, look)
+    state, said = _left(state)
     events += said
     if look.bars:
-        state, said = barred(state, look.bars, now=look.now, wall=look.wall)
+        state, said = barred(state, look.bars, now=look.now)
         events += said
     elif state.running is not None:
         state, said = _go_on(state, state.running, look)
@@ -242,12 +239,12 @@ def update(state: Trials, look: TrialTick) -> tuple[Trials, list[Event]]:
     return replace(state, moved=state.moved or state.in_force != before), events
 
 
-def barred(state: Trials, why: str, *, now: float, wall: float) -> tuple[Trials, list[Event]]:
+def barred(state: Trials, why: str, *, now: float) -> tuple[Trials, list[Event]]:
     """End what is under way, for a reason that is not the suggestion's; what won stays."""
     events = []
     if state.running is not None:
         number = state.running.number
-        events.append(event(wall, "trial_abandoned", f"trial {number} abandoned: {why}"))
+        events.append(event("trial_abandoned", f"trial {number} abandoned: {why}"))
         state = replace(state, rest_until=now + LEAST_REST, moved=state.moved or state.running.suggested)
     return replace(state, running=None, asking=0, quiet_since=None, why=why), events
 
@@ -314,7 +311,7 @@ def residence_of(found: Estimate) -> float:
 def _go_on(state: Trials, running: Running, look: TrialTick) -> tuple[Trials, list[Event]]:
     """Settle, count, and end a block; look at the differences where enough of them are there."""
     if left(running.context, state.context):
-        return barred(state, "the load is another one than it began with", now=look.now, wall=look.wall)
+        return barred(state, "the load is another one than it began with", now=look.now)
     lasted = look.now - running.block_begun
     if running.start is None and lasted >= running.settling_seconds * running.longer:
         running = replace(running, start=counters(look.sample))
@@ -322,11 +319,11 @@ def _go_on(state: Trials, running: Running, look: TrialTick) -> tuple[Trials, li
         return replace(state, running=running), []
     block = switchback.ended(running, counters(look.sample))
     if block is None:
-        return barred(state, "nothing was written or flushed", now=look.now, wall=look.wall)
+        return barred(state, "nothing was written or flushed", now=look.now)
     blocks = (*running.blocks, block)
     running = replace(running, blocks=blocks, start=None, block_begun=look.now)
     if not switchback.same_load(blocks):
-        return barred(state, "the load is another one", now=look.now, wall=look.wall)
+        return barred(state, "the load is another one", now=look.now)
     if running.compared:
         seen, won = verdict(running)
         if won is not None:
@@ -334,11 +331,11 @@ def _go_on(state: Trials, running: Running, look: TrialTick) -> tuple[Trials, li
     return replace(state, running=running), []
 
 
-def _left(state: Trials, look: TrialTick) -> tuple[Trials, list[Event]]:
+def _left(state: Trials) -> tuple[Trials, list[Event]]:
     """Put what is in use out of force where the load is another one, whatever bars a trial."""
     if state.used is None or not left(state.used.context, state.context):
         return state, []
-    dropped = event(look.wall, "suggestion_dropped", "the load is another one")
+    dropped = event("suggestion_dropped", "the load is another one")
     return replace(state, used=None), [dropped]
 
 
@@ -352,7 +349,7 @@ def _between(state: Trials, look: TrialTick) -> tuple[Trials, list[Event]]:
         if near and state.averages.seconds >= CONTEXT_SECONDS:
             win = min(near, key=lambda one: distance(one.context, context))
             text = f"in use again under a load that it won at: {said(win.suggestion)}"
-            events.append(event(look.wall, "suggestion_used", text))
+            events.append(event("suggestion_used", text))
             state = replace(state, used=win)
     block, settling = block_of(look.found)
     if block > LONGEST_BLOCK:
@@ -365,7 +362,7 @@ def _between(state: Trials, look: TrialTick) -> tuple[Trials, list[Event]]:
     if look.now - since < QUIET_SECONDS or look.now < state.rest_until:
         return state, events
     used = state.used
-    if used is not None and due(used.checked, look.wall):
+    if used is not None and due(used.checked, look.sample.wall):
         return begin(replace(state, asking=0), used.suggestion, block=(block, settling)), events
     return replace(state, asking=state.asking or state.number + 1), events
 

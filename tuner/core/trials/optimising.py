@@ -43,7 +43,7 @@ def in_force(state: State, sample: Sample) -> Suggestion | None:
         return None
     if state.settings.set_point is not None or "set_point" in winners(state.schedule):
         return None
-    return state.trials.in_force if LAWS[state.facts.flush_law].authority else None
+    return state.trials.in_force if LAWS[state.facts.flush_law].m_moves_age else None
 
 
 def hold_gain(state: State, sample: Sample) -> float:
@@ -53,7 +53,7 @@ def hold_gain(state: State, sample: Sample) -> float:
 
 
 def follow(
-    state: State, sample: Sample | None, decision: Decision, *, now: float, wall: float
+    state: State, sample: Sample | None, decision: Decision, *, now: float
 ) -> tuple[State, list[Event]]:
     """Take the tick in that was just decided; what changes is in force from the next one on."""
     slice_ = state.trials
@@ -65,24 +65,24 @@ def follow(
     evidence = slice_.evidence
     role = state.role
     server = known_as(evidence, state.facts) if role is None else server_of(state.facts, role.role)
-    slice_, told = _beside(slice_, server, now=now, wall=wall)
+    slice_, told = _beside(slice_, server, now=now)
     if sample is None or state.estimate is None:
-        slice_, events = engine.barred(slice_, "no reading", now=now, wall=wall)
+        slice_, events = engine.barred(slice_, "no reading", now=now)
     else:
-        slice_, events = engine.update(slice_, _look(state, sample, decision, now=now, wall=wall))
+        slice_, events = engine.update(slice_, _look(state, sample, decision, now=now))
     return replace(state, trials=slice_), [*told, *events]
 
 
-def _beside(slice_: Trials, server: str, *, now: float, wall: float) -> tuple[Trials, list[Event]]:
+def _beside(slice_: Trials, server: str, *, now: float) -> tuple[Trials, list[Event]]:
     """Begin anew where the server is another one; what was learned of this one before is found again."""
     before = slice_.evidence
     if before.server == server:
         return slice_, []
-    ended, events = engine.barred(slice_, f"the server is {server} now", now=now, wall=wall)
+    ended, events = engine.barred(slice_, f"the server is {server} now", now=now)
     after = before.beside(server)
     if said_of_it := turned(before, after):
         text = f"the server is {server} now: {said_of_it}"
-        events.append(engine.event(wall, "learned_afresh", text))
+        events.append(engine.event("learned_afresh", text))
     return Trials(evidence=after, number=ended.number), events
 
 
@@ -100,7 +100,6 @@ def suggest(state: State, context: CommandContext) -> Outcome:
         )
     look = TrialTick(
         now=context.now,
-        wall=sample.wall,
         sample=sample,
         found=state.estimate,
         set_point=0.5 if state.set_point is None else state.set_point,
@@ -140,13 +139,12 @@ def known_as(evidence: Evidence, facts: Facts) -> str:
     return server_of(facts, Role.REPLICA if evidence.server.endswith(AS_REPLICA) else Role.PRIMARY)
 
 
-def _look(state: State, sample: Sample, decision: Decision, *, now: float, wall: float) -> TrialTick:
+def _look(state: State, sample: Sample, decision: Decision, *, now: float) -> TrialTick:
     found = state.estimate
     assert found is not None  # noqa: S101 - the caller has looked
     unsafe = _unsafe(state, sample, decision)
     return TrialTick(
         now=now,
-        wall=wall,
         sample=sample,
         found=found,
         set_point=0.5 if state.set_point is None else state.set_point,
@@ -173,7 +171,7 @@ def _bars(state: State, sample: Sample, decision: Decision) -> str:
     """Return why no trial may go on after this tick's decision; empty where one may."""
     holds = state.holds
     pairs = (
-        (not LAWS[state.facts.flush_law].authority, "no M moves the age here"),
+        (not LAWS[state.facts.flush_law].m_moves_age, "no M moves the age here"),
         (state.mode is not Mode.ACTIVE, "the mode is advisory"),
         (state.lifecycle is not Lifecycle.RUNNING, "the daemon is starting or stopping"),
         (bool(holds), f"held: {', '.join(hold.code.value for hold in holds)}"),

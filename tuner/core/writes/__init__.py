@@ -1,1 +1,1 @@
-"""What every write must keep: the guards, the order of its SETs, and the token bucket of the changes."""
+"""What every write must keep: guards, the order of its SETs, the token bucket, the pace of a restore."""

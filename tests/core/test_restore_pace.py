@@ -8,9 +8,9 @@ import pytest
 
 from tests.bench import Bench
 from tests.factory import DEFAULT, command, sample
-from tuner.core.estimate import latency
-from tuner.core.estimate.latency import LONGEST_WAIT, STEP_SECONDS, RestorePace
 from tuner.core.leaving.park_restore import RESTORE_FACTOR
+from tuner.core.writes import restore_pace
+from tuner.core.writes.restore_pace import LONGEST_WAIT, STEP_SECONDS, RestorePace
 from tuner.records import DecisionKind
 from tuner.settings import Mode
 
@@ -20,28 +20,28 @@ BASELINE = 2 * MILLISECOND
 
 def seen(pace: RestorePace, *latencies: float | None, rate: int = 1000) -> RestorePace:
     """Return a pace after a second each with such a mean latency; None where it cannot be seen."""
-    last = pace.readings[-1] if pace.readings else latency.Reading(999.0, 10_000, 50.0)
+    last = pace.readings[-1] if pace.readings else restore_pace.Reading(999.0, 10_000, 50.0)
     at, statements, seconds = last.at, last.statements, last.seconds
     for one in latencies:
         at += 1.0
         if one is None:
-            pace = latency.see(pace, sample(at - 1000.0))
+            pace = restore_pace.see(pace, sample(at - 1000.0))
             continue
         statements, seconds = statements + rate, seconds + rate * one
-        pace = latency.see(pace, sample(at - 1000.0, write_statements=statements, write_time=seconds))
+        pace = restore_pace.see(pace, sample(at - 1000.0, write_statements=statements, write_time=seconds))
     return pace
 
 
 def stepped(*after: float) -> RestorePace:
     """Return a pace after its first step, with these mean latencies since, ms."""
     pace = seen(RestorePace(begun=1000.0), *[BASELINE] * 6)
-    pace = latency.stepped(pace, now=pace.readings[-1].at)
+    pace = restore_pace.stepped(pace, now=pace.readings[-1].at)
     return seen(pace, *(one * MILLISECOND for one in after))
 
 
-def judged(pace: RestorePace) -> latency.Verdict:
+def judged(pace: RestorePace) -> restore_pace.Verdict:
     """Return whether the next step may come now."""
-    return latency.judge(pace, now=pace.readings[-1].at)
+    return restore_pace.judge(pace, now=pace.readings[-1].at)
 
 
 def test_the_baseline_is_measured_before_the_first_step() -> None:
@@ -79,13 +79,13 @@ def test_the_next_step_waits_for_the_latency_five_seconds_to_a_minute(
     assert judged(stepped(*after)).go is go
 
 
-@pytest.mark.parametrize(("hidden", "after"), [(True, 0.0), (False, latency.APPEAR_SECONDS)])
+@pytest.mark.parametrize(("hidden", "after"), [(True, 0.0), (False, restore_pace.APPEAR_SECONDS)])
 def test_without_the_counters_time_sets_the_pace(*, hidden: bool, after: float) -> None:
     """Where the account cannot see the latency the steps come by time, at once or when that is clear."""
     pace = seen(RestorePace(begun=1000.0), None, None)
 
-    assert latency.judge(pace, now=1000.0 + after, hidden=hidden).go
-    assert latency.judge(pace, now=1000.0, hidden=False).go is False
+    assert restore_pace.judge(pace, now=1000.0 + after, hidden=hidden).go
+    assert restore_pace.judge(pace, now=1000.0, hidden=False).go is False
 
 
 def test_a_server_without_writes_is_not_waited_for() -> None:
@@ -95,7 +95,7 @@ def test_a_server_without_writes_is_not_waited_for() -> None:
 
 def test_counters_that_went_back_begin_anew() -> None:
     """After a reset of the server's statistics no latency is worked out across it."""
-    pace = latency.see(stepped(2.0), sample(100.0, write_statements=5, write_time=0.1))
+    pace = restore_pace.see(stepped(2.0), sample(100.0, write_statements=5, write_time=0.1))
 
     assert len(pace.readings) == 1
     assert pace.latency is None
@@ -146,4 +146,4 @@ def test_the_account_that_is_known_to_see_nothing_is_not_waited_for(bench: Bench
     """Where the facts say that the latency is hidden, the first step comes as soon as it may."""
     asked = bench.turn(command("restore")).tick.now
 
-    assert bench.until("restore", limit=10).tick.now - asked <= latency.APPEAR_SECONDS + 2.0
+    assert bench.until("restore", limit=10).tick.now - asked <= restore_pace.APPEAR_SECONDS + 2.0
