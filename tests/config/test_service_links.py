@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from tuner.config.keys import BY_VARIABLE
 from tuner.config.load import load_config
 from tuner.config.schema import Config, ConfigError
 
@@ -53,8 +54,13 @@ def load(environ: dict[str, str]) -> tuple[Config, list[str]]:
     [("10.0.0.5", "tcp"), ("fd00::5", "tcp"), ("10.0.0.5", "udp"), ("10.0.0.5", "sctp")],
 )
 def test_a_service_of_that_name_changes_nothing(service: str, address: str, protocol: str) -> None:
-    """Whatever a Kubernetes Service is called, its links are no keys, and nothing is said of them."""
-    assert load(links(service, address, protocol)) == (Config(), [])
+    """Whatever a Kubernetes Service is called, its links are no keys; one with a key's name is said."""
+    environ = links(service, address, protocol)
+    taken_for = [f"{name}={environ[name]}: is the address of" for name in BY_VARIABLE if name in environ]
+    config, said = load(environ)
+
+    assert config == Config()
+    assert [line.partition(" a Kubernetes")[0] for line in said] == taken_for
 
 
 @pytest.mark.parametrize(("name", "value"), sorted(links("INNOBRIM").items()))
@@ -78,7 +84,7 @@ def test_a_key_beside_a_service_of_its_name_counts() -> None:
     config, said = load(environ | {"INNOBRIM_SERVER_PORT": "3307", "INNOBRIM_SERVER_HOST": "db1"})
 
     assert (config.server.host, config.server.port, config.api.port) == ("db1", 3307, 8633)
-    assert said == []
+    assert [line.partition("=")[0] for line in said] == ["INNOBRIM_API_PORT"]
 
 
 @pytest.mark.parametrize(

@@ -30,6 +30,7 @@ from tuner.config.keys import (
     SECTION_TYPES,
     SECTIONS,
     WITHOUT_EFFECT,
+    Key,
     KeyValueError,
     nearest,
     nearest_key,
@@ -327,9 +328,7 @@ def _take_environment(gathered: _Gathered, environ: Mapping[str, str]) -> None:
             continue
         key = BY_VARIABLE.get(name)
         if is_service_link(name, text):
-            if may_be_a_slip(name, environ):
-                link = "is taken for the address of a Kubernetes Service, and for no key"
-                gathered.notes.append(f"{name}={text}: {link}; {_variable_hint(name)}")
+            gathered.notes += _about_link(name, key, environ)
         elif key is None and name in COMPOSE:
             if COMPOSE[name]:
                 gathered.notes.append(f"{name}={text}: is the compose file's, and no key; {COMPOSE[name]}")
@@ -339,6 +338,17 @@ def _take_environment(gathered: _Gathered, environ: Mapping[str, str]) -> None:
             gathered.problems.append(f"{name}: unknown variable; {_variable_hint(name)}")
         elif text:
             gathered.take(key.dotted, text, _Source(_Strength.ENVIRONMENT, name, f"{name}={text}"))
+
+
+def _about_link(name: str, key: Key | None, environ: Mapping[str, str]) -> list[str]:
+    """Return what is said of an address of a Kubernetes Service: nothing where it resembles no key."""
+    if key is not None:
+        link = f"is the address of a Kubernetes Service, and is not taken for {key.dotted}"
+        return [f"{name}={environ[name]}: {link}; a number sets that"]
+    if may_be_a_slip(name, environ):
+        link = "is taken for the address of a Kubernetes Service, and for no key"
+        return [f"{name}={environ[name]}: {link}; {_variable_hint(name)}"]
+    return []
 
 
 def _variable_hint(name: str) -> str:
