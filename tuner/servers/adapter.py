@@ -14,11 +14,11 @@ from typing import Any, ClassVar
 
 from msgspec import Struct
 
-from tuner.printable import printable
 from tuner.records import WRITE_PRIVILEGE, Sample
 from tuner.servers.surroundings import PARTS, Part
 from tuner.servers.writerlock import WRITER_LOCK
 from tuner.servers.writing import THERE
+from tuner.system.printable import printable
 
 Answers = Mapping[str, str]
 """What both statements said, by name."""

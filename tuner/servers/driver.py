@@ -18,10 +18,10 @@ from pymysql.connections import Connection
 from pymysql.constants import CR
 from pymysql.protocol import FieldDescriptorPacket, MysqlPacket
 
-from tuner.printable import shortened
 from tuner.servers.endpoint import required
 from tuner.servers.passwords import NATIVE, SCRAMBLED, Login, without_name
 from tuner.servers.resolver import RESOLVER, Resolver, first_of
+from tuner.system.printable import shortened
 
 PACKET_BYTES = 2 * 1024 * 1024
 """Most of one packet, which is a row or less: the longest row that is asked for is SHOW ENGINE INNODB STATUS,
