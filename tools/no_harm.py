@@ -71,7 +71,7 @@ ABLATIONS = (
     Ablation("a steady load is held nearer to the sync point", "tuner.core.estimate.trends", "STEADY", 0.0),
     Ablation("rest of M where the age does not answer", "tuner.core.fallback.unanswered", "FAR", 1e9),
     Ablation("saving of scarce changes", "tuner.core.writes.tokens", "DEPTH", 1e9),
-    Ablation("no lowering for a load that goes away", "tuner.core.decide.precedence", "FADING", 0.0),
+    Ablation("no lowering for a load that goes away", "tuner.core.decide.wishes", "FADING", 0.0),
     Ablation("trim by the mean of a long calm", "policies.cascade", "TRIM_GAIN", 0.0),
     Ablation("band widened by the load's unrest", "policies.cascade", "STIRRING", 0.0),
     Ablation("lowest M for a load that may surge", "tuner.core.limits", "FLOOR", 0),
