@@ -207,6 +207,17 @@ def test_without_a_budget_what_takes_long_is_a_warning_alone(server: Odd) -> Non
     assert line(look(server, settings=wide), "budgets").outcome == "ok"
 
 
+def test_a_budget_out_of_reach_hides_none_that_is_missing(server: Odd) -> None:
+    """Where one of the two cannot be kept and the other takes long without one, the line names both keys."""
+    server.changed_sample = {"pages_dirty": 900_000}
+    found = line(look(server, settings=Settings(max_recovery_seconds=1.0)), "budgets")
+
+    assert (
+        "max_recovery_seconds cannot be kept; shutdown would take long, and no budget is set" in found.message
+    )
+    assert all(key in found.fix for key in BUDGETS)
+
+
 def test_an_unverified_law_is_not_acted_on_unless_accepted() -> None:
     """Active mode holds, with what lets it write, until the operator has set it."""
     facts = replace(FACTS, unverified="why")

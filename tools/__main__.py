@@ -1,12 +1,8 @@
-"""``python -m tools`` writes the reference pages of docs/ anew; with names, these alone.
-
-Each page is made from the tables that the program itself goes by, so that none of them can be out of date.
-"""
+"""``python -m tools`` makes the generated parts of docs/ anew; with names of pages, of these alone."""
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
 from pathlib import Path
 
 from tools import (
@@ -17,30 +13,31 @@ from tools import (
     servers_page,
     setup_sql_page,
 )
+from tools.markdown import Parts, filled
 
 DOCS = Path(__file__).parents[1] / "docs"
 
-PAGES: dict[str, Callable[[], str]] = {
-    "configuration.md": configuration_page.document,
-    "metrics.md": metrics_page.document,
-    "safety.md": safety_page.document,
-    "scenario-keys.md": scenario_keys_page.document,
-    "servers.md": servers_page.here,
-    "setup-sql.md": setup_sql_page.document,
+PAGES: dict[str, Parts] = {
+    "configuration.md": configuration_page.PARTS,
+    "metrics.md": metrics_page.PARTS,
+    "safety.md": safety_page.PARTS,
+    "scenario-keys.md": scenario_keys_page.PARTS,
+    "servers.md": servers_page.PARTS,
+    "setup-sql.md": setup_sql_page.PARTS,
 }
 
 
-def text_of(name: str) -> str:
-    """Return a page, Markdown, under the line that says what made it."""
-    return f"<!-- Generated: python -m tools {name} -->\n{PAGES[name]()}"
+def current(name: str) -> str:
+    """Return a page as it should be."""
+    return filled((DOCS / name).read_text(encoding="utf-8"), PAGES[name])
 
 
 def main(names: list[str]) -> None:
     """Write the pages named, or all of them."""
     for name in names or PAGES:
         if name not in PAGES:
-            sys.exit(f"{name}: no page of ours; there are {', '.join(PAGES)}")
-        (DOCS / name).write_text(text_of(name), encoding="utf-8")
+            sys.exit(f"{name}: no page with generated parts; there are {', '.join(PAGES)}")
+        (DOCS / name).write_text(current(name), encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -1,42 +1,17 @@
-"""docs/safety.md, for whoever is on call: what the loop does when something breaks, from the fault tests."""
+"""The tables of docs/safety.md: what the loop does when something breaks, from the fault tests."""
 
 from __future__ import annotations
 
 import importlib
-from collections.abc import Iterable
 from pathlib import Path
-from typing import get_type_hints
 
-from msgspec import Meta
-
-from tests.faults.catalogue import EVERY, FAULTS, Fault, Group
+from tests.faults.catalogue import FAULTS, Group
 from tests.faults.promises import BUDGETS, HOLDS, INVARIANTS, parked
-from tuner.records import LOW_WATER_MARK, SET_GLOBAL, HoldCode
-from tuner.servers.writing import WRITABLE
-from tuner.settings import Settings
+from tools.markdown import Parts, table
+from tuner.config.keys import KEYS
+from tuner.records import HoldCode
 
 TESTS = Path(__file__).parents[1] / "tests" / "faults"
-
-_INTRODUCTION = f"""\
-# What it does when
-
-For each fault: what the server is left at, and whether the loop comes back by itself or what it waits for.
-Every row is a test of that name in `tests/faults/`, on a real server under load with a daemon in active
-mode: MySQL 9.7, and where it says *{EVERY}* MySQL 5.6.24, MariaDB 10.11 and MariaDB 11.8 as well. After
-each, every tick in the journal is replayed beside a referee that keeps books of its own, and its `SET`s are
-compared with the statements that the server recorded. The numbers name the invariants, listed below, that a
-row is about; the referee looks at all of them each time.
-
-- *By itself* means: without a person, and within 30 seconds of the end of the cause, unless a row says more.
-- *Parked* means: an M with room for a load `park_slack` times as high, so that it is safe without a daemon.
-- "Waits for a person" means: the hold is in `innobrim status`, the log and the API, and says what clears it.
-"""
-
-
-def document() -> str:
-    """Return the page."""
-    load()
-    return "\n".join([*_faults(), *_invariants(), *_holds(), *_budgets(), *_writable()])
 
 
 def load() -> None:
@@ -45,74 +20,48 @@ def load() -> None:
         importlib.import_module(f"tests.faults.{path.stem}")
 
 
-def _faults() -> Iterable[str]:
-    yield _INTRODUCTION
+def faults() -> str:
+    """Return a section for each group of faults."""
+    load()
+    head = ("what happens", "the server is left at", "the loop", "on", "test")
+    parts: list[str] = []
     for group in Group:
-        rows = [one for one in FAULTS.values() if one.group is group]
-        if not rows:
-            continue
-        yield from _table(
-            f"## {group}", ("what happens", "the server is left at", "the loop", "on", "test"), ()
+        known = sorted(
+            (one for one in FAULTS.values() if one.group is group), key=lambda one: (one.module, one.test)
         )
-        yield from (_row(one) for one in sorted(rows, key=lambda one: (one.module, one.test)))
-        yield ""
+        rows = [
+            (
+                one.what,
+                one.left,
+                f"{one.back} ({', '.join(map(str, one.invariants))})",
+                one.on,
+                f"`{one.test}`",
+            )
+            for one in known
+        ]
+        parts += [f"## {group}", table(head, rows)] if rows else []
+    return "\n\n".join(parts)
 
 
-def _row(one: Fault) -> str:
-    numbers = ", ".join(map(str, one.invariants))
-    return _line((one.what, one.left, f"{one.back} ({numbers})", one.on, f"`{one.test}`"))
+def invariants() -> str:
+    """Return the invariants by their numbers."""
+    return "\n".join(f"{number}. {text}" for number, text in INVARIANTS.items())
 
 
-def _invariants() -> Iterable[str]:
-    yield "## Invariants"
-    yield from (f"{number}. {text}" for number, text in INVARIANTS.items())
-    yield ""
-
-
-def _holds() -> Iterable[str]:
+def holds() -> str:
+    """Return each hold with its cause, what stays in force, and what clears it."""
     rows = [(f"`{code}`", HOLDS[code][0], parked(code), HOLDS[code][1]) for code in HoldCode]
-    yield from _table("## Holds", ("hold", "why", "what stays in force", "what clears it"), rows)
-    yield ""
+    return table(("hold", "why", "what stays in force", "what clears it"), rows)
 
 
-def _budgets() -> Iterable[str]:
-    hints = get_type_hints(Settings, include_extras=True)
-    rows = [
-        (f"`loop.{name}`", _shown(getattr(Settings(), name)), _description(hints[name])) for name in BUDGETS
-    ]
-    yield from _table("## Budgets and limits", ("key", "default", "meaning"), rows)
-    yield ""
+def budgets() -> str:
+    """Return the keys that limit what the loop does."""
+    rows = []
+    for name in BUDGETS:
+        key = KEYS[f"loop.{name}"]
+        shown = "left out" if key.default is None else f"{key.default:g}"
+        rows.append((f"`loop.{name}`", shown, key.description))
+    return table(("key", "default", "meaning"), rows)
 
 
-def _shown(default: float | None) -> str:
-    return "left out" if default is None else f"{default:g}"
-
-
-def _writable() -> Iterable[str]:
-    names = " and ".join(f"`{name}`" for name in WRITABLE)
-    yield "## What can be written"
-    yield f"{names}, with `SET GLOBAL`, or through `{SET_GLOBAL}`, which sets nothing else and nothing beyond"
-    yield "its [bounds](security-model.md), and nothing else. Only with `daemon.enable_counters` also"
-    yield "`innodb_monitor_enable`, to turn on the InnoDB counters that the loop reads; only with"
-    yield f"`loop.low_water_mark`, on MariaDB, also `{LOW_WATER_MARK}`, to 0.001, and back"
-    yield "to [what it was](decisions/low-water-mark.md)."
-    yield ""
-
-
-def _description(hint: object) -> str:
-    return next(
-        one.description
-        for one in getattr(hint, "__metadata__", ())
-        if isinstance(one, Meta) and one.description is not None
-    )
-
-
-def _table(title: str, head: tuple[str, ...], rows: Iterable[tuple[str, ...]]) -> Iterable[str]:
-    yield title
-    yield _line(head)
-    yield "|" + "---|" * len(head)
-    yield from map(_line, rows)
-
-
-def _line(cells: tuple[str, ...]) -> str:
-    return "| " + " | ".join(cells) + " |"
+PARTS: Parts = {"faults": faults, "invariants": invariants, "holds": holds, "budgets": budgets}

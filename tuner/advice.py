@@ -149,7 +149,8 @@ def durations(found: Mapping[Name, Durations], settings: Settings, *, seen: str 
         reason="; ".join(f"{SHORT[name]} {one.said()}" for name, one in found.items())
         + seen
         + (f"; longer than {WARN_SECONDS:g} s is called long" if long else ""),
-        fix=f"where that is too long: {' and '.join(KEYS[name] for name in long)} bounds it where a lower "
+        fix=f"where that is too long: {' and '.join(KEYS[name] for name in long)} "
+        f"{'bounds' if len(long) == 1 else 'bound'} it where a lower "
         "set-point can, and less redo capacity shortens it; both cost page writes"
         if long
         else "",

@@ -178,11 +178,11 @@ def budgets(sample: Sample, _facts: Facts, settings: Settings) -> Line:
     standing = at_first_sight(sample, settings)
     times = durations(durations_at_first_sight(sample, settings), settings)
     broken = broken_budgets(standing, set_point=set_point_at_first_sight(sample, settings))
-    if broken is not None:
-        found = f"{broken.title}, by one reading: {broken.reason}; {times.reason}"
-        return Line("budgets", "warning", found, broken.fix)
-    if times.severity == "warning":
-        return Line("budgets", "warning", f"{times.title}, by one reading: {times.reason}", times.fix)
+    warned = [one for one in (broken, times) if one is not None and one.severity == "warning"]
+    if warned:
+        reasons = [times.reason] if broken is None else [broken.reason, times.reason]
+        found = f"{'; '.join(one.title for one in warned)}, by one reading: {'; '.join(reasons)}"
+        return Line("budgets", "warning", found, "; ".join(one.fix for one in warned))
     kept = (
         "no budget is set" if not standing else f"{' and '.join(KEYS[name] for name in standing)} can be kept"
     )

@@ -27,6 +27,26 @@ def shown(tick: TickRecord | None = None, *, facts: Facts = FACTS, journal: str 
     return table(status_of(tick or record(7), facts=facts, wall=START, process=None, journal=journal))
 
 
+def test_why_a_reading_failed_is_said_once() -> None:
+    """A stale hold has the reason in it, so that what helps against a wrong password is not there twice."""
+    gone = missed(10)
+    stale = Hold(HoldCode.STALE, 105.0, f"last good sample 6 s ago: {gone.reason}")
+
+    assert shown(record(10, reading=gone, holds=(stale,))).count(gone.reason) == 1
+    assert shown(record(10, reading=gone)).count(gone.reason) == 1
+
+
+def test_the_policy_is_the_one_that_rules_this_server() -> None:
+    """A tick without an estimate, as a daemon's last one, has the policy that was asked for."""
+    asked = replace(record(7), decision=replace(record(7).decision, policy="cascade"))
+    policies = [
+        status_of(asked, facts=replace(FACTS, flush_law=law), wall=START, process=None).decision.policy
+        for law in ("soft-limit", "legacy")
+    ]
+
+    assert policies == ["pace", "cascade"]
+
+
 def test_status_is_complete(board: Board) -> None:
     """Status shows loop, server, estimate, limits, originals and what the daemon itself costs."""
     board.publish(record(), Settings(), FACTS)

@@ -105,8 +105,8 @@ def rows(status: Status) -> Iterator[tuple[str, str]]:
         yield "degraded", f"InnoDB counters are off: {_WEAKER}; to turn them on: {ENABLE}"
     yield from _decided(status.decision)
     yield from _in_force(status)
-    if status.missed is not None:
-        yield "reading", f"failed: {status.missed}"
+    if status.missed is not None and not any(hold.code is HoldCode.STALE for hold in status.holds):
+        yield "reading", f"failed: {status.missed}"  # a stale hold's reason has it already
     yield from _measured(status)
     for window in status.schedule:
         yield "schedule", _window(window)

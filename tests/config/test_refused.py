@@ -3,39 +3,21 @@
 from __future__ import annotations
 
 import importlib.util
-from collections.abc import Callable
+import re
 from pathlib import Path
 
 import pytest
-from hypothesis import given
+from hypothesis import given as drawn
 from hypothesis import strategies as st
 
+from tests.config.support import Given
 from tuner.config import load
 from tuner.config.keys import KEYS, nearest_key
 from tuner.config.load import ConfigError, load_config
 from tuner.config.schema import Config
 
-Refused = Callable[..., tuple[str, ...]]
 
-
-@pytest.fixture
-def refused(tmp_path: Path) -> Refused:
-    """Return what is said against a configuration, file given as text."""
-
-    def ask(
-        text: str = "", environ: dict[str, str] | None = None, flags: dict[str, object] | None = None
-    ) -> tuple[str, ...]:
-        path = tmp_path / "c.toml"
-        path.write_text(text)
-        with pytest.raises(ConfigError) as caught:
-            load_config(str(path), environ=environ or {}, flags=flags or {})
-        assert str(caught.value) == "\n".join(caught.value.problems)
-        return tuple(problem.replace(str(path), "FILE") for problem in caught.value.problems)
-
-    return ask
-
-
-def test_everything_wrong_is_said_at_once(refused: Refused) -> None:
+def test_everything_wrong_is_said_at_once(given: Given) -> None:
     """Source, value and what would be right, for each of them."""
     text = """
     mode = "active"
@@ -51,7 +33,7 @@ def test_everything_wrong_is_said_at_once(refused: Refused) -> None:
     """
     places = "a MySQL option file (server.defaults_file), a systemd credential named mysql-password, or"
     sections = "[server], [loop], [daemon], [api], [log], [[schedule]]"
-    problems = refused(
+    problems = given.refused(
         text, {"INNOBRIM_SETPIONT": "0.7", "INNOBRIM_LOOP_SET_POINT": "nan"}, {"loop.mod": "x"}
     )
 
@@ -71,23 +53,39 @@ def test_everything_wrong_is_said_at_once(refused: Refused) -> None:
 
 
 @pytest.mark.parametrize(
-    ("wrong", "right"),
+    ("name", "value", "said"),
     [
-        ("INNOBRIM_SETPOINT", "INNOBRIM_LOOP_SET_POINT"),
-        ("INNOBRIM_MODE", "INNOBRIM_LOOP_MODE"),
-        ("INNOBRIM_PASWORD", "INNOBRIM_PASSWORD"),
-        ("INNOBRIM_SERVER_PASSWORD", "INNOBRIM_PASSWORD"),
-        ("INNOBRIM_LOOP_MAX_IO_CAPACITY", "INNOBRIM_LOOP_MAX_IO_CAPACITY_MAX"),
+        ("INNOBRIM_SETPOINT", "0.7", "unknown variable; did you mean INNOBRIM_LOOP_SET_POINT?"),
+        ("INNOBRIM_MODE", "active", "unknown variable; did you mean INNOBRIM_LOOP_MODE?"),
+        ("INNOBRIM_SERVER_PASSWORD", "x", "unknown variable; did you mean INNOBRIM_PASSWORD?"),
+        (
+            "INNOBRIM_LOOP_MAX_IO_CAPACITY",
+            "7",
+            "unknown variable; did you mean INNOBRIM_LOOP_MAX_IO_CAPACITY_MAX",
+        ),
+        ("INNOBRIM_CONFIG", "/x", "unknown variable; the configuration file is named with --config"),
+        ("INNOBRIM_COLOUR", "red", "unknown variable; a key's variable is INNOBRIM_ + section + _ + key"),
+        ("INNOBRIM_SERVICE_HOST", "db1", "unknown variable; did you mean INNOBRIM_SERVER_HOST?"),
+        ("INNOBRIM_SERVICE_PORT", "three", "unknown variable; did you mean INNOBRIM_SERVER_PORT?"),
+        ("INNOBRIM_SERVR_PORT", "3306", "unknown variable; did you mean INNOBRIM_SERVER_PORT?"),
+        ("INNOBRIM_SERVER_PORT_8633_TCP_ADDR", "db1", "unknown variable; "),
+        ("INNOBRIM_SERVER_HOSTS", "tcp://10.0.0.5:80", "unknown variable; did you mean INNOBRIM_SERVER_HOST"),
+        ("INNOBRIM_SERVER_PORT", "http://10.0.0.5:80", "must be a whole number"),
+        ("INNOBRIM_SERVER_PORT", "tcp://10.0.0.5", "must be a whole number"),
+        ("INNOBRIM_API_PORT", "ten", "must be a whole number"),
+        ("INNOBRIM_API_ENABLED", "false", 'port = 0 and socket = "-"'),
+        ("INNOBRIM_LOOP_POLICY", "feedforward", "write cascade"),
     ],
 )
-def test_a_misspelt_variable_is_refused_with_the_nearest(refused: Refused, wrong: str, right: str) -> None:
-    """Silence would leave the operator believing that it took effect."""
-    (problem,) = refused(environ={wrong: "0.7"})
+def test_a_variable_that_sets_nothing_is_refused(given: Given, name: str, value: str, said: str) -> None:
+    """Silence would leave the operator believing that it took effect, and a far-fetched guess misleads."""
+    (problem,) = given.refused("", {name: value})
 
-    assert problem.startswith(f"{wrong}: unknown variable; did you mean {right}")
+    assert problem.startswith(name)
+    assert said in problem
 
 
-@given(st.sampled_from(sorted(KEYS)), st.data())
+@drawn(st.sampled_from(sorted(KEYS)), st.data())
 def test_one_slip_of_the_finger_is_found(dotted: str, data: st.DataObject) -> None:
     """A key with two neighbouring letters swapped, or one left out, is recognised."""
     section, _, name = dotted.partition(".")
@@ -153,139 +151,116 @@ def test_one_slip_of_the_finger_is_found(dotted: str, data: st.DataObject) -> No
         ("[kitchen]\nport = 3", "FILE: [kitchen]: unknown section. There are [server], [loop]"),
         ('name = "x"', "FILE: name: stands outside a section; each key stands in one of [server], [loop]"),
         ("[log]\nverbosity = 3", "FILE:log.verbosity: unknown key; [log] has level, format"),
+        ("[api]\nenabled = false", 'port = 0 and socket = "-"'),
+        ("[server]\nquery_timeout = 2.0", "server.timeout is for connecting"),
+        ('[loop]\npolicy = "probe"', "write cascade"),
+        ('[loop]\npolicy = "bayes-low-water"', "low_water_mark = true"),
     ],
 )
-def test_contradictions_are_refused(refused: Refused, text: str, said: str) -> None:
+def test_contradictions_are_refused(given: Given, text: str, said: str) -> None:
     """What cannot work is said before the daemon starts, not after."""
-    (problem,) = refused(text)
+    (problem,) = given.refused(text)
 
     assert said in problem
 
 
-def test_the_watchdog_outlives_the_slowest_tick(refused: Refused) -> None:
+def test_the_watchdog_outlives_the_slowest_tick(given: Given) -> None:
     """Two connects and 27 statements must stay below half of the watchdog's time."""
     assert load_config(None, environ={"WATCHDOG_USEC": "60000000"}, flags={}) == Config()
 
-    (problem,) = refused("[server]\ntimeout = 2", {"WATCHDOG_USEC": "60000000"})
+    (problem,) = given.refused("[server]\ntimeout = 2", {"WATCHDOG_USEC": "60000000"})
     assert "lets one tick take 58 s (2 connects and 27 statements)" in problem
     assert "raise WatchdogSec above 116" in problem
 
 
-def test_an_unreadable_file_says_why(tmp_path: Path) -> None:
-    """A directory and bytes that are no text."""
-    with pytest.raises(ConfigError, match="a directory; give --config the path of a TOML file"):
-        load_config(str(tmp_path), environ={}, flags={})
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        (None, "DIR: a directory; give --config the path of a TOML file"),
+        (b"\xff", "not UTF-8 at byte 0"),
+        ("[log]".encode("utf-16"), "UTF-16; save it as"),
+        (b"", "--config is empty: give it the path of a TOML file"),
+    ],
+    ids=["directory", "no text", "UTF-16", "no name"],
+)
+def test_an_unreadable_file_says_why(tmp_path: Path, content: bytes | None, said: str) -> None:
+    """A directory, bytes that are no text, and an option with an empty variable behind it."""
     path = tmp_path / "c.toml"
-    for content, why in ((b"\xff", "not UTF-8 at byte 0"), ("[log]".encode("utf-16"), "UTF-16; save it as")):
-        path.write_bytes(content)
-        with pytest.raises(ConfigError, match=why):
-            load_config(str(path), environ={}, flags={})
+    path.write_bytes(content or b"")
+    name = {None: str(tmp_path), b"": ""}.get(content, str(path))
+    with pytest.raises(ConfigError, match=re.escape(said.replace("DIR", str(tmp_path)))):
+        load_config(name, environ={}, flags={})
 
 
-def test_a_key_given_twice_is_named(refused: Refused) -> None:
+def test_a_key_given_twice_is_named(given: Given) -> None:
     """The line that TOML stumbles over is quoted as far as its key; a value may be a secret."""
-    (problem,) = refused("[loop]\nratio = 3\nratio = 2\n[log]\n")
+    (problem,) = given.refused("[loop]\nratio = 3\nratio = 2\n[log]\n")
     assert problem.startswith("FILE: not TOML: Cannot overwrite a value (at line 3, column 10)")
     assert problem.endswith(': "ratio = …" is there already')
 
-    (problem,) = refused("[server]\npassword = 1\npassword = swordfish")
+    (problem,) = given.refused("[server]\npassword = 1\npassword = swordfish")
     assert '"password = …"' in problem
     assert "swordfish" not in problem
 
 
-def test_a_variable_that_resembles_nothing_is_refused_without_a_guess(refused: Refused) -> None:
-    """A far-fetched guess misleads; how variables are named, and what names the file, does not."""
-    assert refused(environ={"INNOBRIM_CONFIG": "/x.toml"}) == (
-        "INNOBRIM_CONFIG: unknown variable; the configuration file is named with --config",
-    )
-    (problem,) = refused(environ={"INNOBRIM_COLOUR": "red"})
-    assert problem == "INNOBRIM_COLOUR: unknown variable; a key's variable is INNOBRIM_ + section + _ + key"
-
-
-def test_a_flag_is_called_what_the_user_typed(refused: Refused) -> None:
+def test_a_flag_is_called_what_the_user_typed(given: Given) -> None:
     """A wrong value of an option is shown behind the option's own name."""
-    assert refused(flags={"server.port": -1, "api.port": -2, "loop.set_point": 7.0}) == (
+    assert given.refused(flags={"server.port": -1, "api.port": -2, "loop.set_point": 7.0}) == (
         "--port = -1: must be a whole number from 1 up to 65,535",
         "--api-port = -2: must be a whole number from 0 up to 65,535",
         "--set-point = 7.0: must be a number above 0.2 up to 1.0",
     )
 
 
-def test_socket_and_host_from_one_source_are_refused(refused: Refused) -> None:
-    """Where nobody can know which server is meant, both are named and neither is taken."""
-    ways = "two ways to one server; leave out the socket, or host and port"
-
-    assert refused('[server]\nsocket = "/x.sock"\nport = 3306\n') == (
-        f'FILE:server.socket = "/x.sock" and FILE:server.port = 3306: {ways}',
-    )
-    assert refused(flags={"server.socket": "/x.sock", "server.host": "db2"}) == (
-        f"--socket = /x.sock and --host = db2: {ways}",
-    )
-    environ = {"INNOBRIM_SERVER_SOCKET": "/x.sock", "INNOBRIM_SERVER_HOST": "db2"}
-    assert refused(environ=environ) == (
-        f"INNOBRIM_SERVER_SOCKET=/x.sock and INNOBRIM_SERVER_HOST=db2: {ways}",
-    )
-
-
 @pytest.mark.parametrize(
-    "dotted",
-    ["daemon.state_directory", "server.socket", "api.socket", "server.defaults_file", "server.tls_ca"],
+    ("text", "environ", "flags", "both"),
+    [
+        (
+            '[server]\nsocket = "/x.sock"\nport = 3306\n',
+            {},
+            {},
+            'FILE:server.socket = "/x.sock" and FILE:server.port = 3306',
+        ),
+        ("", {}, {"server.socket": "/x", "server.host": "db2"}, "--socket = /x and --host = db2"),
+        (
+            "",
+            {"INNOBRIM_SERVER_SOCKET": "/x", "INNOBRIM_SERVER_HOST": "db2"},
+            {},
+            "INNOBRIM_SERVER_SOCKET=/x and INNOBRIM_SERVER_HOST=db2",
+        ),
+    ],
+    ids=["file", "flags", "variables"],
 )
-def test_a_tilde_is_the_users_home(
-    refused: Refused, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, dotted: str
+def test_socket_and_host_from_one_source_are_refused(
+    given: Given, text: str, environ: dict[str, str], flags: dict[str, object], both: str
 ) -> None:
-    """A path may start with ~/ in every source; somebody else's home is refused, not taken for a name."""
-    section, _, name = dotted.partition(".")
-    monkeypatch.setenv("HOME", str(tmp_path))
-    others = {"INNOBRIM_SERVER_TLS": "required"}
-    path = tmp_path / "c.toml"
-    path.write_text(f'[{section}]\n{name} = "~/in/file"\n')
-
-    config = load_config(str(path), environ=others, flags={})
-    assert getattr(getattr(config, section), name) == f"{tmp_path}/in/file"
-    config = load_config(str(path), environ=others, flags={dotted: "~/typed"})
-    assert getattr(getattr(config, section), name) == f"{tmp_path}/typed"
-    (problem,) = refused(f'[{section}]\n{name} = "~bob/x"\n', others)
-    assert problem.startswith(f'FILE:{dotted} = "~bob/x": the home of another user is not looked up')
+    """Where nobody can know which server is meant, both are named and neither is taken."""
+    assert given.refused(text, environ, flags) == (
+        f"{both}: two ways to one server; leave out the socket, or host and port",
+    )
 
 
 @pytest.mark.parametrize(
     "dotted", sorted(key.dotted for key in KEYS.values() if key.kind is str and not key.choices)
 )
-def test_a_zero_byte_is_refused_by_name(refused: Refused, dotted: str) -> None:
+def test_a_zero_byte_is_refused_by_name(given: Given, dotted: str) -> None:
     """No path, name or account has one; it is the key that is named, and not a traceback that is shown."""
     section, _, name = dotted.partition(".")
-    (problem,) = refused(f'[{section}]\n{name} = "/a\\u0000b"\n')
+    (problem,) = given.refused(f'[{section}]\n{name} = "/a\\u0000b"\n')
 
     assert problem.startswith(f"FILE:{dotted} = ")
     assert "\0" not in problem
 
 
-def test_a_policy_without_its_extra_is_refused(refused: Refused, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_policy_without_its_extra_is_refused(given: Given, monkeypatch: pytest.MonkeyPatch) -> None:
     """Where scikit-optimize is not installed, bayes is refused with what to type; other policies are not."""
     real = importlib.util.find_spec
     monkeypatch.setattr(importlib.util, "find_spec", lambda name: None if name == "skopt" else real(name))
 
-    (said,) = refused('[loop]\npolicy = "bayes"\n')
+    (said,) = given.refused('[loop]\npolicy = "bayes"\n')
 
     assert said.endswith("needs scikit-optimize, which is not installed: pip install 'innobrim[bayes]'")
     assert "loop.policy = bayes (FILE" in said
-
-
-def test_a_policy_with_its_extra_is_taken(tmp_path: Path) -> None:
-    """With scikit-optimize installed, bayes is a policy like any other."""
-    path = tmp_path / "c.toml"
-    path.write_text('[loop]\npolicy = "bayes"\n')
-
-    assert load_config(str(path), environ={}, flags={}).loop.policy == "bayes"
-
-
-def test_an_empty_name_of_a_file_is_named_as_the_option() -> None:
-    """Who gives --config a variable that is empty reads that, and nothing of a file that was not given."""
-    with pytest.raises(ConfigError) as caught:
-        load_config("", environ={}, flags={})
-
-    assert caught.value.problems == ("--config is empty: give it the path of a TOML file",)
 
 
 def test_a_directory_that_may_not_be_entered_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
