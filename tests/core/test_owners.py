@@ -12,8 +12,8 @@ import pytest
 
 from tests.factory import FACTS
 from tuner.core.state import State
+from tuner.findings.remedies import WAYS, clears, needs_resume, sql_of, told
 from tuner.records import ENABLE_COUNTERS, Event, Hold, HoldCode, Remedy
-from tuner.remedies import WAYS, clears, needs_resume, sql_of, told
 
 CORE = Path(__file__).parents[2] / "tuner/core"
 
