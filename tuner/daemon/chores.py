@@ -59,4 +59,6 @@ class Chores:
             try:
                 job()
             except Exception:
-                log.exception("a chore failed; it is done again at its next turn", chore=job.__name__.lstrip("_"))
+                log.exception(
+                    "a chore failed; it is done again at its next turn", chore=job.__name__.lstrip("_")
+                )

@@ -174,7 +174,7 @@ def cleaner(
     return Cleaner(asked=asked, mean_rate=max(0.0, mean_rate), by_age=float(sample.flush_by_age))
 
 
-class Course(Struct, frozen=True):
+class Heading(Struct, frozen=True):
     """The M that is wanted now."""
 
     io_capacity_max: float  # pages/s
@@ -182,7 +182,7 @@ class Course(Struct, frozen=True):
     terms: dict[str, float]  # the named parts of the answer
 
 
-def course(
+def towards(
     state: State,
     sample: Sample,
     found: Estimate,
@@ -192,7 +192,7 @@ def course(
     arrival: float,
     now: float,
     drift_allowed: float = DRIFT,
-) -> Course:
+) -> Heading:
     """Return the M that brings the modified age to its aim, and keeps it there.
 
     Args:
@@ -215,7 +215,7 @@ def course(
     drift = (wanted - flusher.asked) * horizon / density / sample.flush_limit
     news = abs(math.log(max(wish, 1.0) / sample.io_capacity_max))
     least = FINE_NEWS if wish <= wanted or abs(drift) >= FAR else NEWS
-    return Course(
+    return Heading(
         io_capacity_max=wish,
         act=news >= least and abs(drift) >= drift_allowed,
         terms={
