@@ -25,15 +25,16 @@ from api.models import (
 )
 from api.outlook import burst_of, without_of
 from policies.catalogue import CATALOGUE
-from policies.registry import LAWS
+from policies.registry import LAWS, NAMES, make_policy
 from tuner.core.commands.schedule import settings_of
 from tuner.core.leaving.park_restore import parked
 from tuner.core.limits import allowed
 from tuner.core.memory import Known
 from tuner.core.setpoint.budgets import KEYS, Durations, Name, durations_of
-from tuner.fields import BY_NAME
+from tuner.findings.remedies import clears, needs_resume
 from tuner.records import (
     Capacity,
+    Decision,
     Facts,
     Hold,
     Missed,
@@ -44,7 +45,7 @@ from tuner.records import (
     effects,
     winners,
 )
-from tuner.remedies import clears, needs_resume
+from tuner.records.fields import BY_NAME
 from tuner.settings import Mode, Settings
 
 
@@ -79,7 +80,7 @@ def status_of(
         holds=tuple(_hold(record, hold, facts) for hold in record.holds),
         occurrences=record.occurrences,
         degraded=sample is not None and sample.degraded,
-        decision=record.decision,
+        decision=_decision(record, facts),
         set_point=record.decision.set_point,
         in_force=sample.capacity if sample else None,
         originals=record.originals,
@@ -171,6 +172,15 @@ def parked_of(record: TickRecord, facts: Facts | None, settings: Settings | None
         highest=highest,
         home=(record.originals or sample.capacity).io_capacity,
     )
+
+
+def _decision(record: TickRecord, facts: Facts | None) -> Decision:
+    """Return the decision with the policy that rules here; one without an estimate has the one asked."""
+    found = record.decision
+    if facts is None or found.policy not in NAMES or facts.flush_law not in LAWS:
+        return found
+    rules = make_policy(found.policy, flush_law=facts.flush_law, fixed_io_capacity_max=0)
+    return msgspec.structs.replace(found, policy=rules.name)
 
 
 def _hold(record: TickRecord, hold: Hold, facts: Facts | None) -> HoldInForce:

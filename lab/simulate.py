@@ -14,7 +14,7 @@ from lab.plant.flavour import FlavourName
 from lab.plant.server import SimulatedServer
 from lab.scenarios.progress import Progress, Told, nobody
 from lab.scenarios.schema import SETTLING_RESIDENCES, SHORTEST_WINDOW, Scenario
-from lab.scenarios.static import RATIO, BestStatic, Search, Untouched, caps_of, search
+from lab.scenarios.static import RATIO, BestStatic, Search, Untouched, caps_of, search, untouched
 from lab.scenarios.trace import Outcome
 from lab.simulate_loop import Optimised, PolicyRun, run_policy
 from policies.registry import LAWS, make_policy
@@ -37,7 +37,7 @@ class NoStatic(Struct, frozen=True):
 class Result(Struct, frozen=True):
     """What ``innobrim simulate --json`` prints; rates in commits/s and pages/s, times in seconds.
 
-    The best static settings, and ``untouched``, are None where they were not looked for. ``set_point``, its
+    The best static settings are None where they were not looked for. ``set_point``, its
     source and ``last_decision`` are of the last second. ``settings`` are those of the loop that are not as by
     default, mode and policy aside. ``optimiser`` is None where the policy has none.
     """
@@ -63,6 +63,7 @@ class Result(Struct, frozen=True):
     io_capacity_max_final: int
     wall_seconds: float
     plant: str
+    untouched: Untouched
     settings: dict[str, Any] = msgspec.field(default_factory=dict)
     set_point: float | None = None
     set_point_source: str = ""
@@ -71,11 +72,12 @@ class Result(Struct, frozen=True):
     best_static: BestStatic | NoStatic | None = None
     best_static_without_cap: BestStatic | NoStatic | None = None
     best_static_unconstrained: BestStatic | NoStatic | None = None
-    untouched: Untouched | None = None
     warnings: tuple[str, ...] = ()
 
 
-def result_of(scenario: Scenario, settings: Settings, run: PolicyRun, statics: Search | None) -> Result:
+def result_of(
+    scenario: Scenario, settings: Settings, run: PolicyRun, statics: Search | None, alone: Untouched
+) -> Result:
     """Return everything about one policy's run.
 
     Args:
@@ -83,6 +85,7 @@ def result_of(scenario: Scenario, settings: Settings, run: PolicyRun, statics: S
         settings: of its loop.
         run: what came of it.
         statics: the best static settings; None where they were not looked for.
+        alone: what the setting that the server starts with gives.
     """
     outcome = run.outcome.rounded()
     found = {
@@ -93,7 +96,6 @@ def result_of(scenario: Scenario, settings: Settings, run: PolicyRun, statics: S
             "best_static": statics.best or NoStatic(),
             "best_static_without_cap": statics.without_cap or NoStatic(),
             "best_static_unconstrained": statics.unconstrained or NoStatic(),
-            "untouched": statics.untouched,
         }
     return Result(
         policy=settings.policy,
@@ -112,6 +114,7 @@ def result_of(scenario: Scenario, settings: Settings, run: PolicyRun, statics: S
         set_point_source=run.last.set_point_source,
         last_decision=run.last.detail,
         optimiser=run.optimiser,
+        untouched=alone,
         warnings=_warnings(scenario, run.outcome),
         **found,
     )
@@ -242,11 +245,11 @@ def _simulated(
             progress(Progress(f"policy {policy}", record.tick.number / (scenario.seconds + 1)))
 
     run = run_policy(scenario, settings, publish=ticked)
-    statics = None
-    if oracle:
-        caps = caps_of(settings, scenario)
-        statics = search(scenario, ratio=settings.ratio or RATIO, caps=caps, progress=progress)
-    return result_of(scenario, settings, run, statics)
+    ratio = settings.ratio or RATIO
+    if not oracle:
+        return result_of(scenario, settings, run, None, untouched(scenario, ratio, {}))
+    statics = search(scenario, ratio=ratio, caps=caps_of(settings, scenario), progress=progress)
+    return result_of(scenario, settings, run, statics, statics.untouched)
 
 
 def in_place_of(policy: PolicyName, scenario: Scenario) -> str:

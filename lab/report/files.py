@@ -16,8 +16,8 @@ from lab.report.bench_page import bench_page, bench_summary
 from lab.report.rows import FILE_NAME, ReportError, read_rows
 from lab.report.trace import read_trace
 from lab.report.trace_page import events_csv, series_csv, trace_page, trace_summary
-from tuner.files import require_plain
 from tuner.journal.tables import FILE_NAME as JOURNAL_NAME
+from tuner.system.files import require_plain
 
 SQLITE = b"SQLite format 3\x00"
 PAGE_NAME = "report.html"

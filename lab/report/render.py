@@ -13,7 +13,7 @@ from markupsafe import Markup
 
 import api
 from lab.report import figures, summary, words
-from tuner.version import program_version
+from tuner.system.version import program_version
 
 HERE = Path(__file__).parent
 UPLOT = Path(api.__file__).parent / "static" / "vendor" / "uplot"

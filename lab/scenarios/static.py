@@ -340,7 +340,7 @@ def search(scenario: Scenario, *, ratio: int, caps: Caps, progress: Told = nobod
     best, without_cap, unconstrained = (
         _answer(known, winner(known, accept, offered=scenario.offered)) for accept in rules
     )
-    return Search(best, without_cap, unconstrained, _untouched(scenario, ratio, known), runs=len(known))
+    return Search(best, without_cap, unconstrained, untouched(scenario, ratio, known), runs=len(known))
 
 
 def _answer(known: Tried, found: int | None) -> BestStatic | None:
@@ -351,8 +351,8 @@ def _answer(known: Tried, found: int | None) -> BestStatic | None:
     return BestStatic(found, outcome.throughput_mean, outcome.pages_per_commit)
 
 
-def _untouched(scenario: Scenario, ratio: int, known: Tried) -> Untouched:
-    """Return what the server starts with and gives, from the search's runs where it is among them."""
+def untouched(scenario: Scenario, ratio: int, known: Tried) -> Untouched:
+    """Return what the server starts with and gives, from a search's runs where it is among them."""
     start = starting_pair(scenario)
     tried = known.get(start.io_capacity_max) if start == pair(start.io_capacity_max, ratio) else None
     outcome = (run_pair(scenario, start) if tried is None else tried[0]).rounded()

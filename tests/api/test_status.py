@@ -11,11 +11,11 @@ from msgspec.structs import replace
 from api.models import Status
 from api.views import parked_of, status_of
 from tests.api.factory import FACTS, START, application, get, missed, record, sample
-from tuner.board import Board
 from tuner.cli.status import table
+from tuner.daemon.board import Board
+from tuner.daemon.ticklog import canonical
 from tuner.records import Capacity, Facts, Hold, HoldCode, Remedy, TickRecord, Window
 from tuner.settings import Mode, Settings
-from tuner.ticklog import canonical
 
 IN_FORCE = Capacity(225, 450)
 BUSY = record(7, occurrences=("backup_lock", "ddl"))
@@ -25,6 +25,26 @@ FULL = "database or disk is full"
 def shown(tick: TickRecord | None = None, *, facts: Facts = FACTS, journal: str = "") -> str:
     """Return what ``innobrim status`` prints of a tick, a server and a journal."""
     return table(status_of(tick or record(7), facts=facts, wall=START, process=None, journal=journal))
+
+
+def test_why_a_reading_failed_is_said_once() -> None:
+    """A stale hold has the reason in it, so that what helps against a wrong password is not there twice."""
+    gone = missed(10)
+    stale = Hold(HoldCode.STALE, 105.0, f"last good sample 6 s ago: {gone.reason}")
+
+    assert shown(record(10, reading=gone, holds=(stale,))).count(gone.reason) == 1
+    assert shown(record(10, reading=gone)).count(gone.reason) == 1
+
+
+def test_the_policy_is_the_one_that_rules_this_server() -> None:
+    """A tick without an estimate, as a daemon's last one, has the policy that was asked for."""
+    asked = replace(record(7), decision=replace(record(7).decision, policy="cascade"))
+    policies = [
+        status_of(asked, facts=replace(FACTS, flush_law=law), wall=START, process=None).decision.policy
+        for law in ("soft-limit", "legacy")
+    ]
+
+    assert policies == ["pace", "cascade"]
 
 
 def test_status_is_complete(board: Board) -> None:

@@ -107,14 +107,15 @@ def test_the_table_sets_the_policy_beside_the_best_and_the_first_setting(
 def test_the_setting_that_a_server_starts_with_is_tried_as_well(
     asked: tuple[str, ...], found: dict[str, Any]
 ) -> None:
-    """--oracle says what the scenario's own C and M give where nobody moves them, whatever their ratio."""
+    """A run says what the scenario's own C and M give where nobody moves them, with --oracle and without."""
     untouched = found["untouched"]
     alone = run_policy(load_scenario(asked[1]), Settings(mode=Mode.ADVISORY)).outcome
 
     assert (untouched["io_capacity"], untouched["io_capacity_max"]) == (700, 700)
     assert untouched["throughput_mean"] == pytest.approx(alone.throughput_mean, rel=0.02)
     assert untouched["checkpoint_age_max"] == pytest.approx(alone.checkpoint_age_max, abs=0.02)
-    assert parsed_result(*asked)["untouched"] is None
+    assert parsed_result(*asked)["untouched"] == untouched
+    assert "the setting it starts with, left alone" in simulated(*asked).stdout
 
 
 def test_the_default_that_a_search_tried_is_the_setting_left_alone() -> None:

@@ -84,7 +84,7 @@ def _list(*, as_json: bool) -> None:
 @click.option(
     "--oracle",
     is_flag=True,
-    help="Look for the best static setting as well, and try the one that the server starts with.",
+    help="Look for the best static setting as well.",
 )
 @click.option(
     "--plot",
@@ -244,18 +244,15 @@ def print_table(result: Result, scenario: Scenario) -> None:
     click.echo(f"at the end: {result.last_decision}")
     if result.optimiser is not None:
         _optimiser(result.optimiser)
-    if result.best_static is None:
-        return
-    click.echo("best static setting")
-    _static("within the policy's limits", result.best_static)
-    _static("without age cap and budgets", result.best_static_without_cap)
-    _static("even with sync flushing", result.best_static_unconstrained)
-    _beside(result)
-    if (start := result.untouched) is not None:
-        click.echo("the setting it starts with, left alone")
-        _row(
-            f"C/M = {start.io_capacity}/{start.io_capacity_max}", f"{start.throughput_mean:g}", _gives(start)
-        )
+    if result.best_static is not None:
+        click.echo("best static setting")
+        _static("within the policy's limits", result.best_static)
+        _static("without age cap and budgets", result.best_static_without_cap)
+        _static("even with sync flushing", result.best_static_unconstrained)
+        _beside(result)
+    start = result.untouched
+    click.echo("the setting it starts with, left alone")
+    _row(f"C/M = {start.io_capacity}/{start.io_capacity_max}", f"{start.throughput_mean:g}", _gives(start))
 
 
 def _optimiser(found: Optimised) -> None:
