@@ -7,6 +7,6 @@ prove ``policies`` wrong; the redo limits are those of ``tuner/servers/families`
 - ``space``: writers that wait for room in the log; ``pool``: a buffer pool that is too small.
 - ``cleaner`` (MySQL from 8.0 on), ``mysql5``, ``mariadb``: the page cleaners, one module a family.
 - ``redo``: limits, checkpoints, another size; ``flush_list``, ``neighbours``: which pages are dirty.
-- ``flavour``: what differs between the servers, and their settings; below it ``load``, ``disk``, ``clock``.
 - ``parameters``: all that can be set, and the hash that names it; ``fits.toml``: fitted to real servers.
+- ``flavour``: what differs between the servers; ``flush_law``; ``load``, ``disk``, ``clock``.
 """

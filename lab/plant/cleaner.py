@@ -12,10 +12,11 @@ import math
 from enum import IntEnum
 from typing import TYPE_CHECKING
 
-from lab.plant.flavour import ServerParameters, Sync
+from lab.plant.flavour import Sync
 
 if TYPE_CHECKING:
     from lab.plant.flush_list import FlushList
+    from lab.plant.parameters import ServerParameters
     from lab.plant.redo import Redo
 
 
@@ -30,8 +31,6 @@ class Averages:
         page_rate: ``buffer_flush_avg_page_rate``, pages/s.
         lsn_rate: ``buffer_flush_lsn_avg_rate``, bytes/s.
     """
-
-    __slots__ = ("_clock", "_iterations", "_loops", "_lsn", "_pages", "_since", "lsn_rate", "page_rate")
 
     def __init__(self, loops: int, *, now: float, lsn: float, clock: bool = True) -> None:
         """Start with both at 0.
@@ -100,7 +99,10 @@ class Batch(IntEnum):
 class Cleaner:
     """The coordinator thread's state between two of its loops.
 
+    ``now`` is in simulated seconds; ``activity`` is the server's activity counter, here the commits.
+
     Attributes:
+        settings: in force.
         io_capacity: C in force, pages/s.
         io_capacity_max: M in force, pages/s.
         wake_at: when the thread looks again, simulated seconds; infinite while a batch runs.
@@ -114,38 +116,17 @@ class Cleaner:
         totals: pages flushed so far, one number per kind of batch.
     """
 
-    __slots__ = (
-        "_active",
-        "_activity",
-        "_in_force",
-        "_last_pages",
-        "_law",
-        "_loop_start",
-        "_low_water",
-        "_parameters",
-        "_size",
-        "_sync",
-        "averages",
-        "batch",
-        "by_age",
-        "holds_writers",
-        "io_capacity",
-        "io_capacity_max",
-        "left",
-        "pct_for_lsn",
-        "requested",
-        "totals",
-        "wake_at",
-    )
-
-    def __init__(self, parameters: ServerParameters, redo: Redo, *, now: float) -> None:
+    def __init__(
+        self, parameters: ServerParameters, redo: Redo, flush_list: FlushList, *, now: float
+    ) -> None:
         """Start asleep, to wake within a second."""
-        self._parameters = parameters
-        self._in_force = parameters.in_force
-        self._law = parameters.kind.law
-        self._sync = parameters.kind.sync
-        self.io_capacity_max = self._in_force.io_capacity_max
-        self.io_capacity = min(self._in_force.io_capacity, self.io_capacity_max)
+        self._redo = redo
+        self._flush_list = flush_list
+        self._kind = parameters.kind
+        self._pool_pages = parameters.buffer_pool_pages
+        self.settings = parameters.in_force
+        self.io_capacity_max = self.settings.io_capacity_max
+        self.io_capacity = min(self.settings.io_capacity, self.io_capacity_max)
         self._low_water = parameters.adaptive_flushing_lwm / 100.0
         self._loop_start = now
         self.wake_at = now + LOOP_SECONDS
@@ -164,46 +145,40 @@ class Cleaner:
 
     def set_dirty_lwm(self, percent: float) -> None:
         """Set ``innodb_max_dirty_pages_pct_lwm``; the next loop goes by it."""
-        self._in_force = self._in_force._replace(max_dirty_pages_pct_lwm=percent)
+        bounded = max(0.0, min(percent, self.settings.max_dirty_pages_pct))
+        self.settings = self.settings._replace(max_dirty_pages_pct_lwm=bounded)
 
-    def wake(self, now: float, redo: Redo, flush_list: FlushList, activity: float) -> None:
-        """Run one loop of the coordinator: decide whether a batch starts, and which.
-
-        Args:
-            now: simulated seconds.
-            redo: the log, for the age.
-            flush_list: the flush list, for the pages.
-            activity: the server's activity counter; commits here.
-        """
+    def wake(self, now: float, activity: float) -> None:
+        """Run one loop of the coordinator: decide whether a batch starts, and which."""
         slept = now >= self._loop_start + LOOP_SECONDS
         active = self._active
         if slept:
             self._loop_start = now
             self._active = activity != self._activity
             self._activity = activity
-        limit = self._rounds_to(redo, flush_list)
+        limit = self._rounds_to()
         size = 0.0
         if limit is not None:
             limit += self.averages.lsn_rate * LSN_SCAN_FACTOR
-            wanted = self._recommend(now, redo, flush_list, sync_limit=limit)
+            wanted = self._recommend(now, sync_limit=limit)
             # the batch ends early where the limit is reached
-            size = min(float(wanted), math.ceil(flush_list.reach(limit, wanted + 1.0)))
+            size = min(float(wanted), math.ceil(self._flush_list.reach(limit, wanted + 1.0)))
             self.batch = Batch.SYNC
         elif active:
             if slept:
-                size = float(self._recommend(now, redo, flush_list, sync_limit=None))
+                size = float(self._recommend(now))
                 self.batch = Batch.ADAPTIVE
         elif slept:
-            size = float(pct_io(self.io_capacity, self._in_force.idle_flush_pct))
+            size = float(pct_io(self.io_capacity, self.settings.idle_flush_pct))
             self.batch = Batch.BACKGROUND
-        self._begin(size, flush_list)
+        self._begin(size)
 
-    def out_of_room(self, now: float, redo: Redo, flush_list: FlushList, activity: float) -> None:
+    def out_of_room(self, now: float, activity: float) -> None:
         """Act on writers that find no room in the log."""
         if self.wake_at <= now:
-            self.wake(now, redo, flush_list, activity)
+            self.wake(now, activity)
 
-    def hold_writers(self, redo: Redo, flush_list: FlushList) -> None:
+    def hold_writers(self) -> None:
         """Do nothing: from 8.0 on nobody waits for sync flushing."""
 
     def waits_for_sync(self) -> bool:
@@ -212,51 +187,54 @@ class Cleaner:
 
     def wakes_for_sync(self) -> bool:
         """Tell whether a checkpoint that finds the age too high wakes the thread."""
-        return self.left <= 0.0 and self._sync is Sync.ROUNDS
+        return self.left <= 0.0 and self._kind.sync is Sync.ROUNDS
 
     def wrote(self, pages: float) -> None:
         """Count pages that the running batch has written."""
         self.totals[self.batch] += pages
         self.left -= pages
 
-    def finish(self, now: float, redo: Redo, flush_list: FlushList) -> None:  # noqa: ARG002 - only MariaDB ends a batch with a checkpoint
+    def finish(self, now: float) -> None:
         """End the running batch: sleep out the second, but for sync flushing, which goes on at once."""
         if self.batch is not Batch.BACKGROUND:
             self._last_pages = int(self._size)
         self.left = 0.0
         self.wake_at = now if self.batch is Batch.SYNC else max(now, self._loop_start + LOOP_SECONDS)
 
-    def _begin(self, size: float, flush_list: FlushList) -> None:
+    def _begin(self, size: float) -> None:
         """Begin a batch of so many pages, or sleep where there are none."""
-        self._size = min(size, flush_list.dirty)
+        self._size = min(size, self._flush_list.dirty)
         self.left = self._size
         self.wake_at = math.inf if self.left > 0.0 else self._loop_start + LOOP_SECONDS
 
-    def _rounds_to(self, redo: Redo, flush_list: FlushList) -> float | None:
-        """Return the LSN up to which rounds without sleep go; None where they are not called for."""
-        if self._sync is not Sync.ROUNDS or not self._in_force.flush_sync:
-            return None
-        return redo.sync_flush_lsn(flush_list.oldest(redo.lsn))
+    def _oldest(self) -> float:
+        return self._flush_list.oldest(self._redo.lsn)
 
-    def _recommend(self, now: float, redo: Redo, flush_list: FlushList, *, sync_limit: float | None) -> int:
+    def _rounds_to(self) -> float | None:
+        """Return the LSN up to which rounds without sleep go; None where they are not called for."""
+        if self._kind.sync is not Sync.ROUNDS or not self.settings.flush_sync:
+            return None
+        return self._redo.sync_flush_lsn(self._oldest())
+
+    def _recommend(self, now: float, *, sync_limit: float | None = None) -> int:
         """Return the pages to flush in this round, after ``page_recommendation``."""
-        averages = self.averages
+        averages, redo = self.averages, self._redo
         moved = averages.moved(redo.lsn)
         averages.loop(now, redo.lsn, self._last_pages)
         self._last_pages = 0
         if not moved and sync_limit is None:
             self.requested = 0
             return 0
-        age = redo.lsn - flush_list.oldest(redo.lsn)
-        self.pct_for_lsn = self._pct_for_lsn(age, redo)
+        age = redo.lsn - self._oldest()
+        self.pct_for_lsn = self._pct_for_lsn(age)
         most = 2 * self.io_capacity_max
-        found, factor = self._needed(redo, flush_list, age, most, sync_limit)
+        found, factor = self._needed(age, most, sync_limit)
         by_age = min(self.by_age, most)
         if sync_limit is not None:
             pages = max(by_age, self.io_capacity)
         else:
-            share = pct_io(self.io_capacity, max(self._pct_for_dirty(flush_list.dirty), self.pct_for_lsn))
-            if self._law.ignores_averages_at_limit and age >= redo.flush_limit:
+            share = pct_io(self.io_capacity, max(self._pct_for_dirty(), self.pct_for_lsn))
+            if self._kind.law.ignores_averages_at_limit and age >= redo.flush_limit:
                 pages = share
             else:
                 pages = (share + averages.page_rate + by_age) // 3
@@ -266,30 +244,26 @@ class Cleaner:
             return (found // factor + 1) * pages // self.by_age + 1
         return pages + 1
 
-    def _needed(
-        self, redo: Redo, flush_list: FlushList, age: float, most: int, sync_limit: float | None
-    ) -> tuple[int, int]:
+    def _needed(self, age: float, most: int, sync_limit: float | None) -> tuple[int, int]:
         """Count the pages that the redo rate needs; return those found, and over how many seconds."""
         if sync_limit is None:
-            target = redo.lsn - age + self.averages.lsn_rate * LSN_SCAN_FACTOR
+            target = self._redo.lsn - age + self.averages.lsn_rate * LSN_SCAN_FACTOR
             factor = LSN_SCAN_FACTOR
         else:
             target = sync_limit
             factor = 1
-        found = int(flush_list.count_to(target, 2.0 * most * factor))
+        found = int(self._flush_list.count_to(target, 2.0 * most * factor))
         self.by_age = max(1, found // factor)
         return found, factor
 
-    def _pct_for_lsn(self, age: float, redo: Redo) -> int:
-        """Return the flush percentage that the age asks for, percent of C."""
-        if age < self._low_water * redo.low_water_base:
+    def _pct_for_lsn(self, age: float) -> int:
+        if age < self._low_water * self._redo.low_water_base:
             return 0
-        return self._law.percentage(age, redo.flush_limit, self.io_capacity, self.io_capacity_max)
+        return self._kind.law.percentage(age, self._redo.flush_limit, self.io_capacity, self.io_capacity_max)
 
-    def _pct_for_dirty(self, dirty: float) -> int:
-        """Return the flush percentage that the share of dirty pages asks for, percent of C."""
-        percent = 100.0 * dirty / self._parameters.buffer_pool_pages
-        low, high = self._in_force.max_dirty_pages_pct_lwm, self._in_force.max_dirty_pages_pct
+    def _pct_for_dirty(self) -> int:
+        percent = 100.0 * self._flush_list.dirty / self._pool_pages
+        low, high = self.settings.max_dirty_pages_pct_lwm, self.settings.max_dirty_pages_pct
         if low == 0.0:
             return 100 if percent >= high and percent > 0.0 else 0
         if percent < low:

@@ -9,8 +9,6 @@ EPOCH = 1_767_225_600.0
 class SimClock:
     """A clock that the runner moves; the loop and the plant only read it."""
 
-    __slots__ = ("_now", "_wall_offset")
-
     def __init__(self, *, start: float = 0.0, epoch: float = EPOCH) -> None:
         """Start at ``start`` seconds, which is ``epoch`` as Unix time."""
         self._now = start

@@ -91,10 +91,7 @@ class Device:
         saved: operations above the baseline that are saved up; 0 on a device without credits.
     """
 
-    __slots__ = ("_bursts", "_bytes", "_credits", "baseline", "rate", "saved")
-
     def __init__(self, parameters: DiskParameters) -> None:
-        """Start with the timeline's first limit and all credits."""
         bandwidth = parameters.megabytes_per_second
         self._bytes = 0.0 if bandwidth is None else 1.0 / (bandwidth * MEGABYTE)
         self._credits = parameters.credits
@@ -158,46 +155,20 @@ class Disk:
     Attributes:
         data: where pages are written.
         redo: where commits and checkpoints are written.
+        commit_latency: seconds that a group of commits waits for the device beyond its share of it.
     """
 
-    __slots__ = (
-        "_apart",
-        "_latency",
-        "_most_pages",
-        "_operations",
-        "_queued",
-        "_queued_pages",
-        "data",
-        "redo",
-    )
-
     def __init__(self, parameters: DiskParameters, *, doublewrite_pages: int = 128) -> None:
-        """Start with the timeline's first limit and all credits, on each device."""
         self._operations = parameters.page_operations(doublewrite_pages)
         self._queued = parameters.queued_pages * self._operations
         self._queued_pages = parameters.queued_pages
-        self._latency = parameters.latency + parameters.fsync_seconds
+        self.commit_latency = parameters.latency + parameters.fsync_seconds
         latency = parameters.latency
         at_once = parameters.queued_pages / latency if latency > 0.0 else math.inf
         self._most_pages = min(parameters.pages_per_second, at_once)
         self._apart = parameters.redo_apart
         self.data = Device(parameters)
         self.redo = Device(parameters) if self._apart else self.data
-
-    @property
-    def commit_latency(self) -> float:
-        """Return the seconds that a group of commits waits for the device beyond its share of it."""
-        return self._latency
-
-    @property
-    def saved(self) -> float:
-        """Return the operations that the device of the data files has saved up."""
-        return self.data.saved
-
-    @property
-    def write_iops(self) -> float:
-        """Return the operations per second that each device takes now, credits aside."""
-        return self.data.baseline
 
     def limit(self, write_iops: float) -> None:
         """Take another number of write operations per second from now on, on each device."""
@@ -212,7 +183,7 @@ class Disk:
     def checkpoint_seconds(self, *, flushing: bool) -> float:
         """Return how long a checkpoint takes, behind page writes in flight where they share its device."""
         ahead = self._queued if flushing and not self._apart else 0.0
-        return self._latency + (ahead + CHECKPOINT_OPERATIONS) / self.redo.rate
+        return self.commit_latency + (ahead + CHECKPOINT_OPERATIONS) / self.redo.rate
 
     @property
     def page_seconds(self) -> float:

@@ -15,7 +15,7 @@ from lab.plant.load import Clients, LoadChange, appending, streams
 from lab.plant.mariadb import MariaDBCleaner, MariaDBRedo
 from lab.plant.mysql5 import MySQL56Cleaner, MySQL57Cleaner
 from lab.plant.neighbours import flush_list_for
-from lab.plant.pool import Flow, Lru, crowded, kept
+from lab.plant.pool import Flow, Lru, kept
 from lab.plant.redo import Redo
 from lab.plant.space import Space
 
@@ -35,10 +35,7 @@ class Timeline:
         next: when the next one is due, seconds since the start; infinite when there is none.
     """
 
-    __slots__ = ("_changes", "_number", "next")
-
     def __init__(self) -> None:
-        """Start without any."""
         self._changes: list[Change] = []
         self._number = 0
         self.next = math.inf
@@ -104,30 +101,10 @@ class Engine:
         commits: commits so far.
         stalled: seconds in which all writers waited for redo space or for sync flushing.
         space: room in the log, and writers that waited for it.
+        lru: the end of the LRU list; None where the pool holds all that is ever touched.
         latencies: how long commits took.
         redo_per_commit: redo that one commit adds now, bytes.
     """
-
-    __slots__ = (
-        "_commit_bytes",
-        "_in_hand",
-        "_own",
-        "_second",
-        "_timeline",
-        "_touched",
-        "cleaner",
-        "commits",
-        "disk",
-        "flush_list",
-        "latencies",
-        "load",
-        "lru",
-        "now",
-        "redo",
-        "redo_per_commit",
-        "space",
-        "stalled",
-    )
 
     def __init__(self, parameters: PlantParameters, *, seed: int) -> None:
         """Start with an empty flush list at time 0."""
@@ -136,16 +113,29 @@ class Engine:
         self.now = 0.0
         log = MariaDBRedo if server.kind.sync is Sync.FURIOUS else Redo
         self.redo = log(capacity=server.redo_capacity, lsn=float(FIRST_LSN), now=0.0, flavour=server.kind)
-        self.lru = self._lru(parameters)
+        holds_all = kept(touched) <= server.buffer_pool_pages and not any(
+            one.pages == math.inf for one in touched
+        )
         self.flush_list = flush_list_for(
             touched,
-            neighbours=server.in_force.flush_neighbors and self.lru is None,
+            neighbours=server.in_force.flush_neighbors and holds_all,
             counts_written_neighbours=server.kind.sync is Sync.FURIOUS,
             instances=server.pool_instances,
             until_limit=self.redo.flush_limit / parameters.load.redo_bytes_per_commit,
             lsn=float(FIRST_LSN),
         )
-        self.cleaner = _CLEANERS.get(server.kind.sync, Cleaner)(server, self.redo, now=CLEANER_PHASE - 1.0)
+        self.lru: Lru | None = None
+        if not holds_all:
+            self.lru = Lru(
+                touched,
+                self.flush_list,
+                frames=server.buffer_pool_pages,
+                scan_depth=server.lru_scan_depth,
+                read_iops=parameters.disk.read_iops,
+                lsn=float(FIRST_LSN),
+            )
+        cleaner = _CLEANERS.get(server.kind.sync, Cleaner)
+        self.cleaner = cleaner(server, self.redo, self.flush_list, now=CLEANER_PHASE - 1.0)
         self.disk = Disk(parameters.disk, doublewrite_pages=server.in_force.doublewrite_pages)
         self.load = Clients(parameters.load, seed=seed, latency=self.disk.commit_latency)
         self.space = Space(self.redo, self.flush_list, self.cleaner, self.disk, self.load)
@@ -160,21 +150,7 @@ class Engine:
         self.stalled = 0.0
         self.latencies = Latencies()
 
-    def _lru(self, parameters: PlantParameters) -> Lru | None:
-        """Return the end of the LRU list; None where the pool holds all that is ever touched."""
-        frames, touched = parameters.server.buffer_pool_pages, self._touched
-        if kept(touched) <= frames and not any(one.pages == math.inf for one in touched):
-            return None
-        return Lru(
-            touched,
-            frames=frames,
-            scan_depth=parameters.server.lru_scan_depth,
-            read_iops=parameters.disk.read_iops,
-            lsn=float(FIRST_LSN),
-        )
-
     def _planned(self, parameters: PlantParameters) -> Timeline:
-        """Return what changes by itself."""
         timeline = Timeline()
         disk, load = parameters.disk, parameters.load
         timeline.add([(one.at, partial(self._change, one)) for one in load.timeline], repeat=load.repeat)
@@ -182,7 +158,7 @@ class Engine:
             [(one.at, partial(self.disk.limit, one.write_iops)) for one in disk.timeline], repeat=disk.repeat
         )
         timeline.add(
-            [(one.at, partial(self._resize, one.redo_capacity)) for one in parameters.server.resizes]
+            [(one.at, partial(self.redo.resize, one.redo_capacity)) for one in parameters.server.resizes]
         )
         return timeline
 
@@ -196,9 +172,6 @@ class Engine:
             self.lru.change(touched)
         redo = now.redo_bytes_per_commit
         self.redo_per_commit = own.redo_bytes_per_commit if redo is None else redo
-
-    def _resize(self, capacity: int) -> None:
-        self.redo.resize(capacity)
 
     def advance_to(self, until: float) -> None:
         """Let time pass up to ``until``, seconds since the start; ``Endless`` where that would never end."""
@@ -219,11 +192,10 @@ class Engine:
             f"run would hardly end. Either redo_capacity = {redo.capacity:,} is too small for threads = "
             f"{load.threads:,} with redo_bytes_per_commit = {self.redo_per_commit:,.15g}, which commit up to "
             f"{load.fastest:,.0f} times a second, or io_capacity = {cleaner.io_capacity:,} is too low for a "
-            f"disk with write_iops = {self.disk.write_iops:,.15g}"
+            f"disk with write_iops = {self.disk.data.baseline:,.15g}"
         )
 
     def _events(self) -> None:
-        """Do all that is due now."""
         now = self.now + INSTANT
         if now >= self._second:
             self._whole_second(now)
@@ -232,18 +204,16 @@ class Engine:
         if now >= self.redo.due:
             self.space.checkpoint(self.now)
         if now >= self.cleaner.wake_at:
-            self.cleaner.wake(self.now, self.redo, self.flush_list, self.commits)
+            self.cleaner.wake(self.now, self.commits)
 
     def _whole_second(self, now: float) -> None:
-        """Do what happens once a second."""
         self._second = math.floor(now) + 1.0
         self.load.next_second()
         if self.lru is not None:
-            self.lru.next_second(self.now, self.flush_list, self.commits, self.redo.lsn, self.load.threads)
+            self.lru.next_second(self.now, self.commits, self.redo.lsn, self.load.threads)
         self.redo.next_second(self.now, self.commits)
 
     def _phase(self, until: float) -> None:
-        """Move to the next event."""
         now, redo, load, cleaner, disk = self.now, self.redo, self.load, self.cleaner, self.disk
         blocked = self.space.blocked(now, self.commits)
         end = min(until, self._second, redo.due, self._timeline.next, now + disk.until_spent())
@@ -274,12 +244,12 @@ class Engine:
         load.queue(commits, seconds)
         replaced, evicted = flow.replaced * seconds, flow.evicted * seconds
         if self.lru is not None:
-            self.lru.wrote(self.flush_list, replaced=replaced, evicted=evicted)
+            self.lru.wrote(replaced=replaced, evicted=evicted)
         pages = flushed + replaced + evicted
         disk.used(commits=done * load.operations_per_commit, pages=pages, seconds=seconds)
         self.now = max(self.now, end)
         if end >= batch_end:
-            cleaner.finish(self.now, redo, self.flush_list)
+            cleaner.finish(self.now)
 
     def _flow(self, cost: float, *, blocked: bool) -> Flow:
         """Return the rates from now to the next event, with the device's time for one commit, seconds."""
@@ -290,15 +260,6 @@ class Engine:
         waiting = self.disk.commit_seconds(load.waiting, load.threads * self._commit_bytes)
         if lru is None:
             return Flow(*self.disk.shared(commit_seconds=cost, most_commits=most, waiting=waiting))
-        if self.now >= lru.sweeps_at and lru.room(self.flush_list) <= 0.0:
-            lru.sweep(self.now, self.flush_list, self.commits, self.redo.lsn, load.threads)
-        return crowded(
-            self.disk,
-            lru,
-            self.flush_list,
-            load.threads,
-            cost=cost,
-            most=most,
-            waiting=waiting,
-            flushing=flushing,
-        )
+        if self.now >= lru.sweeps_at and lru.room() <= 0.0:
+            lru.sweep(self.now, self.commits, self.redo.lsn, load.threads)
+        return lru.flow(self.disk, load.threads, cost=cost, most=most, waiting=waiting, flushing=flushing)

@@ -33,22 +33,7 @@ class FlushList:
         evicted: pages ever taken out of it by the LRU.
     """
 
-    __slots__ = (
-        "_buckets",
-        "_dirty",
-        "_end",
-        "_single",
-        "_start",
-        "_streams",
-        "_taken",
-        "dirtied",
-        "dirty",
-        "evicted",
-        "flushed",
-    )
-
     def __init__(self, streams: Sequence[Stream], *, lsn: float) -> None:
-        """Start with every page clean at an LSN."""
         self._streams = tuple((stream.pages, stream.touches) for stream in streams)
         self._single = len(self._streams) == 1
         # end LSN, pages, and of which stream they are; no third where there is one stream

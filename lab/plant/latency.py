@@ -14,10 +14,7 @@ _LOG = math.log(WIDTH)
 class Latencies:
     """Commits by the seconds that they took."""
 
-    __slots__ = ("_bins", "count", "total")
-
     def __init__(self) -> None:
-        """Start without a commit."""
         self._bins: dict[int, float] = {}
         self.count = 0.0
         self.total = 0.0
@@ -65,10 +62,7 @@ class Begun:
     begin at the rate that is offered. Between two marks they begin evenly.
     """
 
-    __slots__ = ("_count", "_marks", "_start")
-
     def __init__(self) -> None:
-        """Start at time 0 without a transaction."""
         self._count = 0.0
         self._start = (0.0, 0.0)
         self._marks: deque[tuple[float, float]] = deque()

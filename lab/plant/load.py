@@ -154,23 +154,6 @@ class Clients:
         waiting: device operations of the commits in flight when all threads wait.
     """
 
-    __slots__ = (
-        "_begun",
-        "_ended",
-        "_group",
-        "_group_limit",
-        "_mean",
-        "_noise",
-        "_offered",
-        "_random",
-        "_seconds",
-        "backlog",
-        "operations_per_commit",
-        "rate",
-        "threads",
-        "waiting",
-    )
-
     def __init__(self, parameters: LoadParameters, *, seed: int, latency: float = 0.0) -> None:
         """Start with the timeline's first entry.
 

@@ -15,10 +15,11 @@ import math
 from typing import TYPE_CHECKING
 
 from lab.plant.cleaner import LOOP_SECONDS, LSN_SCAN_FACTOR, Averages, Batch, Cleaner, pct_io
-from lab.plant.flush_list import CRUMB, FlushList
+from lab.plant.flush_list import CRUMB
 
 if TYPE_CHECKING:
-    from lab.plant.flavour import ServerParameters
+    from lab.plant.flush_list import FlushList
+    from lab.plant.parameters import ServerParameters
     from lab.plant.redo import Redo
 
 OVERSHOOT = 131_072
@@ -28,21 +29,18 @@ OVERSHOOT = 131_072
 class MySQL5Cleaner(Cleaner):
     """A page cleaner whose writers wait beyond the sync point, until the age is back below it."""
 
-    __slots__ = ()
-
     def waits_for_sync(self) -> bool:
-        """Tell whether writers wait beyond the sync point."""
         return True
 
-    def _beyond(self, redo: Redo, flush_list: FlushList) -> tuple[float, float]:
+    def _beyond(self) -> tuple[float, float]:
         """Return the oldest modification, and the bytes by which it must move on before writers do."""
-        oldest = flush_list.oldest(redo.lsn)
-        return oldest, max(float(OVERSHOOT), redo.lsn - oldest - redo.sync_trigger)
+        oldest = self._oldest()
+        return oldest, max(float(OVERSHOOT), self._redo.lsn - oldest - self._redo.sync_trigger)
 
-    def _sync_to(self, lsn: float, flush_list: FlushList) -> None:
+    def _sync_to(self, lsn: float) -> None:
         """Begin a batch of all pages with modifications at or before an LSN."""
         self.batch = Batch.SYNC
-        self._begin(math.ceil(flush_list.reach(lsn, math.inf)), flush_list)
+        self._begin(math.ceil(self._flush_list.reach(lsn, math.inf)))
 
 
 class MySQL56Cleaner(MySQL5Cleaner):
@@ -56,59 +54,57 @@ class MySQL56Cleaner(MySQL5Cleaner):
     batch has ended.
     """
 
-    __slots__ = ("_asked", "_began", "_flushed", "_seen")
-
-    def __init__(self, parameters: ServerParameters, redo: Redo, *, now: float) -> None:
-        """Start asleep."""
-        super().__init__(parameters, redo, now=now)
+    def __init__(
+        self, parameters: ServerParameters, redo: Redo, flush_list: FlushList, *, now: float
+    ) -> None:
+        super().__init__(parameters, redo, flush_list, now=now)
         self.averages = Averages(parameters.flushing_avg_loops, now=now, lsn=redo.lsn, clock=False)
         self._asked = 0
         self._flushed = 0
         self._seen = redo.lsn
         self._began = redo.lsn
 
-    def wake(self, now: float, redo: Redo, flush_list: FlushList, activity: float) -> None:
+    def wake(self, now: float, activity: float) -> None:
         """Run one loop: by the age on a server at work, C pages on an idle one."""
         self._loop_start = now
-        self._began = redo.lsn
+        self._began = self._redo.lsn
         if activity != self._activity:
             self._activity = activity
             self.batch = Batch.ADAPTIVE
-            self._begin(float(self._recommend(now, redo, flush_list, sync_limit=None)), flush_list)
+            self._begin(float(self._recommend(now)))
         else:
             self.batch = Batch.BACKGROUND
-            self._begin(float(pct_io(self.io_capacity, 100)), flush_list)
+            self._begin(float(pct_io(self.io_capacity, 100)))
 
-    def hold_writers(self, redo: Redo, flush_list: FlushList) -> None:
+    def hold_writers(self) -> None:
         """Let one of the writers flush, or wait for the batch that runs."""
         self.holds_writers = True
         if self.left <= 0.0:
-            oldest, beyond = self._beyond(redo, flush_list)
-            self._sync_to(oldest + 2.0 * beyond, flush_list)
+            oldest, beyond = self._beyond()
+            self._sync_to(oldest + 2.0 * beyond)
 
-    def finish(self, now: float, redo: Redo, flush_list: FlushList) -> None:  # noqa: ARG002 - only MariaDB ends a batch with a checkpoint
+    def finish(self, now: float) -> None:
         """End the running batch, and let writers look again.
 
         The thread rests where writers were at work, and where it found no page to flush (``n_flushed == 0``).
         """
         found_none = self._size - self.left <= CRUMB
-        rests = found_none or self.batch is Batch.SYNC or redo.lsn != self._began
+        rests = found_none or self.batch is Batch.SYNC or self._redo.lsn != self._began
         if self.batch is Batch.ADAPTIVE:
             self._last_pages = self._flushed = int(self._size)
         self.left = 0.0
         self.holds_writers = False
         self.wake_at = max(now, self._loop_start + 1.0) if rests else now
 
-    def _recommend(self, now: float, redo: Redo, flush_list: FlushList, *, sync_limit: float | None) -> int:  # noqa: ARG002 - it has no rounds
-        """Return the pages to flush in this loop."""
-        averages = self.averages
+    def _recommend(self, now: float, *, sync_limit: float | None = None) -> int:  # noqa: ARG002 - it has no rounds
+        averages, redo = self.averages, self._redo
         if not averages.moved(redo.lsn):
             return 0
         averages.loop(now, redo.lsn, self._last_pages)
         self._last_pages = 0
-        oldest = flush_list.oldest(redo.lsn)
-        self.pct_for_lsn = self._pct_for_lsn(redo.lsn - oldest, redo)
-        share = pct_io(self.io_capacity, max(self._pct_for_dirty(flush_list.dirty), self.pct_for_lsn))
+        oldest = self._oldest()
+        self.pct_for_lsn = self._pct_for_lsn(redo.lsn - oldest)
+        share = pct_io(self.io_capacity, max(self._pct_for_dirty(), self.pct_for_lsn))
         self.requested = min((share + averages.page_rate) // 2, self.io_capacity_max)
         hurries = redo.lsn - self._seen > averages.lsn_rate // 2
         factor = self._asked // (self._flushed + 1) if hurries else 0
@@ -116,12 +112,11 @@ class MySQL56Cleaner(MySQL5Cleaner):
         self._asked = self.requested
         self._flushed = 0
         limit = oldest + averages.lsn_rate * (factor + 1)
-        return math.ceil(flush_list.share_out(float(self.requested), limit))
+        return math.ceil(self._flush_list.share_out(float(self.requested), limit))
 
-    def _pct_for_dirty(self, dirty: float) -> int:
-        """Return the flush percentage that the share of dirty pages asks for, in whole percent."""
-        percent = int(100.0 * dirty / self._parameters.buffer_pool_pages)
-        low, high = int(self._in_force.max_dirty_pages_pct_lwm), int(self._in_force.max_dirty_pages_pct)
+    def _pct_for_dirty(self) -> int:
+        percent = int(100.0 * self._flush_list.dirty / self._pool_pages)
+        low, high = int(self.settings.max_dirty_pages_pct_lwm), int(self.settings.max_dirty_pages_pct)
         if low == 0:
             return 100 if percent > high else 0
         return percent * 100 // (high + 1) if percent > low else 0
@@ -140,11 +135,10 @@ class MySQL57Cleaner(MySQL5Cleaner):
     every 10 ms, which is left out.
     """
 
-    __slots__ = ("_awaited", "_forced", "_rest")
-
-    def __init__(self, parameters: ServerParameters, redo: Redo, *, now: float) -> None:
-        """Start asleep."""
-        super().__init__(parameters, redo, now=now)
+    def __init__(
+        self, parameters: ServerParameters, redo: Redo, flush_list: FlushList, *, now: float
+    ) -> None:
+        super().__init__(parameters, redo, flush_list, now=now)
         self._awaited = 0.0
         """Pages that writers still wait for."""
         self._rest = 0.0
@@ -152,25 +146,24 @@ class MySQL57Cleaner(MySQL5Cleaner):
         self._forced = 0.0
         """LSN that a forced batch has to reach; 0 where none is asked for."""
 
-    def hold_writers(self, redo: Redo, flush_list: FlushList) -> None:
+    def hold_writers(self) -> None:
         """Let writers wait for what is too much, and ask for a forced batch."""
-        oldest, beyond = self._beyond(redo, flush_list)
+        oldest, beyond = self._beyond()
         target = oldest + beyond
-        self._awaited = math.ceil(flush_list.reach(target, math.inf))
+        self._awaited = math.ceil(self._flush_list.reach(target, math.inf))
         self.holds_writers = self._awaited > 0.0
-        if self._in_force.flush_sync:
+        if self.settings.flush_sync:
             self._forced = max(self._forced, target + self.averages.lsn_rate * LSN_SCAN_FACTOR)
         if self.left > 0.0:
             self._split()
         elif self._forced > 0.0:
-            self._force(flush_list)
+            self._force()
 
     def wrote(self, pages: float) -> None:
-        """Count pages that the running batch has written."""
         super().wrote(pages)
         self._awaited -= pages
 
-    def finish(self, now: float, redo: Redo, flush_list: FlushList) -> None:  # noqa: ARG002 - only MariaDB ends a batch with a checkpoint
+    def finish(self, now: float) -> None:
         """Let writers go on where their pages are written, and the batch for its rest or the next."""
         if self._awaited <= WRITTEN:
             self.holds_writers = False
@@ -181,18 +174,17 @@ class MySQL57Cleaner(MySQL5Cleaner):
             self._last_pages = int(self._size)
         self.left = 0.0
         if self._forced > 0.0 and now < self._loop_start + LOOP_SECONDS:
-            self._force(flush_list)
+            self._force()
         else:
             self.wake_at = max(now, self._loop_start + LOOP_SECONDS)
 
-    def _force(self, flush_list: FlushList) -> None:
-        """Begin the batch that was asked for."""
+    def _force(self) -> None:
         lsn, self._forced = self._forced, 0.0
-        self._sync_to(lsn, flush_list)
+        self._sync_to(lsn)
 
-    def _begin(self, size: float, flush_list: FlushList) -> None:
+    def _begin(self, size: float) -> None:
         """Begin a batch; its first part is what writers wait for."""
-        super()._begin(size, flush_list)
+        super()._begin(size)
         if self.holds_writers:
             self._split()
 
@@ -202,9 +194,9 @@ class MySQL57Cleaner(MySQL5Cleaner):
             self._rest = self.left - self._awaited
             self.left = self._awaited
 
-    def _recommend(self, now: float, redo: Redo, flush_list: FlushList, *, sync_limit: float | None) -> int:
+    def _recommend(self, now: float, *, sync_limit: float | None = None) -> int:
         """Return the pages to flush in this round; nothing is counted where no redo was written."""
-        if not self.averages.moved(redo.lsn):
+        if not self.averages.moved(self._redo.lsn):
             self._last_pages = 0
             return 0
-        return super()._recommend(now, redo, flush_list, sync_limit=sync_limit)
+        return super()._recommend(now, sync_limit=sync_limit)

@@ -55,10 +55,7 @@ class Cohort(NamedTuple):
 class EvenlyTouched(FlushList):
     """Evenly touched pages of a buffer pool that holds all of them."""
 
-    __slots__ = ("_beside", "_clean", "_pages", "_per_byte", "_per_commit", "_touched")
-
     def __init__(self, stream: Stream, *, lsn: float) -> None:
-        """Start with every page clean at an LSN."""
         super().__init__((stream,), lsn=lsn)
         self._pages = stream.pages
         self._per_commit = stream.touches / stream.pages
@@ -91,10 +88,7 @@ class Areas(EvenlyTouched):
     their first touch since the flush before.
     """
 
-    __slots__ = ("_cohorts", "_counts_written_neighbours")
-
     def __init__(self, stream: Stream, *, lsn: float, counts_written_neighbours: bool) -> None:
-        """Start with every page clean at an LSN; say whether a page stays in the list that is written."""
         super().__init__(stream, lsn=lsn)
         self._counts_written_neighbours = counts_written_neighbours
         self._cohorts: deque[Cohort] = deque([Cohort(lsn, lsn, 0.0, stream.pages)])
@@ -111,7 +105,6 @@ class Areas(EvenlyTouched):
         return self.dirty + self._written(self._touched)
 
     def update(self, *, commits: float, lsn: float, flushing: bool = False) -> None:
-        """Spread the changes of so many commits; see ``FlushList.update``."""
         more = commits * self._per_commit
         if lsn > self._end:
             self._per_byte = more / (lsn - self._end)
@@ -240,10 +233,7 @@ class Instances(EvenlyTouched):
     the oldest modification back for all.
     """
 
-    __slots__ = ("_lists", "_plan", "_random")
-
     def __init__(self, stream: Stream, *, lsn: float, instances: int) -> None:
-        """Start with every page clean at an LSN, in so many instances."""
         super().__init__(stream, lsn=lsn)
         self._random = random.Random(SEED)  # noqa: S311 - a reproducible load, not a secret
         self._plan: list[tuple[int, float]] = []  # what the running batch has still to take of which instance
@@ -259,7 +249,6 @@ class Instances(EvenlyTouched):
         return min(lsn, *[areas[0].first for areas in self._lists])
 
     def update(self, *, commits: float, lsn: float, flushing: bool = False) -> None:  # noqa: ARG002 - areas are flushed at moments
-        """Spread the changes of so many commits; see ``FlushList.update``."""
         more = commits * self._per_commit
         if lsn > self._end:
             self._per_byte = more / (lsn - self._end)

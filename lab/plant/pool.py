@@ -109,6 +109,24 @@ PAGE = 1.0
 """Room for less than this is none."""
 
 
+class Flow(NamedTuple):
+    """Rates between two events, per second.
+
+    Attributes:
+        commits: commits.
+        pages: pages of the running flush batch.
+        replaced: pages flushed because nothing else in the pool is left to be freed.
+        evicted: pages written because commits drove them out of the pool; taken off the flush list later.
+        lasts: seconds until the pool is full of dirty pages, or is looked through; infinite where never.
+    """
+
+    commits: float
+    pages: float
+    replaced: float = 0.0
+    evicted: float = 0.0
+    lasts: float = math.inf
+
+
 class Lru:
     """The end of the LRU list: the page cleaner's pass once a second, and those that writers wait for.
 
@@ -125,40 +143,27 @@ class Lru:
         sweeps_at: earliest time of the next sweep, simulated seconds.
     """
 
-    __slots__ = (
-        "_appended",
-        "_commits",
-        "_depth",
-        "_frames",
-        "_full",
-        "_kept",
-        "_lsn",
-        "_new",
-        "_owed",
-        "_pool",
-        "_read_iops",
-        "_replaced",
-        "_swept",
-        "flushed",
-        "most_commits",
-        "most_pages",
-        "pages_per_commit",
-        "sweeps_at",
-        "waits",
-    )
-
     def __init__(
-        self, streams: Sequence[Stream], *, frames: int, scan_depth: int, read_iops: float | None, lsn: float
+        self,
+        streams: Sequence[Stream],
+        flush_list: FlushList,
+        *,
+        frames: int,
+        scan_depth: int,
+        read_iops: float | None,
+        lsn: float,
     ) -> None:
         """Start with nothing flushed, and with the pages that are touched again and again in the pool.
 
         Args:
             streams: what the load touches.
+            flush_list: the pool's.
             frames: pages in the buffer pool.
             scan_depth: pages that one pass frees at most.
             read_iops: pages that can be read a second; None: as many as one likes.
             lsn: current LSN, bytes.
         """
+        self._flush_list = flush_list
         self._frames = frames
         self._depth = scan_depth
         self._read_iops = math.inf if read_iops is None else read_iops
@@ -192,7 +197,7 @@ class Lru:
     def _crowded(self) -> bool:
         return self._kept + self._appended >= self._frames
 
-    def held_up(self, commits: float) -> float:
+    def _held_up(self, commits: float) -> float:
         """Return the commits per second that are left of some, by waits for free pages.
 
         One pass a second needs nobody who waits. For each further one all writers wait once, and a second
@@ -203,60 +208,55 @@ class Lru:
             return commits
         return commits * (1.0 + WAIT_SECONDS) / (1.0 + WAIT_SECONDS * commits * passes)
 
-    def room(self, flush_list: FlushList) -> float:
+    def room(self) -> float:
         """Return how many pages more may become dirty; 0 where there is no room for one."""
-        room = MOST_DIRTY * self._frames - flush_list.dirty
+        room = MOST_DIRTY * self._frames - self._flush_list.dirty
         return room if room >= PAGE else 0.0
 
-    def behind(self, most: float) -> float:
+    def _behind(self, most: float) -> float:
         """Return the pages per second, at most so many, that are still to be written of the last sweeps."""
         return min(most, max(0.0, self._owed))
 
-    def full(self, flush_list: FlushList, threads: int) -> bool:
+    def _becomes_full(self, threads: int) -> bool:
         """Tell whether nothing but dirty pages is left, so that each further one waits for a page write.
 
         Args:
-            flush_list: the flush list.
             threads: writers, who wait from then on; within one second they wait but once.
         """
-        if self.room(flush_list) > 0.0:
+        if self.room() > 0.0:
             return False
         if not self._full:
             self._full = True
             self.waits += threads
         return True
 
-    def wrote(self, flush_list: FlushList, *, replaced: float, evicted: float) -> None:
+    def wrote(self, *, replaced: float, evicted: float) -> None:
         """Note what was written.
 
         In a pool of nothing but dirty pages the end of the LRU list are the oldest. Those that a long phase
         has made dirty beyond the pool go as well.
 
         Args:
-            flush_list: the flush list.
             replaced: pages of a full pool, which leave the flush list only now.
             evicted: pages that the last sweeps have taken from it.
         """
         self._owed -= evicted
-        more = max(replaced, flush_list.dirty - self._frames)
+        more = max(replaced, self._flush_list.dirty - self._frames)
         if more > 0.0:
-            gone = flush_list.evict_oldest(more)
+            gone = self._flush_list.evict_oldest(more)
             self.flushed += gone
             self._replaced += gone
 
-    def next_second(
-        self, now: float, flush_list: FlushList, commits: float, lsn: float, threads: int
-    ) -> None:
+    def next_second(self, now: float, commits: float, lsn: float, threads: int) -> None:
         """Do the pass of a whole second; see ``sweep``."""
-        self.sweep(now, flush_list, commits, lsn, threads)
-        self._full = self._full and self.room(flush_list) <= 0.0
+        self.sweep(now, commits, lsn, threads)
+        self._full = self._full and self.room() <= 0.0
 
-    def sweep(self, now: float, flush_list: FlushList, commits: float, lsn: float, threads: int) -> None:
+    def sweep(self, now: float, commits: float, lsn: float, threads: int) -> None:
         """Take the dirty pages that commits have driven out since the last sweep from the flush list.
 
         Args:
             now: simulated seconds.
-            flush_list: the flush list.
             commits: commits so far.
             lsn: current LSN, bytes.
             threads: writers.
@@ -267,7 +267,7 @@ class Lru:
         self._commits, self._lsn = commits, lsn
         replaced, self._replaced = self._replaced, 0.0
         self._fill(done)
-        pool = self._pool
+        pool, flush_list = self._pool, self._flush_list
         if done <= 0.0 or written <= 0.0:
             return
         self.pages_per_commit *= RENEWED
@@ -288,71 +288,40 @@ class Lru:
         self.pages_per_commit += (1.0 - RENEWED) * (gone + replaced) / done
         self.waits += threads * max(0, math.ceil(gone / self._depth) - 1)
 
+    def flow(
+        self, disk: Disk, threads: int, *, cost: float, most: float, waiting: float, flushing: bool
+    ) -> Flow:
+        """Return the rates of now: reads, page writes for free pages and waits for these are in them.
 
-class Flow(NamedTuple):
-    """Rates between two events, per second.
-
-    Attributes:
-        commits: commits.
-        pages: pages of the running flush batch.
-        replaced: pages flushed because nothing else in the pool is left to be freed.
-        evicted: pages written because commits drove them out of the pool; taken off the flush list later.
-        lasts: seconds until the pool is full of dirty pages, or is looked through; infinite where never.
-    """
-
-    commits: float
-    pages: float
-    replaced: float = 0.0
-    evicted: float = 0.0
-    lasts: float = math.inf
-
-
-def crowded(
-    disk: Disk,
-    lru: Lru,
-    flush_list: FlushList,
-    threads: int,
-    *,
-    cost: float,
-    most: float,
-    waiting: float,
-    flushing: bool,
-) -> Flow:
-    """Return the rates where the buffer pool does not hold all pages.
-
-    Reads, page writes for free pages and waits for these are in them.
-
-    Args:
-        disk: what limits both.
-        lru: the end of the pool's LRU list.
-        flush_list: the flush list.
-        threads: clients.
-        cost: the device's time for one commit, seconds.
-        most: commits per second that the clients ask for at most.
-        waiting: the device's time for the commits in flight, seconds.
-        flushing: a flush batch runs.
-    """
-    most = min(most, lru.most_commits)
-    dirtied = flush_list.dirtied_by_commit()
-    if lru.full(flush_list, threads) and most > 0.0:
-        passes = math.inf if flushing else lru.most_pages
-        most = min(most, disk.replaced(commit_seconds=cost, dirtied=dirtied, most_pages=passes))
-        commits, pages = disk.shared(commit_seconds=cost, most_commits=most, waiting=waiting)
-        replaced = 0.0 if flushing else dirtied * commits
-        return Flow(commits, pages if flushing else 0.0, replaced=replaced, lasts=SWEEP_SECONDS)
-    each, behind = lru.pages_per_commit, lru.behind(LRU_TURN / disk.page_seconds)
-    if flushing:
-        commits, pages = disk.shared(
-            commit_seconds=cost, most_commits=most, waiting=waiting, evicted=each, behind=behind
+        Args:
+            disk: what limits both.
+            threads: clients.
+            cost: the device's time for one commit, seconds.
+            most: commits per second that the clients ask for at most.
+            waiting: the device's time for the commits in flight, seconds.
+            flushing: a flush batch runs.
+        """
+        most = min(most, self.most_commits)
+        dirtied = self._flush_list.dirtied_by_commit()
+        if self._becomes_full(threads) and most > 0.0:
+            passes = math.inf if flushing else self.most_pages
+            most = min(most, disk.replaced(commit_seconds=cost, dirtied=dirtied, most_pages=passes))
+            commits, pages = disk.shared(commit_seconds=cost, most_commits=most, waiting=waiting)
+            replaced = 0.0 if flushing else dirtied * commits
+            return Flow(commits, pages if flushing else 0.0, replaced=replaced, lasts=SWEEP_SECONDS)
+        each, behind = self.pages_per_commit, self._behind(LRU_TURN / disk.page_seconds)
+        if flushing:
+            commits, pages = disk.shared(
+                commit_seconds=cost, most_commits=most, waiting=waiting, evicted=each, behind=behind
+            )
+        else:
+            commits = disk.alone(commit_seconds=cost, most_commits=most, evicted=each, behind=behind)
+            pages = 0.0
+        commits = self._held_up(commits)
+        more = dirtied * commits - pages
+        return Flow(
+            commits,
+            pages,
+            evicted=each * commits + behind,
+            lasts=self.room() / more if more > 0.0 else math.inf,
         )
-    else:
-        commits = disk.alone(commit_seconds=cost, most_commits=most, evicted=each, behind=behind)
-        pages = 0.0
-    commits = lru.held_up(commits)
-    more = dirtied * commits - pages
-    return Flow(
-        commits,
-        pages,
-        evicted=each * commits + behind,
-        lasts=lru.room(flush_list) / more if more > 0.0 else math.inf,
-    )

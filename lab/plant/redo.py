@@ -39,29 +39,9 @@ class Redo:
             is available for a checkpoint.
     """
 
-    __slots__ = (
-        "_activity",
-        "_every",
-        "_lag",
-        "_limits_for",
-        "_shrink",
-        "available",
-        "capacity",
-        "checkpoint",
-        "due",
-        "flush_limit",
-        "limits",
-        "low_water_base",
-        "lsn",
-        "stall_point",
-        "sync_trigger",
-        "wanted",
-    )
-
     def __init__(
         self, *, capacity: int, lsn: float, now: float, flavour: Flavour = FLAVOURS["mysql-9.7"]
     ) -> None:
-        """Start with an empty log of ``capacity`` bytes at an LSN."""
         self._limits_for = flavour.limits
         self._lag = flavour.order_lag
         self._every = flavour.checkpoint_seconds
@@ -81,7 +61,6 @@ class Redo:
         self._expose(self.limits)
 
     def _expose(self, limits: Points) -> None:
-        """Put limits in force."""
         self.stall_point = float(limits.stall_point)
         self.flush_limit = float(limits.flush_limit)
         self.sync_trigger = float(limits.sync_point)
@@ -194,8 +173,6 @@ class Shrink:
         requested: LSN up to which a checkpoint was asked for.
     """
 
-    __slots__ = ("_end", "_file", "_hard", "_least", "_new_file", "_seen", "limits", "requested")
-
     def __init__(self, *, capacity: int, wanted: int, lsn: float, checkpoint: float) -> None:
         """Start with the limits of the old size.
 
@@ -244,12 +221,10 @@ class Shrink:
             self._end = lsn - FLUSH_ORDER_LAG
 
     def _end_of_file(self, checkpoint: float) -> float:
-        """Return where the file that a checkpoint lies in ends."""
         if checkpoint < self._end:
             return min((checkpoint // self._file + 1.0) * self._file, self._end)
         return self._end + ((checkpoint - self._end) // self._new_file + 1.0) * self._new_file
 
 
 def _blocks_up(size: float) -> int:
-    """Return a size in bytes rounded up to whole log blocks."""
     return math.ceil(size / BLOCK) * BLOCK

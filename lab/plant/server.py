@@ -12,7 +12,7 @@ from tuner.records import LOW_WATER_MARK, MILLIONTHS, Capacity, Facts, Receipt, 
 
 if TYPE_CHECKING:
     from lab.plant.parameters import PlantParameters
-    from tuner.clock import Clock
+    from tuner.system.clock import Clock
 
 CAPACITY_MINIMUM = 100
 PAGE_SIZE = 16_384
@@ -55,9 +55,7 @@ class SimulatedServer:
         self._started = clock.wall()
         self._identity = str(uuid.uuid5(ROOT, f"seed {seed}"))
         self._server = parameters.server
-        self._in_force = self._server.in_force
         self._kind = self._server.kind
-        self._law = self._law_in_force()
 
     def facts(self) -> Facts:
         """Return what does not change while the server runs."""
@@ -78,9 +76,9 @@ class SimulatedServer:
             redo_dynamic=self._kind.resizes,
         )
 
-    def _law_in_force(self) -> str:
-        """Return the name of the flush law in force."""
-        if self._kind.sync is Sync.FURIOUS and self._in_force.max_dirty_pages_pct_lwm == 0.0:
+    @property
+    def _law(self) -> str:
+        if self._kind.sync is Sync.FURIOUS and self.engine.cleaner.settings.max_dirty_pages_pct_lwm == 0.0:
             return WAKES if self._kind.heeds_age else NO_LAW
         return self._kind.law.name
 
@@ -89,7 +87,7 @@ class SimulatedServer:
         now = self._settle()
         engine = self.engine
         redo, cleaner, lru = engine.redo, engine.cleaner, engine.lru
-        limits = redo.limits
+        limits, law = redo.limits, self._law
         totals = cleaner.totals
         lsn, checkpoint, commits = int(redo.lsn), int(redo.checkpoint), int(engine.commits)
         parameters = self._server
@@ -103,7 +101,7 @@ class SimulatedServer:
             io_capacity_max=cleaner.io_capacity_max,
             redo_capacity=redo.capacity,
             flush_limit=limits.flush_limit,
-            sync_point=limits.flush_limit if self._law in ENDS_AT_A else limits.sync_point,
+            sync_point=limits.flush_limit if law in ENDS_AT_A else limits.sync_point,
             stall_point=limits.stall_point,
             lsn_current=lsn,
             lsn_oldest=int(engine.flush_list.oldest(redo.lsn)),
@@ -113,7 +111,7 @@ class SimulatedServer:
             resizing=redo.resizing,
             adaptive_flushing=True,
             adaptive_flushing_lwm=parameters.adaptive_flushing_lwm,
-            flush_sync=self._in_force.flush_sync,
+            flush_sync=cleaner.settings.flush_sync,
             pages_adaptive=int(totals[Batch.ADAPTIVE]),
             pages_sync=int(totals[Batch.SYNC]),
             pages_background=int(totals[Batch.BACKGROUND]),
@@ -121,7 +119,7 @@ class SimulatedServer:
             pages_neighbour=int(engine.flush_list.neighbours),
             pages_dirty=int(engine.flush_list.listed),
             pages_total=parameters.buffer_pool_pages,
-            flush_law=self._law,
+            flush_law=law,
             flush_percentage=cleaner.pct_for_lsn,
             flush_requested=cleaner.requested,
             flush_by_age=cleaner.by_age,
@@ -130,7 +128,7 @@ class SimulatedServer:
             redo_space_waits=engine.space.waits,
             row_changes=commits,
             commits=commits,
-            dirty_limit=self._in_force.max_dirty_pages_pct,
+            dirty_limit=cleaner.settings.max_dirty_pages_pct,
             low_water_mark=self._low_water_mark(),
             low_water=int(limits.low_water_base * parameters.adaptive_flushing_lwm / 100.0),
         )
@@ -163,7 +161,7 @@ class SimulatedServer:
             elif variable == "innodb_io_capacity_max":
                 cleaner.io_capacity_max = max(bounded, cleaner.io_capacity)
             elif variable == LOW_WATER_MARK:
-                self._set_dirty_lwm(value / MILLIONTHS)
+                cleaner.set_dirty_lwm(value / MILLIONTHS)
             else:
                 error = f"error 1193: unknown system variable {variable!r}"
                 break
@@ -184,14 +182,7 @@ class SimulatedServer:
         """Return the low-water mark of dirty pages where it decides whether the age counts."""
         if self._kind.sync is not Sync.FURIOUS or self._kind.heeds_age:
             return None
-        return round(self._in_force.max_dirty_pages_pct_lwm * MILLIONTHS)
-
-    def _set_dirty_lwm(self, percent: float) -> None:
-        """Set the low-water mark of dirty pages, which may make the flush law another one."""
-        bounded = max(0.0, min(percent, self._in_force.max_dirty_pages_pct))
-        self._in_force = self._in_force._replace(max_dirty_pages_pct_lwm=bounded)
-        self.engine.cleaner.set_dirty_lwm(bounded)
-        self._law = self._law_in_force()
+        return round(self.engine.cleaner.settings.max_dirty_pages_pct_lwm * MILLIONTHS)
 
     def set_capacity(self, pair: Capacity) -> None:
         """Set C and M now, pages/s, in an order that clamps neither: above the least C any M can be set."""
@@ -206,7 +197,6 @@ class SimulatedServer:
         """Do nothing: there is no connection to give back."""
 
     def _settle(self) -> float:
-        """Live up to the clock's time and return it."""
         now = self._clock.monotonic()
         self.engine.advance_to(now - self._zero)
         return now

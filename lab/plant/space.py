@@ -31,22 +31,9 @@ class Space:
         waits: writers that waited for redo space or sync flushing so far, each once however long it was.
     """
 
-    __slots__ = (
-        "_cleaner",
-        "_disk",
-        "_flush_list",
-        "_load",
-        "_looks_at",
-        "_redo",
-        "_waiting",
-        "_waits_for_sync",
-        "waits",
-    )
-
     def __init__(
         self, redo: Redo, flush_list: FlushList, cleaner: Cleaner, disk: Disk, load: Clients
     ) -> None:
-        """Start with an empty log."""
         self._redo = redo
         self._flush_list = flush_list
         self._cleaner = cleaner
@@ -87,7 +74,7 @@ class Space:
             return False
         redo, cleaner = self._redo, self._cleaner
         if not cleaner.holds_writers and redo.sync_flush_lsn(self._flush_list.oldest(redo.lsn)) is not None:
-            cleaner.hold_writers(redo, self._flush_list)
+            cleaner.hold_writers()
             self._waiting = False
         return cleaner.holds_writers
 
@@ -103,7 +90,7 @@ class Space:
             self.checkpoint(now)
             if redo.room() > NO_ROOM:
                 return False
-        self._cleaner.out_of_room(now, redo, self._flush_list, activity)
+        self._cleaner.out_of_room(now, activity)
         return redo.room() <= NO_ROOM
 
     def until_looked(self, now: float) -> float:

@@ -18,9 +18,9 @@ from rich.text import Text
 from api.models import NumberedEvent, Status
 from tuner.cli.status import rows
 from tuner.cli.wording import duration, mib, set_point_text
-from tuner.printable import printable
 from tuner.records import DecisionKind, Lifecycle
 from tuner.settings import Mode
+from tuner.system.printable import printable
 
 GOOD, CAREFUL, BAD, QUIET = "green", "yellow", "bold red", "dim"
 SET_POINT = "cyan"

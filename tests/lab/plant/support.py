@@ -5,11 +5,28 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from lab.plant.clock import SimClock
-from lab.plant.parameters import DiskParameters, LoadParameters, PlantParameters, ServerParameters
+from lab.plant.parameters import (
+    DiskChange,
+    DiskParameters,
+    LoadChange,
+    LoadParameters,
+    PlantParameters,
+    ServerParameters,
+)
 from lab.plant.server import SimulatedServer
 
 if TYPE_CHECKING:
     from tuner.records import Sample
+
+
+def with_iops(write_iops: float, **more: Any) -> DiskParameters:  # noqa: ANN401 - any field of the disk
+    """Return the measured machine's disk with another number of write operations/s."""
+    return DiskParameters(timeline=(DiskChange(0.0, write_iops),), **more)
+
+
+def stopping(at: float, **more: Any) -> LoadParameters:  # noqa: ANN401 - any field of the load
+    """Return the measured load, whose clients go away after so many seconds."""
+    return LoadParameters(timeline=(LoadChange(0.0, 16), LoadChange(at, 0)), **more)
 
 
 def plant(

@@ -22,7 +22,7 @@ from lab.plant.parameters import (
     PlantParameters,
     ServerParameters,
 )
-from tests.lab.plant.support import plant, rate, watched
+from tests.lab.plant.support import plant, rate, stopping, watched, with_iops
 
 if TYPE_CHECKING:
     from tuner.records import Sample
@@ -43,7 +43,7 @@ def test_small_doublewrite_batches_cost_writes() -> None:
 
 def test_bandwidth_limits_as_operations_do() -> None:
     """A disk of any number of operations but 10 MB/s writes at most 305 pages of twice 16 KiB a second."""
-    disk = DiskParameters(timeline=(DiskChange(0.0, 1e6),), megabytes_per_second=10.0)
+    disk = with_iops(1e6, megabytes_per_second=10.0)
     _, samples = watched(plant(disk=disk, **STATIC), 300)
     assert rate(samples[180:], "pages_adaptive") <= 306.0
 
@@ -51,15 +51,13 @@ def test_bandwidth_limits_as_operations_do() -> None:
 def test_latency_slows_commits_on_a_disk_that_is_not_full() -> None:
     """Sixteen threads that wait 2 ms for each commit do fewer than 16 / 2 ms."""
     fast = DiskParameters(timeline=(DiskChange(0.0, 1e6),))
-    slow = DiskParameters(timeline=(DiskChange(0.0, 1e6),), latency=0.001, fsync_seconds=0.001)
+    slow = with_iops(1e6, latency=0.001, fsync_seconds=0.001)
     assert commits(slow) < 8_000.0 < commits(fast)
 
 
 def test_credits_end() -> None:
     """A disk with credits is fast until they are used up, and as fast as its baseline from then on."""
-    disk = DiskParameters(
-        timeline=(DiskChange(0.0, 600.0),), credits=Credits(burst_iops=3_000.0, most=400_000.0)
-    )
+    disk = with_iops(600.0, credits=Credits(burst_iops=3_000.0, most=400_000.0))
     _, samples = watched(plant(disk=disk, **STATIC), 600)
     assert rate(samples[60:150], "commits") > 2.0 * rate(samples[300:600], "commits")
     assert rate(samples[300:600], "commits") < 1.1 * commits(
@@ -69,14 +67,12 @@ def test_credits_end() -> None:
 
 def test_saved_credits_come_back_when_the_disk_is_idle() -> None:
     """Operations that are not used are saved up again, and no more than there is room for."""
-    disk = DiskParameters(
-        timeline=(DiskChange(0.0, 600.0),), credits=Credits(burst_iops=3_000.0, most=100_000.0)
-    )
-    load = LoadParameters(timeline=(LoadChange(0.0, 16), LoadChange(200.0, 0)))
+    disk = with_iops(600.0, credits=Credits(burst_iops=3_000.0, most=100_000.0))
+    load = stopping(200.0)
     server, _ = watched(plant(disk=disk, load=load, **STATIC), 100)
-    assert server.engine.disk.saved < 1.0
+    assert server.engine.disk.data.saved < 1.0
     server, _ = watched(plant(disk=disk, load=load, **STATIC), 600)
-    assert server.engine.disk.saved == 100_000.0
+    assert server.engine.disk.data.saved == 100_000.0
 
 
 def test_an_offered_rate_is_served_where_the_disk_allows() -> None:
@@ -141,7 +137,7 @@ def test_a_redo_log_of_its_own_device_commits_more() -> None:
 def test_no_device_does_more_than_it_can(*, apart: bool, write_iops: float) -> None:
     """Page writes, those for free pages included, and commits stay within the operations of their device."""
     parameters = plant(
-        disk=DiskParameters(timeline=(DiskChange(0.0, write_iops),), redo_apart=apart),
+        disk=with_iops(write_iops, redo_apart=apart),
         load=LoadParameters(
             timeline=(LoadChange(0.0, 64),), hot_pages=200_000.0, distribution="hot_set", noise=0.0
         ),
@@ -164,8 +160,8 @@ def test_no_device_does_more_than_it_can(*, apart: bool, write_iops: float) -> N
 
 def test_each_device_has_credits_of_its_own() -> None:
     """Commits on a device of their own use up its credits, and leave those of the data files alone."""
-    disk = DiskParameters(
-        timeline=(DiskChange(0.0, 600.0),),
+    disk = with_iops(
+        600.0,
         credits=Credits(burst_iops=3_000.0, most=100_000.0),
         redo_apart=True,
     )

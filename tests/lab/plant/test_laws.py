@@ -27,7 +27,7 @@ from lab.scenarios.load import load_scenario
 from lab.simulate_loop import run_policy
 from policies.flushlaw import LEGACY
 from policies.registry import LAWS
-from tests.lab.plant.support import mean_ratio, plant, rate, watched
+from tests.lab.plant.support import mean_ratio, plant, rate, stopping, watched
 from tuner.records import Capacity, Sample
 from tuner.settings import Mode, Settings
 
@@ -38,8 +38,8 @@ def _cleaner(
     """Return a cleaner over a log whose dirty pages lie evenly up to an age."""
     parameters = ServerParameters(io_capacity=io_capacity, io_capacity_max=io_capacity_max)
     redo = Redo(capacity=parameters.redo_capacity, lsn=1e9, now=0.0)
-    cleaner = Cleaner(parameters, redo, now=0.0)
     flush_list = FlushList([Stream(1e9, 1.0)], lsn=1e9)
+    cleaner = Cleaner(parameters, redo, flush_list, now=0.0)
     redo.lsn += age_ratio * redo.flush_limit
     flush_list.update(commits=pages, lsn=redo.lsn)
     return cleaner, redo, flush_list
@@ -54,7 +54,7 @@ def test_percentage_agrees_with_the_policies_law(age_ratio: float, io_capacity: 
     """The percentage that the simulated server reports is the one that the model gate expects, within one."""
     io_capacity_max = int(io_capacity * gain)
     cleaner, redo, flush_list = _cleaner(io_capacity, io_capacity_max, age_ratio=age_ratio, pages=1000.0)
-    cleaner.wake(1.0, redo, flush_list, 1.0)
+    cleaner.wake(1.0, 1.0)
     expected = LEGACY.percentage(
         age=redo.lsn - flush_list.oldest(redo.lsn),
         flush_limit=redo.flush_limit,
@@ -67,19 +67,19 @@ def test_percentage_agrees_with_the_policies_law(age_ratio: float, io_capacity: 
 @given(io_capacity=st.integers(100, 3000), gain=st.integers(1, 6), age_ratio=st.floats(0.2, 1.04))
 def test_adaptive_flushing_never_asks_for_more_than_m(io_capacity: int, gain: int, age_ratio: float) -> None:
     """Below the sync point M is the most that one loop asks for."""
-    cleaner, redo, flush_list = _cleaner(io_capacity, gain * io_capacity, age_ratio=age_ratio, pages=2e5)
+    cleaner, redo, _ = _cleaner(io_capacity, gain * io_capacity, age_ratio=age_ratio, pages=2e5)
     for second in range(1, 70):
-        cleaner.wake(float(second), redo, flush_list, float(second))
+        cleaner.wake(float(second), float(second))
         assert cleaner.batch is Batch.ADAPTIVE
         assert cleaner.requested <= cleaner.io_capacity_max
-        cleaner.finish(second + 0.5, redo, flush_list)
+        cleaner.finish(second + 0.5)
         redo.lsn += 1.0
 
 
 def test_sync_rounds_follow_each_other_and_are_at_least_c() -> None:
     """Over the sync point the cleaner flushes C to 2 M pages a round and does not sleep in between."""
     cleaner, redo, flush_list = _cleaner(300, 600, age_ratio=1.10, pages=30_000.0)
-    cleaner.wake(1.0, redo, flush_list, 1.0)
+    cleaner.wake(1.0, 1.0)
     rounds = 0
     now = 1.0
     while cleaner.batch is Batch.SYNC and cleaner.left > 0.0:
@@ -87,9 +87,9 @@ def test_sync_rounds_follow_each_other_and_are_at_least_c() -> None:
         taken = flush_list.take(cleaner.left)
         cleaner.wrote(taken)
         now += 0.01
-        cleaner.finish(now, redo, flush_list)
+        cleaner.finish(now)
         assert cleaner.wake_at == now
-        cleaner.wake(now, redo, flush_list, 1.0)
+        cleaner.wake(now, 1.0)
         rounds += 1
     assert rounds >= 2
     assert redo.lsn - flush_list.oldest(redo.lsn) <= redo.sync_trigger
@@ -101,7 +101,7 @@ def test_an_idle_server_flushes_c_pages_a_second() -> None:
     parameters = plant(
         io_capacity=200,
         io_capacity_max=2000,
-        load=LoadParameters(timeline=(LoadChange(0.0, 16), LoadChange(20.0, 0)), noise=0.0),
+        load=stopping(20.0, noise=0.0),
         disk=DiskParameters(timeline=(DiskChange(0.0, 5000.0),)),
     )
     _, samples = watched(parameters, seconds=400, seed=3)
@@ -118,7 +118,7 @@ def test_a_smaller_share_of_c_is_flushed_where_idle() -> None:
         io_capacity=100,
         io_capacity_max=2000,
         idle_flush_pct=29,
-        load=LoadParameters(timeline=(LoadChange(0.0, 16), LoadChange(60.0, 0))),
+        load=stopping(60.0),
     )
     _, samples = watched(parameters, 100)
     assert samples[90].pages_background - samples[70].pages_background == pytest.approx(28 * 20, abs=28)
@@ -132,7 +132,7 @@ def test_an_idle_mysql_writes_a_checkpoint_every_second(flavour: FlavourName) ->
         io_capacity=100,
         io_capacity_max=2000,
         flush_neighbors=False,
-        load=LoadParameters(timeline=(LoadChange(0.0, 16), LoadChange(120.0, 0))),
+        load=stopping(120.0),
         disk=DiskParameters(timeline=(DiskChange(0.0, 1200.0), DiskChange(120.0, 200.0))),
     )
     _, samples = watched(parameters, 140)
@@ -328,7 +328,7 @@ def test_mariadb_resizes_its_log_once_all_that_is_older_is_flushed(wanted: int) 
 @pytest.mark.parametrize("low_water", [0.001, 20.0])
 def test_an_idle_mariadb_with_a_low_water_mark_flushes_everything(low_water: float) -> None:
     """With innodb_max_dirty_pages_pct_lwm above 0 nothing is dirty a few minutes after the load has gone."""
-    load = LoadParameters(timeline=(LoadChange(0.0, 16), LoadChange(100.0, 0)))
+    load = stopping(100.0)
     _, samples = watched(plant(flavour="mariadb-11.8", load=load, max_dirty_pages_pct_lwm=low_water), 400)
     assert samples[100].pages_dirty > 1000
     assert samples[-1].pages_dirty == 0
@@ -337,7 +337,7 @@ def test_an_idle_mariadb_with_a_low_water_mark_flushes_everything(low_water: flo
 
 def test_an_idle_mariadb_without_low_water_mark_flushes_nothing() -> None:
     """With its defaults MariaDB leaves dirty pages alone when the load has gone."""
-    load = LoadParameters(timeline=(LoadChange(0.0, 16), LoadChange(20.0, 0)))
+    load = stopping(20.0)
     _, samples = watched(plant(flavour="mariadb-11.8", load=load), 60)
     assert samples[-1].pages_dirty == samples[25].pages_dirty > 0
 
@@ -376,7 +376,7 @@ def test_an_idle_5_6_flushes_c_pages_again_and_again() -> None:
             flavour=flavour,
             io_capacity=100,
             io_capacity_max=2000,
-            load=LoadParameters(timeline=(LoadChange(0.0, 16), LoadChange(60.0, 0)), noise=0.0),
+            load=stopping(60.0, noise=0.0),
             disk=DiskParameters(timeline=(DiskChange(0.0, 2000.0),)),
         )
         _, samples = watched(parameters, 80)

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from lab.plant.load import Stream, streams
 from lab.plant.parameters import DiskChange, DiskParameters, LoadChange, LoadParameters
 from lab.plant.pool import pool
-from tests.lab.plant.support import plant, rate, watched
+from tests.lab.plant.support import plant, rate, watched, with_iops
 
 
 @given(
@@ -163,7 +163,7 @@ def test_a_new_page_drives_none_out_before_the_pool_is_full() -> None:
 def small(depth: int, **load: float) -> list[float]:
     """Return LRU pages/s, commits/s and free-page waits of a pool for a fifth of the pages."""
     parameters = plant(
-        disk=DiskParameters(timeline=(DiskChange(0.0, 60_000.0),), redo_apart=True),
+        disk=with_iops(60_000.0, redo_apart=True),
         load=LoadParameters(
             timeline=(LoadChange(0.0, 64),),
             hot_pages=100_000.0,

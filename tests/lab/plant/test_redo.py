@@ -7,10 +7,10 @@ import itertools
 import pytest
 
 from lab.plant.clock import SimClock
-from lab.plant.parameters import DiskChange, DiskParameters, LoadChange, LoadParameters, RedoChange
+from lab.plant.parameters import DiskParameters, LoadChange, LoadParameters, RedoChange
 from lab.plant.server import SimulatedServer
 from lab.plant.space import SHORTEST_SECONDS
-from tests.lab.plant.support import plant, watched
+from tests.lab.plant.support import plant, stopping, watched, with_iops
 from tuner.servers.families.redo_capacity import redo_limits
 
 THREADS = 200
@@ -18,7 +18,7 @@ STUCK = plant(
     flavour="mysql-8.0.28",
     io_capacity=1000,
     io_capacity_max=2000,
-    disk=DiskParameters(timeline=(DiskChange(0.0, 3000.0),), latency=0.001, redo_apart=True),
+    disk=with_iops(3000.0, latency=0.001, redo_apart=True),
     load=LoadParameters(timeline=(LoadChange(0.0, THREADS),), distribution="zipf"),
 )
 """A load that fills the log faster than its pages can be written, and so is at the stall point for good."""
@@ -104,7 +104,7 @@ def test_an_idle_server_shrinks_its_log() -> None:
     parameters = plant(
         io_capacity=1000,
         io_capacity_max=2000,
-        load=LoadParameters(timeline=(LoadChange(0.0, 16), LoadChange(60.0, 0))),
+        load=stopping(60.0),
         resizes=(RedoChange(70.0, 33_554_432),),
     )
     _, samples = watched(parameters, 120)
