@@ -23,7 +23,7 @@ from lab.bench.row import End, measure
 from lab.bench.store import Ledger, PlanError, Row
 from lab.servers.base import LabServer, LabServerError
 from tuner.records import Capacity
-from tuner.version import program_version
+from tuner.system.version import program_version
 
 SCHEMA = 1
 

@@ -11,9 +11,9 @@ from msgspec.structs import replace
 from tests.bench import Bench, FakeServer, replays
 from tests.core.referee import Referee
 from tests.factory import ACTIVE, EPOCH, SAVED, A, codes, command, held, sample
-from tuner.clock import SystemClock
 from tuner.core.estimate.clocks import Clocks, update
 from tuner.records import Capacity, Command, DecisionKind, Sample, TickRecord
+from tuner.system.clock import SystemClock
 
 STILL = 300.0
 WARM = 10
@@ -257,7 +257,7 @@ def test_seconds_in_which_the_machine_was_suspended_count(
 ) -> None:
     """Time goes on from where the monotonic clock began, by one that counts suspensions if there is."""
     times = iter(counted)
-    monkeypatch.setattr("tuner.clock._WHILE_SUSPENDED", source)
+    monkeypatch.setattr("tuner.system.clock._WHILE_SUSPENDED", source)
     monkeypatch.setattr("time.monotonic", (lambda: 50.0) if source else (lambda: next(times)))
     monkeypatch.setattr("time.clock_gettime", lambda _: next(times))
     clock = SystemClock()

@@ -17,23 +17,23 @@ from api.server import tcp_socket
 from lab import demo as show
 from lab.servers.base import LabServerError
 from lab.servers.choose import Family, choose
-from tuner.board import ApiFailure, Board, PortTaken
 from tuner.cli.answer import NO, Refused, Unreachable, Unusable, answering, say
 from tuner.cli.client import port_taken
 from tuner.cli.options import WholeNumber
 from tuner.cli.run import make_api
-from tuner.clock import Clock, SystemClock
 from tuner.config.credentials import read_credentials
 from tuner.config.schema import ApiSection, Config, DaemonSection, LogSection, ServerSection
 from tuner.core.state import State
-from tuner.daemon import Daemon
-from tuner.logs import configure_logs
+from tuner.daemon.board import ApiFailure, Board, PortTaken
+from tuner.daemon.daemon import Daemon
 from tuner.records import Command, Sample, TickRecord
 from tuner.servers.endpoint import Endpoint
 from tuner.servers.mysql import MySQLServer
 from tuner.servers.port import Server
 from tuner.settings import Mode, Settings
-from tuner.systemd import Notifier
+from tuner.system.clock import Clock, SystemClock
+from tuner.system.logs import configure_logs
+from tuner.system.systemd import Notifier
 from tuner.without_daemon import restore_offline
 
 HOST = "127.0.0.1"

@@ -14,22 +14,22 @@ from types import FrameType
 
 import click
 
-from tuner.board import Board, BoardInbox
 from tuner.cli.answer import FINE, NO, Refused, Unusable, answering, say
 from tuner.cli.options import Duration, configuration, endpoint, real_server, server_options
 from tuner.cli.wording import duration
-from tuner.clock import Clock, SystemClock
 from tuner.config.schema import Config
 from tuner.core.ages import readable
+from tuner.daemon.board import Board, BoardInbox
+from tuner.findings.remedies import ENABLE
 from tuner.journal.tables import LOCK_SUFFIX
 from tuner.recorder import Recorded, Recorder, RecordError
 from tuner.records import Command, Facts, Missed, TickRecord
-from tuner.remedies import ENABLE
 from tuner.servers.detect import detect
 from tuner.servers.failures import CUT_SHORT, HANGS
 from tuner.servers.fixture import Fixture, FixtureRecorder, encode
 from tuner.servers.port import Server, Unreachable, Unsupported
 from tuner.servers.session import Session
+from tuner.system.clock import Clock, SystemClock
 
 LONGEST = 31 * 86_400
 USUAL = 600.0

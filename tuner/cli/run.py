@@ -11,19 +11,19 @@ from pathlib import Path
 import click
 from msgspec.structs import replace
 
-from tuner.board import ApiFailure, Board, PortTaken
 from tuner.cli.answer import Unusable
 from tuner.cli.options import PolicyChoice, configuration, endpoint, entered, server_options, socket_path
-from tuner.clock import SystemClock
 from tuner.config.credentials import identity_of
 from tuner.config.schema import PLAIN, Config, ConfigError
-from tuner.daemon import Api, Daemon
-from tuner.logs import configure_logs, get_logger
+from tuner.daemon.board import ApiFailure, Board, PortTaken
+from tuner.daemon.daemon import Api, Daemon
 from tuner.servers.endpoint import Endpoint
 from tuner.servers.mysql import MySQLServer
 from tuner.settings import Mode, as_formerly
-from tuner.systemd import Notifier
-from tuner.version import program_version
+from tuner.system.clock import SystemClock
+from tuner.system.logs import configure_logs, get_logger
+from tuner.system.systemd import Notifier
+from tuner.system.version import program_version
 
 ANOTHER_PORT = "set api.port, or --api-port, to a free one, or to 0 for the unix socket only"
 
@@ -182,7 +182,6 @@ def make_api(
     from api.server import ApiServer, Certificate  # noqa: PLC0415 - the same
     from api.tokens import TokenError, Tokens, prepare  # noqa: PLC0415 - the same
     from api.vitals import About  # noqa: PLC0415 - the same
-    from tuner.advice import advise_now  # noqa: PLC0415 - the same
 
     try:
         tokens = Tokens(prepare(config.daemon.state_directory))
@@ -198,7 +197,7 @@ def make_api(
     access = Access(
         tokens, names=frozenset({api.address, *api.names}), open_reading=insecure or not api.public
     )
-    app = create_app(board, access=access, about=about, advice=lambda: advise_now(board))
+    app = create_app(board, access=access, about=about, advice=board.advice)
     return ApiServer(
         app,
         api.address,

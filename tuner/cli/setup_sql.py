@@ -16,7 +16,6 @@ from tuner.cli.options import endpoint as where_from
 from tuner.config.credentials import read_credentials, socket_there
 from tuner.config.optionfile import written
 from tuner.config.schema import Config
-from tuner.printable import printable
 from tuner.records import Bounds, account_of, is_local
 from tuner.servers.endpoint import Endpoint
 from tuner.servers.port import ServerError, Unsupported
@@ -35,6 +34,7 @@ from tuner.servers.setupsql import (
     superfluous,
 )
 from tuner.servers.writing import DEFINER
+from tuner.system.printable import printable
 
 UNPROTECTED = (
     "the account would have no password: give the daemon's (INNOBRIM_PASSWORD, or an option file by "

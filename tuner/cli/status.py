@@ -18,7 +18,6 @@ from api.models import (
 )
 from policies.flushlaw import FlushLaw
 from policies.registry import LAWS
-from tuner.advice import expected_effect
 from tuner.cli.answer import say, say_json
 from tuner.cli.client import Daemon, NoDaemon, Where, daemon_options, require_unnamed
 from tuner.cli.offline import status_from_journal
@@ -40,7 +39,8 @@ from tuner.core.laws import without_authority
 from tuner.core.memory import Known
 from tuner.core.setpoint.budgets import SHORT, Durations, durations_of
 from tuner.core.trials.evidence import describe
-from tuner.printable import printable
+from tuner.findings.advice import expected_effect
+from tuner.findings.remedies import ENABLE, who_changed
 from tuner.records import (
     Decision,
     Estimate,
@@ -52,8 +52,8 @@ from tuner.records import (
     percent,
 )
 from tuner.records.window import said as said_effect
-from tuner.remedies import ENABLE, who_changed
 from tuner.settings import Mode
+from tuner.system.printable import printable
 
 _WEAKER = "ages are the checkpoint's, sync flushing is not seen, the flush law is not checked"
 

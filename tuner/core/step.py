@@ -8,7 +8,7 @@ from tuner.core import holds, observe
 from tuner.core.baseline import restoring
 from tuner.core.commands import handlers, schedule
 from tuner.core.commands.context import CommandContext
-from tuner.core.decide import carry_out, drain
+from tuner.core.decide import drain, precedence
 from tuner.core.gate import GateState
 from tuner.core.leaving import lowwater, park_restore
 from tuner.core.memory import Learned, recall
@@ -122,11 +122,11 @@ def step(state: State, tick: Tick) -> tuple[State, TickRecord]:
     if state.lifecycle is Lifecycle.STARTING and state.estimate is not None:
         state = transitions.running(state)
     overridden, owed = state.override is not None, state.park_owed
-    state, decision = carry_out.decide(state, sample, found, now=now)
+    state, decision = precedence.decide(state, sample, found, now=now)
     if overridden and state.override is None:
         events.append(Event(code="override_cancelled", message="an emergency ended the override"))
     if owed is not None and state.park_owed is None and (sample is None or state.estimate is None):
-        events.append(Event(code="not_parked", message=carry_out.given_up(state, sample)))
+        events.append(Event(code="not_parked", message=park_restore.given_up(state, sample)))
     if state.mode is not mode_before and decision.reason == Reason.RESTORED:
         events.append(Event(code=EventCode.RESTORED, message=decision.detail))
     if decision.kind is not DecisionKind.KEEP and decision.target is not None:

@@ -15,11 +15,11 @@ from typing import Any, ClassVar
 from msgspec import Struct
 from msgspec.structs import asdict
 
-from tuner.printable import printable
 from tuner.records import WRITE_PRIVILEGE, Sample
 from tuner.servers.surroundings import PARTS, Around, Part
 from tuner.servers.writerlock import WRITER_LOCK
 from tuner.servers.writing import THERE
+from tuner.system.printable import printable
 
 Answers = Mapping[str, str]
 """What both statements said, by name."""

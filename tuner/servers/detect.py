@@ -6,7 +6,6 @@ from collections.abc import Mapping
 
 import pymysql
 
-from tuner.printable import printable
 from tuner.records import CAPACITY_MINIMUM, Bounds, Facts, grant, is_account
 from tuner.servers.adapter import Adapter, Family, quoted
 from tuner.servers.failures import (
@@ -22,6 +21,7 @@ from tuner.servers.port import ServerError, Unreachable, Unsupported
 from tuner.servers.release import version_of
 from tuner.servers.session import Session, decimal, text, whole
 from tuner.servers.sound import plain, sound_words
+from tuner.system.printable import printable
 
 
 def detect(session: Session) -> tuple[Facts, Adapter]:

@@ -21,9 +21,9 @@ from pymysql.connections import Connection
 from pymysql.constants import CR
 from pymysql.protocol import FieldDescriptorPacket, MysqlPacket
 
-from tuner.printable import shortened
 from tuner.servers.endpoint import required
 from tuner.servers.passwords import NATIVE, SCRAMBLED, Login, without_name
+from tuner.system.printable import shortened
 
 Address = tuple[int, Any]
 """Address family, and what ``socket.connect`` takes."""

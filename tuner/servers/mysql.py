@@ -9,7 +9,6 @@ import pymysql
 from msgspec.structs import replace
 from pymysql.constants import ER
 
-from tuner.clock import Clock
 from tuner.records import (
     LOW_WATER_MARK,
     MILLIONTHS,
@@ -33,6 +32,7 @@ from tuner.servers.session import Session, decimal, whole
 from tuner.servers.sound import plain, sound, sound_facts, sound_pair
 from tuner.servers.surroundings import Surroundings, UndoWatch, recovery_seconds
 from tuner.servers.writerlock import WriterLock
+from tuner.system.clock import Clock
 
 DENIED = frozenset(
     {

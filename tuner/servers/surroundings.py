@@ -16,10 +16,10 @@ from msgspec import Struct
 from msgspec.structs import replace
 from pymysql.constants import ER
 
-from tuner.printable import printable
 from tuner.servers.failures import CUT_SHORT, error_number
 from tuner.servers.port import Unreachable
 from tuner.servers.session import Session, decimal, text, whole
+from tuner.system.printable import printable
 
 EPOCH_LAG = 1e9
 """A lag beyond this, seconds, was counted from 1970: the source told no commit time."""

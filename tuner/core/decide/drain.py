@@ -13,7 +13,7 @@ from msgspec.structs import replace
 from policies.registry import LAWS
 from tuner.core.ages import at_least, readable
 from tuner.core.commands.context import CommandContext, cannot_write
-from tuner.core.decide.course import (
+from tuner.core.decide.trajectory import (
     AIM,
     WAY_SECONDS,
     aim_of,
@@ -22,7 +22,7 @@ from tuner.core.decide.course import (
     lowest_target,
     seconds_left,
 )
-from tuner.core.decide.precedence import policy_of
+from tuner.core.decide.wishes import policy_of
 from tuner.core.estimate.trends import MeanRates
 from tuner.core.estimate.window import warm
 from tuner.core.laws import without_authority
