@@ -183,7 +183,9 @@ def _present(server: Server, clock: Clock, board: Board, *, seconds: int, port: 
     table = show.Table(say, clock, every=LINE_SECONDS if speed == 1.0 else SIMULATED_LINE_SECONDS)
     asked: list[bool] = []
 
-    def watch(_state: State, record: TickRecord) -> None:
+    def watch(_state: State, record: TickRecord | None) -> None:
+        if record is None:
+            return
         if record.tick.number == 1:  # by now the API is served
             say(f"page: http://{HOST}:{port}/   token: {directory}/token   API: /docs")
             say(f"try: innobrim status --url http://{HOST}:{port}")

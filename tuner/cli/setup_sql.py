@@ -21,7 +21,7 @@ from tuner.servers.endpoint import Endpoint
 from tuner.servers.port import ServerError, Unsupported
 from tuner.servers.port import Unreachable as ServerUnreachable
 from tuner.servers.release import version_in, version_of
-from tuner.servers.session import Session, text
+from tuner.servers.session import Session
 from tuner.servers.setupsql import (
     Request,
     Step,
@@ -33,6 +33,7 @@ from tuner.servers.setupsql import (
     setup,
     superfluous,
 )
+from tuner.servers.values import text
 from tuner.servers.writing import DEFINER
 from tuner.system.printable import printable
 

@@ -23,7 +23,8 @@ from tuner.servers.families import FAMILIES, asked
 from tuner.servers.port import Unreachable
 from tuner.servers.release import version_of
 from tuner.servers.scrub import Scrubber, privileges
-from tuner.servers.session import Session, text
+from tuner.servers.session import Session
+from tuner.servers.values import text
 from tuner.system.clock import Clock
 from tuner.system.version import program_version
 

@@ -14,7 +14,7 @@ from tuner.records import Sample
 from tuner.servers.adapter import OFF, Adapter, Answers
 from tuner.servers.port import ServerError
 from tuner.servers.session import Session
-from tuner.servers.sound import plain
+from tuner.servers.values import plain
 from tuner.system.printable import shortened
 
 SAME_START_SECONDS = 5.0

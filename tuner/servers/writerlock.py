@@ -16,7 +16,8 @@ from pymysql.constants import ER
 from tuner.records import STRANGER
 from tuner.servers.failures import CUT_SHORT, error_number, in_words
 from tuner.servers.port import Unreachable
-from tuner.servers.session import Session, text, whole
+from tuner.servers.session import Session
+from tuner.servers.values import text, whole
 from tuner.system.clock import Clock
 from tuner.system.printable import shortened
 

@@ -19,8 +19,7 @@ from tuner.servers.driver import PACKET_BYTES
 from tuner.servers.families.redo_capacity import RedoCapacityAdapter
 from tuner.servers.mysql import MySQLServer
 from tuner.servers.port import ServerError
-from tuner.servers.session import decimal, text, whole
-from tuner.servers.sound import LONGEST, plain, sound, sound_facts
+from tuner.servers.values import LONGEST, decimal, plain, plausible, text, whole
 from tuner.servers.writing import bounds, sets_low_water
 
 ODD: list[tuple[str, Any]] = [
@@ -54,9 +53,9 @@ ODD: list[tuple[str, Any]] = [
 def test_a_sample_is_judged_as_a_whole(name: str, value: Any) -> None:  # noqa: ANN401 - of any field
     """One field that cannot be so spoils all of it, and is named with what would be right."""
     fine = sample(io_capacity=225, io_capacity_max=450)
-    assert sound(fine) is fine
+    assert plausible(fine) is fine
     with pytest.raises(ValueError, match=name) as caught:
-        sound(replace(fine, **{name: value}))
+        plausible(replace(fine, **{name: value}))
 
     assert len(str(caught.value)) < 200
 
@@ -68,7 +67,7 @@ def test_a_sample_is_judged_as_a_whole(name: str, value: Any) -> None:  # noqa: 
 def test_facts_are_judged_as_a_whole(name: str, value: Any) -> None:  # noqa: ANN401 - of any field
     """The same of what stays as it is while a server runs."""
     with pytest.raises(ValueError, match=name):
-        sound_facts(replace(FACTS, **{name: value}))
+        plausible(replace(FACTS, **{name: value}))
 
 
 @pytest.mark.parametrize(
