@@ -31,9 +31,9 @@ from api.metrics import (
 )
 from api.problems import Refusals
 from api.vitals import About, Vitals
-from tuner.board import Board
+from tuner.daemon.board import Board
+from tuner.daemon.tally import BOUNDS, Histogram
 from tuner.records import Sample, TickRecord
-from tuner.tally import BOUNDS, Histogram
 
 EXACT = 2**53
 """From here on a float does not hold every whole number."""

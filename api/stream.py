@@ -28,9 +28,9 @@ from api.openapi import Responses, answers, reference
 from api.problems import ApiError, FieldProblem, Refusal, Refusals, validation_error
 from api.read import differs
 from api.views import tick_of
-from tuner.board import RING_TICKS, Board, NumberedEvents
+from tuner.daemon.board import RING_TICKS, Board, NumberedEvents
+from tuner.findings.remedies import told
 from tuner.records import Decision, TickRecord
-from tuner.remedies import told
 
 MESSAGES: dict[str, type[Struct]] = {
     "tick": StreamTick,

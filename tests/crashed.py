@@ -13,9 +13,9 @@ from tests.bench import Bench, FakeServer
 from tests.factory import ACTIVE, DEFAULT, EPOCH
 from tuner.core.ownership.standing import Standing, standing_of
 from tuner.core.state import encode_state
+from tuner.daemon.predecessors import look
 from tuner.journal.ending import Ending, ending
 from tuner.journal.writer import JournalWriter
-from tuner.memory import look
 from tuner.settings import Mode
 from tuner.without_daemon import park_offline
 

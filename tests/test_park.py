@@ -15,10 +15,10 @@ from tests.factory import ACTIVE, C_NAME, DEFAULT, EPOCH, IDENTITY, M_NAME, SAVE
 from tuner.cli.replay import replay_trace
 from tuner.core.ownership.standing import Standing
 from tuner.core.writes.plan import Steps, plan
+from tuner.daemon.predecessors import look
 from tuner.journal.ending import last_writes, left_by
 from tuner.journal.reader import done_offline, standing, trace
 from tuner.journal.writer import JournalWriter
-from tuner.memory import look
 from tuner.records import LOW_WATER_MARK, Capacity, Missed, Receipt, Sample, percent
 from tuner.servers.port import ServerError
 from tuner.without_daemon import LIMIT_SECONDS, READ_SECONDS

@@ -12,16 +12,15 @@ from pathlib import Path
 from msgspec import Struct
 from msgspec.structs import replace
 
-from tuner.clock import Clock
 from tuner.core.state import State, encode_state
 from tuner.core.step import start
-from tuner.inbox import Inbox
 from tuner.journal.tables import LOCK_SUFFIX
 from tuner.journal.writer import JournalWriter
-from tuner.loop import drive
+from tuner.loop import Inbox, drive
 from tuner.records import Facts, Sample, TickRecord
 from tuner.servers.port import Server
 from tuner.settings import Mode, Settings
+from tuner.system.clock import Clock
 
 SNAPSHOT_TICKS = 600
 """After so many ticks the state is kept, for a replay to begin there."""

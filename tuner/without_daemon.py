@@ -10,7 +10,6 @@ from typing import Protocol
 import msgspec
 from msgspec.structs import replace
 
-from tuner.clock import Clock
 from tuner.core.holds import not_writer
 from tuner.core.laws import law_of
 from tuner.core.leaving.park_restore import LONGEST_RESTORE, parked, restore_step, restore_steps
@@ -38,6 +37,7 @@ from tuner.records import (
 )
 from tuner.servers.port import Server, ServerError, Unreachable
 from tuner.settings import Mode
+from tuner.system.clock import Clock
 
 WHO = "innobrim park"
 INTERVAL = 1.0

@@ -18,9 +18,9 @@ from lab.bench import store
 from lab.bench.store import Ledger, PlanError
 from lab.keys import problems
 from lab.workloads.load import Load
-from tuner.files import read_whole
 from tuner.records import Capacity
 from tuner.settings import PolicyName, Settings
+from tuner.system.files import read_whole
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator

@@ -24,7 +24,7 @@ from lab.bench.store import Ledger, PlanError, Row
 from lab.servers.base import LabServer
 from lab.servers.spec import LabServerError
 from tuner.records import Capacity
-from tuner.version import program_version
+from tuner.system.version import program_version
 
 SCHEMA = 1
 

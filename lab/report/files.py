@@ -20,8 +20,8 @@ from lab.report.summary import best_static, groups
 from lab.report.trace import COLUMNS as TRACE_COLUMNS
 from lab.report.trace import Trace, read_trace
 from lab.report.tracefigures import figures, know_first
-from tuner.files import require_plain
 from tuner.journal.tables import FILE_NAME as JOURNAL_NAME
+from tuner.system.files import require_plain
 
 SQLITE = b"SQLite format 3\x00"
 PAGE_NAME = "report.html"

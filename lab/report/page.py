@@ -19,7 +19,7 @@ from lab.report.figures import CONTROL, COST, STEADINESS, TABLES, THROUGHPUT, Fi
 from lab.report.rows import Row, rows_of
 from lab.report.summary import REFERENCES, Group, groups, winner_sentences
 from lab.report.trace import Trace
-from tuner.version import program_version
+from tuner.system.version import program_version
 
 HERE = Path(__file__).parent
 UPLOT = Path(api.__file__).parent / "static" / "vendor" / "uplot"

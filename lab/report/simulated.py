@@ -19,7 +19,7 @@ from lab.simulate import Result
 from tuner.journal.tables import Run
 from tuner.records import DecisionKind, TickRecord
 from tuner.settings import Settings
-from tuner.version import program_version
+from tuner.system.version import program_version
 
 MOST_TICKS = 100_000
 """Of a longer run every second or third tick, and so on, is taken; rates are those between the ones taken."""

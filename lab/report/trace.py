@@ -12,11 +12,11 @@ from msgspec.structs import replace
 from lab.report.charts import Values
 from lab.report.rows import ReportError
 from tuner.core.estimate.window import all_flushed
+from tuner.findings.remedies import clears, told
 from tuner.journal.items import Advice, advice_of
 from tuner.journal.reader import trace
 from tuner.journal.tables import JournalError, Run, Snapshot
 from tuner.records import Capacity, DecisionKind, Sample, TickRecord
-from tuner.remedies import clears, told
 
 LATENCY_SECONDS = 12.0
 """How long a latency counts: a server is asked for it every ten seconds (``tuner.servers.surroundings``)."""

@@ -12,11 +12,10 @@ from msgspec.structs import replace
 
 from lab.servers.base import LabServer
 from lab.servers.spec import LabServerError
-from tuner.servers.adapter import Adapter, Moment
+from tuner.servers.adapter import Adapter
 from tuner.servers.detect import detect
 from tuner.servers.port import ServerError
 from tuner.servers.session import Session
-from tuner.servers.surroundings import Around
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -61,17 +60,7 @@ class Reader:
             off = adapter.off(answers)
             if off:
                 raise LabServerError(f"InnoDB counters are off: {', '.join(off)}")
-            return adapter.sample(
-                answers,
-                Moment(
-                    monotonic=now,
-                    wall=wall,
-                    read_seconds=time.monotonic() - began,
-                    around=Around(),
-                    writer=True,
-                    undo_truncating=False,
-                ),
-            )
+            return adapter.sample(answers, monotonic=now, wall=wall, read_seconds=time.monotonic() - began)
         except (ServerError, pymysql.MySQLError) as error:
             self._forget()
             raise LabServerError(str(error)) from error

@@ -16,8 +16,8 @@ from api.server import ApiServer
 from api.tokens import Tokens, prepare
 from lab.plant.clock import SimClock
 from tests.api.factory import FACTS, START, about, application, record, sample
-from tuner.board import Board
 from tuner.config.schema import Config, DaemonSection
+from tuner.daemon.board import Board
 from tuner.journal.writer import JournalWriter
 from tuner.records import Capacity, Command, Decision, DecisionKind, Facts, Receipt, Sample
 from tuner.servers.port import Unreachable

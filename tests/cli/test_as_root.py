@@ -14,15 +14,16 @@ from msgspec.structs import replace
 
 from tests.api.factory import FACTS
 from tests.cli.support import FakeServer, free_port, write_journal
-from tuner import statedir, without_daemon
+from tuner import without_daemon
 from tuner.cli import offline
 from tuner.cli.main import cli
 from tuner.core.writes import restore_pace
-from tuner.daemon import Daemon
+from tuner.daemon.daemon import Daemon
 from tuner.journal.keeper import claimed
 from tuner.journal.writer import JournalWriter
 from tuner.records import Capacity
-from tuner.statedir import as_caller, as_owner, read_text
+from tuner.system import statedir
+from tuner.system.statedir import as_caller, as_owner, read_text
 
 pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="what root does can be seen by root alone")
 

@@ -16,12 +16,12 @@ from msgspec.structs import replace
 from tests.api.factory import FACTS
 from tests.cli.support import write_journal
 from tests.core.learned_document import full
-from tests.life import Life
+from tests.daemon.life import Life
 from tuner.cli.status import learned_text
 from tuner.core.memory import Known, Learned, known_of
+from tuner.daemon.predecessors import look
 from tuner.journal.tables import journal_path
 from tuner.journal.writer import JournalWriter
-from tuner.memory import look
 from tuner.settings import Settings
 
 Run = Callable[..., Result]

@@ -15,9 +15,9 @@ from api.tokens import Role, Tokens, make, prepare, revoke
 from tests.api.factory import AnsweringLoop, answering, application, record
 from tests.cli.support import Run, free_port
 from tests.cli.virtual import Virtual
-from tuner.board import Board
 from tuner.cli.client import Daemon, Where
 from tuner.cli.watch import Follower
+from tuner.daemon.board import Board
 from tuner.records import Decision, DecisionKind
 
 ALT_SCREEN, MAIN_SCREEN = b"\x1b[?1049h", b"\x1b[?1049l"

@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import zoneinfo
-from collections.abc import Callable
-from pathlib import Path
 
 import pytest
-from hypothesis import given
+from hypothesis import given as drawn
 from hypothesis import strategies as st
 
+from tests.config.support import Given
 from tuner.config import schedule as reading
 from tuner.config.keys import KEYS, SCHEDULE_KEYS
-from tuner.config.load import ConfigError, load_config
 from tuner.config.schedule import CrontabError, read_crontab
 from tuner.config.schema import ScheduleTable
 
@@ -30,36 +28,15 @@ NAME = (
     "such as nightly-backup"
 )
 
-Said = Callable[..., tuple[str, ...]]
 
-
-@pytest.fixture
-def said(tmp_path: Path) -> Said:
-    """Return what is said against a file with these lines after, or in place of, the good ones."""
-
-    def ask(text: str = GOOD, **environ: str) -> tuple[str, ...]:
-        path = tmp_path / "c.toml"
-        path.write_text(text, encoding="utf-8")
-        with pytest.raises(ConfigError) as caught:
-            load_config(str(path), environ=environ, flags={})
-        return tuple(problem.replace(str(path), "FILE") for problem in caught.value.problems)
-
-    return ask
-
-
-def test_a_schedule_is_read_from_the_file(tmp_path: Path) -> None:
+def test_a_schedule_is_read_from_the_file(given: Given) -> None:
     """Each table becomes a schedule, in the file's order, with what it leaves out as by default."""
-    path = tmp_path / "c.toml"
-    path.write_text(
-        GOOD + '[[schedule]]\nname = "day"\ncron = "0 8 * * mon-fri"\nminutes = 600\nset_point = 0.5\n'
-    )
+    day = '[[schedule]]\nname = "day"\ncron = "0 8 * * mon-fri"\nminutes = 600\nset_point = 0.5\n'
 
-    first, second = load_config(str(path), environ={}, flags={}).schedule
-
-    assert first == ScheduleTable(
-        name="nightly-backup", cron="30 1 * * *", minutes=90, timezone="Europe/Berlin", drain=True
+    assert given.load(GOOD + day).schedule == (
+        ScheduleTable("nightly-backup", "30 1 * * *", 90, timezone="Europe/Berlin", drain=True),
+        ScheduleTable("day", "0 8 * * mon-fri", 600, set_point=0.5),
     )
-    assert (second.name, second.timezone, second.set_point, second.drain) == ("day", None, 0.5, False)
 
 
 def test_the_schedule_has_no_plain_key() -> None:
@@ -112,18 +89,18 @@ def test_the_schedule_has_no_plain_key() -> None:
     ],
 )
 def test_a_bad_value_is_refused_with_what_would_be_right(
-    said: Said, old: str, new: str, problem: str
+    given: Given, old: str, new: str, problem: str
 ) -> None:
     """The line names file, number and name of the table, key, value, and what would be right."""
-    (found,) = said(GOOD.replace(old, new))
+    (found,) = given.refused(GOOD.replace(old, new))
 
     assert found.startswith('FILE:schedule[1] "nightly-backup"')
     assert problem in found
 
 
-def test_all_tables_are_judged_at_once(said: Said) -> None:
+def test_all_tables_are_judged_at_once(given: Given) -> None:
     """Two of the same name are refused by number, and what is wrong with the next table is said as well."""
-    problems = said(GOOD + GOOD + '[[schedule]]\ncron = "0 1 31 4,6 *"\nminutes = 5\ndrain = true\n')
+    problems = given.refused(GOOD + GOOD + '[[schedule]]\ncron = "0 1 31 4,6 *"\nminutes = 5\ndrain = true\n')
 
     never = "no month among 4,6 has a day 31: the window would never begin"
     taken = "schedule[1] has this name; each needs one of its own"
@@ -138,9 +115,9 @@ def test_all_tables_are_judged_at_once(said: Said) -> None:
     "name",
     ["", " ", " a", "-", "a,b", "<b>", "a\\tb", "a\\nb", "a\\n", "x" * 65, "x" * 300, 'a\\"b', "{}"],
 )
-def test_a_name_is_one_word_of_a_line(said: Said, name: str) -> None:
+def test_a_name_is_one_word_of_a_line(given: Given, name: str) -> None:
     """A name that would spoil a line of the log or a metric's label is refused, with what one may have."""
-    (found,) = said(GOOD.replace("nightly-backup", name))
+    (found,) = given.refused(GOOD.replace("nightly-backup", name))
 
     assert ".name = " in found
     assert found.endswith(f": must be {NAME}")
@@ -150,26 +127,26 @@ def test_a_name_is_one_word_of_a_line(said: Said, name: str) -> None:
     ("written", "shown"),
     [("a\\nb", "a\\nb"), ("a\\tb", "a\\tb"), ("a\\u001bb", "a\\x1bb"), ("\\u2028", "\\u2028")],
 )
-def test_a_refused_name_stays_in_its_line(said: Said, written: str, shown: str) -> None:
+def test_a_refused_name_stays_in_its_line(given: Given, written: str, shown: str) -> None:
     """A line end in a name, as any other control character, is escaped in the error, which stays one line."""
-    (found,) = said(GOOD.replace("nightly-backup", written).replace("drain", "dain"))[:1]
+    (found,) = given.refused(GOOD.replace("nightly-backup", written).replace("drain", "dain"))[:1]
 
     assert f'[1] "{shown}".' in found
     assert found.isprintable()
 
 
-def test_one_table_in_single_brackets_is_no_array(said: Said) -> None:
+def test_one_table_in_single_brackets_is_no_array(given: Given) -> None:
     """Whoever writes [schedule], or misspells it, is told how it is written."""
-    (single,) = said(GOOD.replace("[[schedule]]", "[schedule]"))
-    (misspelt,) = said(GOOD.replace("[[schedule]]", "[[shedule]]"))
+    (single,) = given.refused(GOOD.replace("[[schedule]]", "[schedule]"))
+    (misspelt,) = given.refused(GOOD.replace("[[schedule]]", "[[shedule]]"))
 
     assert single == "FILE:schedule must be an array of tables: write [[schedule]] before each"
     assert misspelt.startswith("FILE: [shedule]: unknown section; did you mean [[schedule]]?")
 
 
-def test_a_variable_sets_no_schedule(said: Said) -> None:
+def test_a_variable_sets_no_schedule(given: Given) -> None:
     """A variable that looks like one is refused with where a schedule stands."""
-    (found,) = said(GOOD, INNOBRIM_SCHEDULE_DRAIN="true")
+    (found,) = given.refused(GOOD, {"INNOBRIM_SCHEDULE_DRAIN": "true"})
 
     assert found == (
         "INNOBRIM_SCHEDULE_DRAIN: unknown variable; a schedule stands in the configuration file alone, as a "
@@ -177,37 +154,36 @@ def test_a_variable_sets_no_schedule(said: Said) -> None:
     )
 
 
+@pytest.mark.parametrize(
+    ("environment", "why"),
+    [
+        (None, "Multiple conflicting time zone configurations found: /etc/timezone: UTC; "),
+        (
+            "Nowhere/Bad",
+            'the environment\'s TZ = "Nowhere/Bad" is no time zone of the IANA; set it to one, or ',
+        ),
+    ],
+)
 def test_a_machine_without_a_time_zone_has_to_be_told_one(
-    said: Said, monkeypatch: pytest.MonkeyPatch
+    given: Given, monkeypatch: pytest.MonkeyPatch, environment: str | None, why: str
 ) -> None:
-    """Where the machine's own zone cannot be told, a schedule without one is refused, and no other."""
+    """Where the machine's own zone cannot be told, a schedule without one is refused, in one line."""
 
     def contradict() -> None:
-        raise zoneinfo_error("Multiple conflicting time zone configurations found:\n/etc/timezone: UTC\n")
+        raise zoneinfo.ZoneInfoNotFoundError(
+            "Multiple conflicting time zone configurations found:\n/etc/timezone: UTC\n"
+        )
 
-    zoneinfo_error = zoneinfo.ZoneInfoNotFoundError
-    monkeypatch.delenv("TZ", raising=False)
-    monkeypatch.setattr(reading, "reload_localzone", contradict)
-    (found,) = said(GOOD.replace('timezone = "Europe/Berlin"\n', ""))
+    if environment is None:
+        monkeypatch.delenv("TZ", raising=False)
+        monkeypatch.setattr(reading, "reload_localzone", contradict)
+    else:
+        monkeypatch.setenv("TZ", environment)
+    (problem,) = given.refused(GOOD.replace('timezone = "Europe/Berlin"\n', ""))
 
-    assert found == (
+    assert problem == (
         'FILE:schedule[1] "nightly-backup".timezone is not given, and the machine\'s own cannot be told: '
-        "Multiple conflicting time zone configurations found: /etc/timezone: UTC; "
-        "name one here, such as Europe/Berlin or UTC"
-    )
-
-
-def test_a_time_zone_of_the_environment_that_is_none_is_named(
-    said: Said, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Who starts with a TZ that no zone has reads its value and what would be right, in one line."""
-    monkeypatch.setenv("TZ", "Nowhere/Bad")
-    (found,) = said(GOOD.replace('timezone = "Europe/Berlin"\n', ""))
-
-    assert found == (
-        'FILE:schedule[1] "nightly-backup".timezone is not given, and the machine\'s own cannot be told: '
-        'the environment\'s TZ = "Nowhere/Bad" is no time zone of the IANA; set it to one, '
-        "or name one here, such as Europe/Berlin or UTC"
+        f"{why}name one here, such as Europe/Berlin or UTC"
     )
 
 
@@ -240,7 +216,7 @@ def test_a_crontab_that_cannot_be_read_names_the_field(text: str, problem: str) 
     assert str(caught.value).startswith(problem)
 
 
-@given(st.text(alphabet="0123456789*/-,LW#?@ abdefjmnosuvwy", max_size=30))
+@drawn(st.text(alphabet="0123456789*/-,LW#?@ abdefjmnosuvwy", max_size=30))
 def test_no_crontab_is_too_odd_to_be_judged(text: str) -> None:
     """Whatever is written is read within its bounds, or refused in words."""
     try:

@@ -10,7 +10,7 @@ from policies.registry import LAWS, make_policy
 from tests.bench import Bench, FakeServer
 from tests.core.loops import drain
 from tests.factory import ACTIVE, DEFAULT, FACTS, A, command, held, sample
-from tuner.core.decide.precedence import CATCHING_UP
+from tuner.core.decide.wishes import CATCHING_UP
 from tuner.core.laws import asleep, unproven
 from tuner.core.memory import learn
 from tuner.core.step import start

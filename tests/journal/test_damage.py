@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from tests.journal.written import rows
+from tuner.daemon.predecessors import look
 from tuner.journal.ending import ending
 from tuner.journal.reader import (
     done_offline,
@@ -26,7 +27,6 @@ from tuner.journal.reader import (
 )
 from tuner.journal.tables import OFFLINE, JournalError
 from tuner.journal.writer import JournalWriter
-from tuner.memory import look
 from tuner.records import Capacity, Facts, TickRecord
 from tuner.settings import Settings
 

@@ -12,11 +12,11 @@ from tests.bench import Bench, FakeServer
 from tests.factory import ACTIVE, DEFAULT, IDENTITY, command, held
 from tests.journal.conftest import SET, MakeRecord, MakeWriter
 from tests.journal.written import rows
+from tuner.daemon.predecessors import Predecessors
 from tuner.journal import store
 from tuner.journal.ending import Write, ending, last_writes, left_by
 from tuner.journal.tables import Originals
 from tuner.journal.writer import JournalWriter
-from tuner.memory import Left
 from tuner.records import Capacity, Decision, Event, Facts, TickRecord
 from tuner.settings import Mode, Settings
 
@@ -134,7 +134,7 @@ def test_what_was_written_to_one_server_is_not_left_to_another(
         "theirs as well": [elsewhere.target],
     }
     originals = [Originals(facts.identity, DEFAULT, facts.started, facts.version, 1.0)]
-    state = Left(originals, found).begin(ACTIVE, facts, now=1.0)
+    state = Predecessors(originals, found).begin(ACTIVE, facts, now=1.0)
     assert set_decision.target in state.writes.left
     assert elsewhere.target not in state.writes.left
 

@@ -10,16 +10,16 @@ from lab.plant.clock import SimClock
 from lab.plant.server import SimulatedServer
 from lab.scenarios import load_scenario
 from lab.simulate_loop import SimInbox
-from tests.almanac import table
+from tests.daemon.almanac import table
 from tests.factory import SAVED
 from tuner.cli.replay import replay_trace
 from tuner.core.state import State, encode_state
 from tuner.core.step import start
+from tuner.daemon.schedule import Schedule, ScheduledInbox
 from tuner.journal.reader import trace
 from tuner.journal.writer import JournalWriter
 from tuner.loop import drive
 from tuner.records import Sample, TickRecord
-from tuner.schedule import Schedule, ScheduledInbox
 from tuner.settings import Mode, Settings
 
 BEGINS, BACKUP, ENDS, OVER = 1_800, 2_400, 3_600, 4_500

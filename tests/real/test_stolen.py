@@ -21,13 +21,13 @@ from tests.real.guarded import BOUNDS, guard
 from tests.real.small import available
 from tests.real.support import in_force, until
 from tests.real.thefts import ATTEMPTS, EVERYBODY, ITS_OWN, MAY_NOT, of
-from tuner.check import check
 from tuner.cli.setup_sql import drawn
-from tuner.clock import SystemClock
+from tuner.findings.check import check
 from tuner.records import Bounds, Capacity, Facts
 from tuner.servers.mysql import MySQLServer
 from tuner.servers.setupsql import CONNECTIONS
 from tuner.settings import Settings
+from tuner.system.clock import SystemClock
 
 pytestmark = pytest.mark.real
 

@@ -19,9 +19,9 @@ from rich.text import Text
 from api.models import HistoryAnswer, NumberedEvent, Status
 from tuner.cli.status import rows
 from tuner.cli.wording import duration, mib, set_point_text
-from tuner.printable import printable
 from tuner.records import CAPACITY_MINIMUM, DecisionKind, Lifecycle
 from tuner.settings import Mode
+from tuner.system.printable import printable
 
 GOOD, CAREFUL, BAD = "green", "yellow", "bold red"
 LATE_TICKS, LATE_SECONDS = 3.0, 2.0

@@ -11,25 +11,18 @@ import re
 import stat
 from collections.abc import Mapping
 from pathlib import Path
-from typing import NamedTuple
 
+import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
 from tuner.config.keys import IDENTITY_VARIABLE, PASSWORD_FILE_VARIABLE, PASSWORD_VARIABLE
-from tuner.config.optionfile import (
-    MODES,
-    FileTls,
-    OptionFileError,
-    includes,
-    must_hold_certificates,
-    read_options,
-    read_tls,
-)
+from tuner.config.optionfile import OptionFileError, includes, read_options
 from tuner.config.schema import UTF_16, ConfigError, ServerSection
-from tuner.files import read_whole
+from tuner.config.tls import MODES, FileTls, read_tls, require_certificates
 from tuner.servers import endpoint
 from tuner.servers.endpoint import Endpoint
+from tuner.system.files import read_whole
 
 DEFAULT_HOST = "127.0.0.1"
 DEFAULT_PORT = 3306
@@ -62,80 +55,42 @@ TLS_GROUPS = (GROUP, "client-server", "client-mariadb")
 """Groups that MariaDB's clients read as one. Of the two that MySQL's pass over, encryption alone counts."""
 
 
-class Address(NamedTuple):
-    """Where a server is.
-
-    Attributes:
-        socket: path of the unix socket, which goes before host and port; None where it is TCP.
-        host: name or address.
-        port: TCP port.
-        guessed: nothing names the socket: where it is can be another place at the next connection.
-    """
-
-    socket: str | None
-    host: str
-    port: int
-    guessed: bool = False
-
-
 def socket_there(environ: Mapping[str, str]) -> str | None:
     """Return the unix socket where nothing else names one; None where there is none."""
     return environ.get(SOCKET_VARIABLE) or endpoint.guessed()
 
 
-def address_of(
-    server: ServerSection, options: Mapping[str, str], *, file: str, environ: Mapping[str, str]
-) -> Address:
-    """Return where the server is; the configuration's socket or host overrules the option file's address.
+def _address(
+    server: ServerSection, file: _OptionFile, environ: Mapping[str, str]
+) -> tuple[str | None, str, int, bool]:
+    """Return socket, host and port, and whether the socket is only guessed; a socket goes before the others.
 
-    A port alone in the configuration names no host and keeps the option file's, but not its socket: that is
-    TCP. Of the file alone, as with mysql's own programs: no host, or ``localhost``, is the unix socket, at
-    whatever port, unless ``protocol = tcp``; another host is TCP, whatever socket stands beside it. Only a
-    file that has no address at all leaves it to the default, which is TCP.
-
-    Args:
-        server: of the configuration.
-        options: of the option file; empty without one.
-        file: its path, for messages.
-        environ: may name the socket.
-
-    Raises:
-        ConfigError: a port or protocol that is none, or two of them that contradict each other.
+    The configuration's socket or host overrules the option file's address. A port alone in the configuration
+    names no host and keeps the option file's, but not its socket: that is TCP. Of the file alone, as with
+    mysql's own programs: no host, or ``localhost``, is the unix socket, at whatever port, unless
+    ``protocol = tcp``; another host is TCP, whatever socket stands beside it. Only a file that has no address
+    at all leaves it to the default, which is TCP.
     """
+    options = file.options
     host = options.get("host") or ""
     if server.socket is not None or server.host is not None:
-        return Address(server.socket, server.host or DEFAULT_HOST, server.port or DEFAULT_PORT)
+        return server.socket, server.host or DEFAULT_HOST, server.port or DEFAULT_PORT, False
     if server.port is not None:
-        return Address(None, host or DEFAULT_HOST, server.port)
-    protocol = _protocol(options, file)
-    port = _port(options.get("port", ""), file)
+        return None, host or DEFAULT_HOST, server.port, False
+    written = options.get("protocol", "")
+    protocol = written.lower()
+    if protocol not in {"", "default", "tcp", "socket"}:
+        raise ConfigError([f"{file.path}: protocol = {written}: must be tcp or socket"])
+    port = _port(options.get("port", ""), file.path)
     remote = host not in {"", LOCAL}
     if protocol == "socket" and remote:
-        said = f"protocol = socket and host = {host}: leave one out, as the socket is this machine's"
-        raise ConfigError([f"{file}: {said}"])
-    if protocol == "tcp" or remote:
-        return Address(None, host or DEFAULT_HOST, port)
+        why = f"protocol = socket and host = {host}: leave one out, as the socket is this machine's"
+        raise ConfigError([f"{file.path}: {why}"])
     socket = options.get("socket")
-    if socket or host or protocol == "socket":
-        named = socket or environ.get(SOCKET_VARIABLE)
-        return Address(
-            named or endpoint.guessed() or endpoint.SOCKETS[0], DEFAULT_HOST, port, guessed=not named
-        )
-    return Address(None, DEFAULT_HOST, port)
-
-
-def names_address(server: ServerSection, options: Mapping[str, str]) -> bool:
-    """Tell whether configuration or option file say anything of where the server is."""
-    said = any(one is not None for one in (server.socket, server.host, server.port))
-    return said or any(options.get(one) for one in ("host", "socket", "port", "protocol"))
-
-
-def _protocol(options: Mapping[str, str], file: str) -> str:
-    said = options.get("protocol", "")
-    protocol = said.lower()
-    if protocol not in {"", "default", "tcp", "socket"}:
-        raise ConfigError([f"{file}: protocol = {said}: must be tcp or socket"])
-    return "" if protocol == "default" else protocol
+    if protocol == "tcp" or remote or not (socket or host or protocol == "socket"):
+        return None, host or DEFAULT_HOST, port, False
+    named = socket or environ.get(SOCKET_VARIABLE)
+    return named or endpoint.guessed() or endpoint.SOCKETS[0], DEFAULT_HOST, port, not named
 
 
 def _port(text: str, file: str) -> int:
@@ -246,10 +201,12 @@ class Credentials(Endpoint, frozen=True):
 
 
 class _OptionFile(Struct):
-    path: str
-    options: dict[str, str]
-    warnings: list[str]
-    tls: FileTls
+    """An option file, or all that there is without one."""
+
+    path: str = ""
+    options: dict[str, str] = msgspec.field(default_factory=dict)
+    warnings: tuple[str, ...] = ()
+    tls: FileTls = msgspec.field(default_factory=FileTls)
 
 
 def read_credentials(server: ServerSection, *, environ: Mapping[str, str]) -> Credentials:
@@ -266,45 +223,41 @@ def read_credentials(server: ServerSection, *, environ: Mapping[str, str]) -> Cr
             said of encryption contradicts itself.
     """
     if server.tls_ca is not None:
-        must_hold_certificates("server.tls_ca", server.tls_ca)
+        require_certificates("server.tls_ca", server.tls_ca)
     file = _option_file(server, environ)
-    options = file.options if file else {}
     password, source = _password(environ, file)
-    address = address_of(server, options, file=file.path if file else "", environ=environ)
+    socket, host, port, guessed = _address(server, file, environ)
     tls = _encryption(server, file)
+    own = any(one is not None for one in (server.socket, server.host, server.port))
     return Credentials(
-        user=server.user or options.get("user") or DEFAULT_USER,
+        user=server.user or file.options.get("user") or DEFAULT_USER,
         password=password,
-        socket=address.socket,
-        host=address.host,
-        port=address.port,
-        socket_guessed=address.guessed,
+        socket=socket,
+        host=host,
+        port=port,
+        socket_guessed=guessed,
         timeout=server.timeout,
         tls=tls.mode or "preferred",
         tls_ca=tls.authority,
         tls_details=tls.details,
         public_key=tls.public_key,
         password_from=source,
-        address_named=names_address(server, options),
-        warnings=tuple(file.warnings) if file else (),
+        address_named=own or any(file.options.get(one) for one in ("host", "socket", "port", "protocol")),
+        warnings=file.warnings,
     )
 
 
-def _encryption(server: ServerSection, file: _OptionFile | None) -> FileTls:
+def _encryption(server: ServerSection, file: _OptionFile) -> FileTls:
     """Return how a connection is encrypted: as the configuration says, and no less than the file asks for."""
-    theirs = file.tls if file is not None else FileTls()
+    theirs = file.tls
     if server.tls is None:
         return theirs
     ours = "verify_identity" if server.tls == "required" and server.tls_ca is not None else server.tls
     if theirs.mode is not None and MODES.index(ours) < MODES.index(theirs.mode):
-        where = "" if file is None else f" in {file.path}"
-        more = f'set tls = "{theirs.mode}", or take that out of the option file'
-        raise ConfigError(
-            [f"server.tls = {server.tls} contradicts {theirs.asked_by}{where}, which asks for more; {more}"]
-        )
-    details = theirs.details
-    if server.tls_ca is not None:
-        details = replace(details, authorities=None)
+        both = f"server.tls = {server.tls} contradicts {theirs.asked_by} in {file.path}"
+        instead = f'set tls = "{theirs.mode}", or take that out of the option file'
+        raise ConfigError([f"{both}, which asks for more; {instead}"])
+    details = theirs.details if server.tls_ca is None else replace(theirs.details, authorities=None)
     authority = server.tls_ca or theirs.authority
     if ours.startswith("verify") and authority is None and details.authorities is None:
         what = "the file of the certificate authority to check the server against"
@@ -312,7 +265,8 @@ def _encryption(server: ServerSection, file: _OptionFile | None) -> FileTls:
     return FileTls(ours, authority=authority, details=details, public_key=theirs.public_key)
 
 
-def _password(environ: Mapping[str, str], file: _OptionFile | None) -> tuple[str, str]:
+def _password(environ: Mapping[str, str], file: _OptionFile) -> tuple[str, str]:
+    """Return the password and where it is from; empty where nothing has one."""
     given, path_given = environ.get(PASSWORD_VARIABLE), environ.get(PASSWORD_FILE_VARIABLE)
     if given and path_given:
         raise ConfigError(
@@ -325,38 +279,36 @@ def _password(environ: Mapping[str, str], file: _OptionFile | None) -> tuple[str
     path = _credential(environ, CREDENTIAL_PASSWORD)
     if path is not None:
         return _read(path).removesuffix("\n").removesuffix("\r"), f"systemd credential {CREDENTIAL_PASSWORD}"
-    if file is not None and file.options.get("password"):
-        return file.options["password"], file.path
-    return "", ""
+    password = file.options.get("password", "")
+    return password, file.path if password else ""
 
 
-def _option_file(server: ServerSection, environ: Mapping[str, str]) -> _OptionFile | None:
-    if server.defaults_file is not None:
-        path = Path(server.defaults_file)
-    elif (given := _credential(environ, CREDENTIAL_OPTIONS)) is not None:
-        path = given
-    else:
-        return None
+def _option_file(server: ServerSection, environ: Mapping[str, str]) -> _OptionFile:
+    path = Path(server.defaults_file) if server.defaults_file else _credential(environ, CREDENTIAL_OPTIONS)
+    if path is None:
+        return _OptionFile()
     text = _read(path)
     mode = path.stat().st_mode
     if stat.S_ISREG(mode) and mode & stat.S_IWOTH:
-        said = f"other accounts can change it (mode {stat.S_IMODE(mode):04o}); chmod 0640 or less"
-        raise ConfigError([f"{path}: {said}; mysql's own programs ignore such a file"])
+        why = f"other accounts can change it (mode {stat.S_IMODE(mode):04o}); chmod 0640 or less"
+        raise ConfigError([f"{path}: {why}; mysql's own programs ignore such a file"])
     try:
         options = read_options(text, GROUP)
         encryption = read_options(text, *TLS_GROUPS)
     except OptionFileError as error:
         raise ConfigError([f"{path}: {error}"]) from error
     for name in ("user", "host", "socket"):
-        if not _is_text(options.get(name, "")):
-            raise ConfigError([f"{path}: {name} is not UTF-8; it must be"])
+        try:
+            options.get(name, "").encode()
+        except UnicodeEncodeError as error:
+            raise ConfigError([f"{path}: {name} is not UTF-8; it must be"]) from error
     warnings = [f"{path}: {line.split()[0]} is not followed" for line in includes(text)]
     if not any(options.get(name) for name in ("user", "password", "host", "socket")):
         warnings.append(f"{path}: no user, password, host or socket in a [{GROUP}] group")
     if options.get("password") and mode & stat.S_IROTH:
         warnings.append(f"{path}: other accounts can read it (mode {mode & 0o777:04o}); chmod 0640 or less")
     tls = read_tls(str(path), encryption)
-    return _OptionFile(str(path), options, [*warnings, *tls.warnings], tls)
+    return _OptionFile(str(path), options, (*warnings, *tls.warnings), tls)
 
 
 def _credential(environ: Mapping[str, str], name: str) -> Path | None:
@@ -371,14 +323,6 @@ def _credential(environ: Mapping[str, str], name: str) -> Path | None:
         raise ConfigError(
             [f"{path}: the credential cannot be seen: {error.strerror}; it is for the unit's User= alone"]
         ) from error
-
-
-def _is_text(value: str) -> bool:
-    try:
-        value.encode()
-    except UnicodeEncodeError:
-        return False
-    return True
 
 
 def _read(path: Path) -> str:

@@ -25,8 +25,8 @@ PREFIX = "INNOBRIM_"
 PASSWORD_VARIABLE = "INNOBRIM_PASSWORD"  # noqa: S105 - the name of a variable, not a password
 PASSWORD_FILE_VARIABLE = "INNOBRIM_PASSWORD_FILE"  # noqa: S105 - the name of a variable, not a password
 IDENTITY_VARIABLE = "INNOBRIM_IDENTITY"
-OTHER_VARIABLES = frozenset({PASSWORD_VARIABLE, PASSWORD_FILE_VARIABLE, IDENTITY_VARIABLE})
-"""``INNOBRIM_*`` variables that are no configuration key."""
+OTHER_VARIABLES = frozenset({PASSWORD_VARIABLE, PASSWORD_FILE_VARIABLE, IDENTITY_VARIABLE, f"{PREFIX}IMAGE"})
+"""``INNOBRIM_*`` variables that are no configuration key; the image is the compose file's."""
 
 NONE_WORDS = ("none", "null")
 CLOSE = 0.6
@@ -219,19 +219,26 @@ REMOVED: Mapping[str, str] = {
 """Keys that there once were, and what says the same now."""
 
 WITHOUT_EFFECT: Mapping[str, str] = {
-    "loop.dead_band": "a change below 1 % is never worth a write",
-    "loop.baseline_cooldown_seconds": "a baseline is taken over again after 300 s, always",
-    "loop.emergency_seconds": "it is 8, or two daemon.interval where that is more",
-    "loop.stale_seconds": "it is 5, or two daemon.interval where that is more",
-    f"{SCHEDULE}.learn": "nothing is learned from a backup, DDL or a restart, whenever it comes",
+    dotted: f"has no effect any more, leave it out; {why}"
+    for dotted, why in {
+        "loop.dead_band": "a change below 1 % is never worth a write",
+        "loop.baseline_cooldown_seconds": "a baseline is taken over again after 300 s, always",
+        "loop.emergency_seconds": "it is 8, or two daemon.interval where that is more",
+        "loop.stale_seconds": "it is 5, or two daemon.interval where that is more",
+        f"{SCHEDULE}.learn": "nothing is learned from a backup, DDL or a restart, whenever it comes",
+    }.items()
 }
-"""Keys that there once were and that nothing depends on any more: an upgrade goes on, and says so."""
+"""Keys that there once were and that nothing depends on any more: an upgrade goes on, with a note."""
 
-FORMER_VARIABLES: Mapping[str, str] = {
-    f"{PREFIX}{dotted.replace('.', '_').upper()}": why
-    for dotted, why in WITHOUT_EFFECT.items()
+NO_KEYS: Mapping[str, str] = {
+    f"{PREFIX}{dotted.replace('.', '_').upper()}": note
+    for dotted, note in WITHOUT_EFFECT.items()
     if not dotted.startswith(SCHEDULE)
+} | {
+    f"{PREFIX}PORT": "is the compose file's, and no key; the keys are "
+    f"{PREFIX}SERVER_PORT, the server's, and {PREFIX}API_PORT"
 }
+"""Variables that set nothing and stop nothing, each with the note that says so."""
 
 REMOVED_VALUES: Mapping[str, Mapping[str, str]] = {"loop.policy": REMOVED_POLICIES}
 """Values that keys once took, each with what to write instead."""
@@ -275,3 +282,10 @@ def _likeness(asked: str, candidate: str, separator: str) -> float:
 
 def _ratio(one: str, other: str) -> float:
     return difflib.SequenceMatcher(None, one, other).ratio()
+
+
+def toml(value: object) -> str:
+    """Return a value as a TOML file has it, for messages."""
+    if isinstance(value, bool):
+        return str(value).lower()
+    return f'"{value}"' if isinstance(value, str) else str(value)

@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from enum import IntEnum
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from msgspec.structs import replace
 
@@ -19,8 +19,8 @@ from tuner.config.checks import contradictions
 from tuner.config.keys import (
     BRACKETS,
     BY_VARIABLE,
-    FORMER_VARIABLES,
     KEYS,
+    NO_KEYS,
     OTHER_VARIABLES,
     PASSWORD_VARIABLE,
     PREFIX,
@@ -30,39 +30,29 @@ from tuner.config.keys import (
     SECTION_TYPES,
     SECTIONS,
     WITHOUT_EFFECT,
-    Key,
     KeyValueError,
     nearest,
     nearest_key,
     nearest_variable,
+    toml,
 )
 from tuner.config.schedule import read_schedule
 from tuner.config.schema import UTF_16, Config, ConfigError, ScheduleTable
-from tuner.files import read_whole
 from tuner.settings import Settings
-from tuner.systemd import watchdog_seconds
+from tuner.system.files import read_whole
+from tuner.system.systemd import watchdog_seconds
 
 DEFAULT_PATH = "/etc/innobrim/innobrim.toml"
-PROTOCOLS = "TCP|UDP|SCTP"
-
-COMPOSE: Mapping[str, str] = {
-    "INNOBRIM_IMAGE": "",
-    "INNOBRIM_PORT": "the keys are INNOBRIM_SERVER_PORT, the server's, and INNOBRIM_API_PORT",
-}
-"""Variables of our compose file, which are often exported, each with the keys that it resembles."""
-
-SLIPS = frozenset({"INNOBRIM_SERVICE_HOST", "INNOBRIM_SERVICE_PORT"})
-"""Links that a slip of the finger makes of ``server.host`` and ``server.port``."""
-
+_PROTOCOL = "(TCP|UDP|SCTP)"
 _IP = r"([0-9]{1,3}(\.[0-9]{1,3}){3}|\[?[0-9a-f]*:[0-9a-f:.]*\]?)"
-_URL = rf"({PROTOCOLS})://{_IP}:[0-9]+"
-_PORT = rf"_PORT_[0-9]+_({PROTOCOLS})"
-_LINK = re.compile(
-    rf".+({_PORT}_PROTO=({PROTOCOLS})|{_PORT}_PORT=[0-9]+|{_PORT}_ADDR={_IP}|{_PORT}={_URL}|_PORT={_URL}"
+_URL = rf"{_PROTOCOL}://{_IP}:[0-9]+"
+_PORT = rf"_PORT_[0-9]+_{_PROTOCOL}"
+_SERVICE_LINK = re.compile(
+    rf".+({_PORT}_PROTO={_PROTOCOL}|{_PORT}_PORT=[0-9]+|{_PORT}_ADDR={_IP}|{_PORT}={_URL}|_PORT={_URL}"
     rf"|_SERVICE_HOST={_IP}|_SERVICE_PORT(_[A-Z0-9_]+)?=[0-9]+)",
     re.IGNORECASE,
 )
-"""A variable as Kubernetes sets it for the address of a Service."""
+"""A variable with its value as Kubernetes sets it for the address of a Service."""
 
 __all__ = ["ConfigError", "load_config"]
 
@@ -142,18 +132,6 @@ def _start_of_line(text: str, said: str) -> str:
     return f': "{key.strip()} = …"{twice}'
 
 
-def is_service_link(name: str, value: str) -> bool:
-    """Tell whether a variable has name and value as Kubernetes gives them to the address of a Service."""
-    return _LINK.fullmatch(f"{name}={value}") is not None
-
-
-def may_be_a_slip(name: str, environ: Mapping[str, str]) -> bool:
-    """Tell whether a link may be meant for a key: it has none beside it that Kubernetes sets with it."""
-    address = f"{name.partition('_SERVICE_')[0]}_PORT"
-    own = "://" in environ[name] or is_service_link(address, environ.get(address, ""))
-    return name in SLIPS and not own
-
-
 class _Strength(IntEnum):
     """Kinds of source; a higher one beats a lower one."""
 
@@ -162,15 +140,8 @@ class _Strength(IntEnum):
     FLAG = 2
 
 
-@dataclass(frozen=True, slots=True)
-class _Source:
-    """Where a value came from.
-
-    Attributes:
-        strength: what it beats.
-        name: of the place, as the user wrote it.
-        shown: place and value.
-    """
+class _Source(NamedTuple):
+    """Where a value came from: what that beats, its name as the user wrote it, and that with the value."""
 
     strength: _Strength
     name: str
@@ -309,9 +280,9 @@ def _take_from_table(gathered: _Gathered, path: str, dotted: str, value: object)
     place = f"{path}:{dotted}"
     section, _, name = dotted.partition(".")
     if dotted in KEYS:
-        gathered.take(dotted, value, _Source(_Strength.FILE, place, f"{place} = {_toml(value)}"))
+        gathered.take(dotted, value, _Source(_Strength.FILE, place, f"{place} = {toml(value)}"))
     elif dotted in WITHOUT_EFFECT:
-        gathered.notes.append(f"{place}: has no effect any more, leave it out; {WITHOUT_EFFECT[dotted]}")
+        gathered.notes.append(f"{place}: {WITHOUT_EFFECT[dotted]}")
     elif "password" in name:
         gathered.problems.append(f"{place}: no place for a secret; {PASSWORD_PLACES}")
     else:
@@ -326,29 +297,17 @@ def _take_environment(gathered: _Gathered, environ: Mapping[str, str]) -> None:
     for name, text in environ.items():
         if not name.startswith(PREFIX) or name in OTHER_VARIABLES:
             continue
-        key = BY_VARIABLE.get(name)
-        if is_service_link(name, text):
-            gathered.notes += _about_link(name, key, environ)
-        elif key is None and name in COMPOSE:
-            if COMPOSE[name]:
-                gathered.notes.append(f"{name}={text}: is the compose file's, and no key; {COMPOSE[name]}")
-        elif name in FORMER_VARIABLES:
-            gathered.notes.append(f"{name}: has no effect any more, leave it out; {FORMER_VARIABLES[name]}")
+        key, shown = BY_VARIABLE.get(name), f"{name}={text}"
+        if _SERVICE_LINK.fullmatch(shown):
+            if key is not None:
+                link = f"is the address of a Kubernetes Service, and is not taken for {key.dotted}"
+                gathered.notes.append(f"{shown}: {link}; a number sets that")
+        elif name in NO_KEYS:
+            gathered.notes.append(f"{shown}: {NO_KEYS[name]}")
         elif key is None:
             gathered.problems.append(f"{name}: unknown variable; {_variable_hint(name)}")
         elif text:
-            gathered.take(key.dotted, text, _Source(_Strength.ENVIRONMENT, name, f"{name}={text}"))
-
-
-def _about_link(name: str, key: Key | None, environ: Mapping[str, str]) -> list[str]:
-    """Return what is said of an address of a Kubernetes Service: nothing where it resembles no key."""
-    if key is not None:
-        link = f"is the address of a Kubernetes Service, and is not taken for {key.dotted}"
-        return [f"{name}={environ[name]}: {link}; a number sets that"]
-    if may_be_a_slip(name, environ):
-        link = "is taken for the address of a Kubernetes Service, and for no key"
-        return [f"{name}={environ[name]}: {link}; {_variable_hint(name)}"]
-    return []
+            gathered.take(key.dotted, text, _Source(_Strength.ENVIRONMENT, name, shown))
 
 
 def _variable_hint(name: str) -> str:
@@ -380,9 +339,3 @@ def _option(dotted: str) -> str:
 def _placed(dotted: str) -> str:
     section, _, name = dotted.partition(".")
     return f"{name} in [{section}]"
-
-
-def _toml(value: object) -> str:
-    if isinstance(value, bool):
-        return str(value).lower()
-    return f'"{value}"' if isinstance(value, str) else str(value)

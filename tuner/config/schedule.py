@@ -26,6 +26,7 @@ from tuner.config.keys import (
     WITHOUT_EFFECT,
     KeyValueError,
     nearest,
+    toml,
 )
 from tuner.config.schema import ScheduleTable
 from tuner.records.window import NOTHING, effects, said
@@ -62,7 +63,7 @@ def zone_of(name: str | None) -> ZoneInfo:
     except (zoneinfo.ZoneInfoNotFoundError, ValueError, OSError) as error:
         why = " ".join(str(error.args[0] if error.args else error).split())
         if given := os.environ.get("TZ"):
-            why = f"the environment's TZ = {_toml(given)} is no time zone of the IANA; set it to one, or"
+            why = f"the environment's TZ = {toml(given)} is no time zone of the IANA; set it to one, or"
             raise ZoneError(
                 f"is not given, and the machine's own cannot be told: {why} {NAME_ONE}"
             ) from error
@@ -106,13 +107,12 @@ def read_schedule(place: str, tables: object) -> tuple[tuple[ScheduleTable, ...]
         here = f"{place}[{number}]{called}"
         present = {name: value for name, value in table.items() if f"{SCHEDULE}.{name}" not in WITHOUT_EFFECT}
         notes.extend(
-            f"{here}.{name}: has no effect any more, leave it out; {WITHOUT_EFFECT[f'{SCHEDULE}.{name}']}"
-            for name in table.keys() - present.keys()
+            f"{here}.{name}: {WITHOUT_EFFECT[f'{SCHEDULE}.{name}']}" for name in table.keys() - present.keys()
         )
         values, wrong = _values(here, present)
         if "name" in values and names.setdefault(name, number) != number:
             taken = f"{SCHEDULE}[{names[name]}] has this name; each needs one of its own"
-            wrong.append(f"{here}.name = {_toml(name)}: {taken}")
+            wrong.append(f"{here}.name = {toml(name)}: {taken}")
         wrong.extend(_beyond_bounds(here, values))
         if not wrong:
             made = ScheduleTable(**values)
@@ -136,7 +136,7 @@ def _values(here: str, table: dict[str, object]) -> tuple[dict[str, Any], list[s
         try:
             values[name] = key.read(value, from_text=False)
         except KeyValueError as error:
-            problems.append(f"{here}.{name} = {_toml(value)}: {error}")
+            problems.append(f"{here}.{name} = {toml(value)}: {error}")
     missing = [name for name in REQUIRED if name not in table]
     problems.extend(f"{here}.{name} is missing; it must be {SCHEDULE_KEYS[name].accepts}" for name in missing)
     return values, problems
@@ -148,18 +148,12 @@ def _beyond_bounds(here: str, values: dict[str, Any]) -> Iterator[str]:
         try:
             read_crontab(values["cron"])
         except CrontabError as error:
-            yield f"{here}.cron = {_toml(values['cron'])}: {error}"
+            yield f"{here}.cron = {toml(values['cron'])}: {error}"
     zone = values.get("timezone")
     try:
         zone_of(zone)
     except ZoneError as error:
-        yield f"{here}.timezone {error}" if zone is None else f"{here}.timezone = {_toml(zone)}: {error}"
-
-
-def _toml(value: object) -> str:
-    if isinstance(value, bool):
-        return str(value).lower()
-    return f'"{value}"' if isinstance(value, str) else str(value)
+        yield f"{here}.timezone {error}" if zone is None else f"{here}.timezone = {toml(zone)}: {error}"
 
 
 EXAMPLE = "30 1 * * *"

@@ -9,10 +9,10 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
+from tuner.findings.remedies import told
 from tuner.journal.codec import encode
 from tuner.journal.tables import Originals, stored
 from tuner.records import Capacity, DecisionKind, EventCode, Facts, Sample, TickRecord
-from tuner.remedies import told
 from tuner.settings import Settings
 
 NEWS = 0.05

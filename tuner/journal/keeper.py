@@ -19,8 +19,8 @@ from tuner.journal.reader import Unheard
 from tuner.journal.readonly import ASIDE, newest_aside
 from tuner.journal.store import Damaged, Store, is_damage
 from tuner.journal.tables import LOCK_NAME, LOCK_SUFFIX, JournalError, Originals
-from tuner.statedir import give_to_owner
-from tuner.version import program_version
+from tuner.system.statedir import give_to_owner
+from tuner.system.version import program_version
 
 
 class Claimed(Exception):  # noqa: N818 - reads as the state it names

@@ -44,7 +44,7 @@ from tuner.journal.tables import (
     stored,
 )
 from tuner.records import EventCode
-from tuner.statedir import give_to_owner
+from tuner.system.statedir import give_to_owner
 
 FILE_MODE = 0o640
 BUSY_SECONDS = 5.0
