@@ -12,7 +12,7 @@ from lab.bench.figures import Reading
 from lab.bench.plan import Plan
 from lab.bench.rig import Rig, Sampler
 from lab.servers.disk import DeviceCounters, DiskLimit
-from lab.servers.flavour import ServerSpec
+from lab.servers.spec import ServerSpec
 from lab.workloads.reports import Second
 from tests.factory import sample
 from tuner.records import Capacity

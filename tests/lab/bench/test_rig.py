@@ -11,8 +11,8 @@ from lab.bench import row
 from lab.bench.plan import DiskPlan, LoadPlan, Plan, Timing, parse_contender
 from lab.bench.rig import Sampler
 from lab.bench.row import End, Row, measure
-from lab.servers.flavour import LabServerError
 from lab.servers.local import LocalServer
+from lab.servers.spec import LabServerError
 from tests.factory import sample
 from tests.lab.bench.fakes import FakeRig, Load, counted_disk, without_time
 from tuner.records import Capacity, Sample
