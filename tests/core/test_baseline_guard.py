@@ -59,15 +59,9 @@ class Server:
         """Let minutes pass; return the losses that they were called.
 
         Args:
-            count: minutes.
-            side: whose values are in force.
-            rows: row changes/s.
-            pages: pages dirtied for each.
-            row_bytes: redo for each.
+            pages: pages dirtied for each row change; ``row_bytes`` likewise redo.
             threads: writing statements under way; 0 where the server does not show it.
-            waits: waits for a free page, 1/s.
             dips: seconds of each minute in which nothing comes through.
-            disturbed: something else goes on.
             shown: what the reading shows besides.
         """
         before = len(self.ended)
