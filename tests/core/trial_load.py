@@ -34,9 +34,12 @@ class TrialLoad:
         """Make one.
 
         Args:
-            rows: factor on the row changes/s while the suggestion is in force; ``pages`` on the pages for each.
-            wave: relative size of a disturbance; ``period`` its seconds.
+            rows: factor on the row changes/s while the suggestion is in force.
+            pages: the same on the pages for each.
+            wave: relative size of a disturbance.
+            period: of that, seconds.
             share: of reads in the statements, one for each row change; None where the server counts none.
+            state: to begin with.
         """
         self.rows, self.pages, self.wave, self.period = rows, pages, wave, period
         self.state = Trials() if state is None else state
