@@ -58,11 +58,8 @@ class Server:
     ) -> list[str]:
         """Let minutes pass; return the losses that they were called.
 
-        Args:
-            pages: pages dirtied for each row change; ``row_bytes`` likewise redo.
-            threads: writing statements under way; 0 where the server does not show it.
-            dips: seconds of each minute in which nothing comes through.
-            shown: what the reading shows besides.
+        ``pages`` are dirtied for each row change, and ``row_bytes`` of redo; ``threads`` statements write, 0
+        where the server does not show it; nothing comes through in so many ``dips`` seconds of each minute.
         """
         before = len(self.ended)
         for _ in range(count):
