@@ -126,12 +126,13 @@ def test_a_damaged_journal_is_set_aside_with_what_can_be_read(
     journal: Path,
     writer: MakeWriter,
     messages: list[str],
+    *,
     damage: Damage,
     pairs: list[Capacity],
     stands: dict[str, str],
     said: str,
 ) -> None:
-    """It costs the trace, not the originals nor what a person said; what is lost is named, nothing made up."""
+    """It costs the trace, not originals nor what a person said; what is lost is named, not made up."""
     damage(journal)
     content, directory = journal.read_bytes(), journal.parent
 
@@ -213,9 +214,15 @@ def spoil_a_row(journal: Path) -> None:
     ids=["ticks", "learned", "a row", "its index"],
 )
 def test_what_was_learned_is_carried_over_as_far_as_it_can_be_read(
-    journal: Path, keep: Keep, writer: MakeWriter, messages: list[str], damage: Damage, kept: tuple[str, ...]
+    journal: Path,
+    keep: Keep,
+    writer: MakeWriter,
+    messages: list[str],
+    *,
+    damage: Damage,
+    kept: tuple[str, ...],
 ) -> None:
-    """The rest begins afresh, which is said; it costs no originals, nor what was learned of another server."""
+    """The rest begins afresh and is named; originals, and what another server taught, are not lost."""
     keep(*(LearnedItem(name, 1.0, blob) for name, blob in BLOBS.items()))
     damage(journal)
 
