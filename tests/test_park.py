@@ -9,7 +9,7 @@ import pytest
 from msgspec.structs import replace
 
 from tests.bench import Bench
-from tests.core.lever import OURS, in_force
+from tests.core.low_water import OURS, in_force
 from tests.crashed import ADVISORY, PAIRED, SOON, Crash, crash
 from tests.factory import ACTIVE, C_NAME, DEFAULT, EPOCH, IDENTITY, M_NAME, SAVED, command, held
 from tuner.cli.replay import replay_trace
