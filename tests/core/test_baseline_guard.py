@@ -20,8 +20,8 @@ from tuner.core.baseline.guard import (
     Ended,
     Returned,
     Side,
-    follow,
     no_better,
+    update,
 )
 from tuner.records import Capacity
 
@@ -95,7 +95,7 @@ class Server:
                 look = BaselineTick(
                     reading.monotonic, reading, side, disturbed, now, beyond=False, settling=0.0
                 )
-                self.guard, ended = follow(self.guard, look)
+                self.guard, ended = update(self.guard, look)
                 self.ended += [] if ended is None else [ended]
         return [one.loss for one in self.ended[before:] if one.loss]
 
@@ -213,4 +213,4 @@ def test_it_never_raises_on_finite_readings(
         )
         for now in (at, at + 5.0, at + 10.0, at + 70.0):
             look = BaselineTick(now, reading, side, disturbed=False, rows_now=1e9, beyond=True, settling=0.0)
-            guard, _ = follow(guard, look)
+            guard, _ = update(guard, look)

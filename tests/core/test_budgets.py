@@ -17,7 +17,7 @@ from tuner.core.estimate.recovery import (
     START_SECONDS,
     Recovery,
 )
-from tuner.core.setpoint.announced import OVER_SECONDS, SAID, Announced, drop, update
+from tuner.core.setpoint.announced import NEWS, OVER_SECONDS, Announced, drop, update
 from tuner.core.setpoint.budgets import (
     WARN_SECONDS,
     Budget,
@@ -250,12 +250,12 @@ def test_a_bound_that_comes_and_goes_is_said_once_and_everyday_ones_never() -> N
     assert follow(["headroom", "alarm", "highest", "person"] * 20) == []
 
 
-@given(st.lists(st.sampled_from(sorted(SAID | {"alarm", "headroom"})), max_size=200))
+@given(st.lists(st.sampled_from(sorted(NEWS | {"alarm", "headroom"})), max_size=200))
 def test_every_end_follows_a_beginning(sources: list[str]) -> None:
     """Whatever decides in whatever order, beginnings and ends of each bound take turns."""
     said = follow([*sources, *["alarm"] * (int(OVER_SECONDS) + 1)])
 
-    for name in SAID:
+    for name in NEWS:
         own = [code for code in said if code.endswith(f"bound_{name}")]
         assert own == [f"bound_{name}", f"unbound_{name}"] * (len(own) // 2)
 

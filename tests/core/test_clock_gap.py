@@ -11,7 +11,7 @@ from msgspec.structs import replace
 from tests.bench import Bench, FakeServer, replays
 from tests.core.referee import Referee
 from tests.factory import ACTIVE, EPOCH, SAVED, A, codes, command, held, sample
-from tuner.core.estimate.clocks import Clocks, follow
+from tuner.core.estimate.clocks import Clocks, update
 from tuner.records import Capacity, Command, DecisionKind, Sample, TickRecord
 from tuner.system.clock import SystemClock
 
@@ -194,7 +194,7 @@ def gaps(readings: Iterable[Sample]) -> list[str]:
     """Return what is said of these readings, one after the other."""
     state, said = Clocks(), []
     for one in readings:
-        state, why = follow(state, one)
+        state, why = update(state, one)
         said += [why] if why else []
     return said
 
@@ -240,7 +240,7 @@ def test_a_clock_that_creeps_is_found_out_within_seconds(pace: float) -> None:
     """A clock that counts a fraction of the time never gathers the readings that an emergency believes."""
     state, longest = Clocks(), 0.0
     for n in range(300):
-        state, why = follow(state, reading(float(n), ours=pace * n))
+        state, why = update(state, reading(float(n), ours=pace * n))
         longest = pace + (0.0 if why else longest)
 
     assert longest < 3.0

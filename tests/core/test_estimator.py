@@ -395,7 +395,7 @@ def test_a_moment_in_which_less_is_flushed_than_asked_for_shows_no_slow_device(
     seen = Seen(redo_rate=1e6, flush_rate=400.0, demand=400.0, authority=0.4, age=1e8, elapsed=1.0, wall=0.0)
     trends = state.trends
     for _ in range(seconds):
-        trends = trends.follow(seen, state.window)
+        trends = trends.updated(seen, state.window)
 
     assert trends.shown is shown
 

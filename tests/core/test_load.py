@@ -88,7 +88,7 @@ def test_any_reading_leaves_the_curve_sound(readings: list[tuple[float, float, f
         curve = curve.see(ratio=ratio, density=density, elapsed=elapsed)
         assert 0.0 <= curve.combining_exponent <= 1.0
         assert math.isfinite(sum(curve.densities))
-    assert curve.sound
+    assert curve.valid
     assert msgspec.msgpack.decode(msgspec.msgpack.encode(curve), type=Curve) == curve
 
 

@@ -139,7 +139,7 @@ def test_every_version_reads_what_each_version_kept(path: Path) -> None:
     assert lost == ()
     assert learned is not None
     assert holds(msgspec.msgpack.decode(msgspec.msgpack.encode(learned)), kept)
-    assert learned.evidence.beside(learned.evidence.server) == learned.evidence
+    assert learned.evidence.for_server(learned.evidence.server) == learned.evidence
 
 
 def test_what_is_kept_now_is_among_the_fixtures() -> None:
@@ -357,9 +357,9 @@ def test_the_same_server_has_nothing_to_say() -> None:
 
 
 def test_another_version_begins_afresh_and_the_way_back_finds_all_again() -> None:
-    """One event at the first tick names recovery factor, proof and trials, with both versions."""
+    """The events of the first tick name recovery factor, proof and trials, with both versions."""
     other = begun(full(), version="9.8.0")
-    (said,) = other.said("learned_afresh")
+    said = "; ".join(other.said("learned_afresh"))
     back = begun(replace(full(), evidence=other.state.trials.evidence))
     (again,) = back.said("learned_afresh")
 
@@ -421,13 +421,13 @@ def test_what_is_set_aside_is_bounded() -> None:
     """Of the versions and laws before the newest few are kept, each with as many trials as one may have."""
     found = Evidence()
     for number in range(ASIDE + 3):
-        found = found.beside(f"9.{number}.0 legacy")
+        found = found.for_server(f"9.{number}.0 legacy")
         for at in range(REMEMBERED + 2):
-            found = found.told(trial(float(at)))
+            found = found.with_trial(trial(float(at)))
     assert [one.server for one in found.aside] == [f"9.{2 + n}.0 legacy" for n in range(ASIDE)]
     assert {len(one.log) for one in found.aside} == {REMEMBERED}
 
-    again = found.beside("9.3.0 legacy")
+    again = found.for_server("9.3.0 legacy")
     assert "9.3.0 legacy" not in [one.server for one in again.aside]
     assert again.aside[-1].server == f"9.{ASIDE + 2}.0 legacy"
 
@@ -436,6 +436,6 @@ def test_a_server_without_trials_takes_no_place() -> None:
     """Where nothing was tried there is nothing to set aside: an empty key pushes no full one out."""
     found = Evidence("9.7.4 legacy", (trial(1.0),))
     for number in range(ASIDE + 3):
-        found = found.beside(f"9.{number}.0 legacy")
+        found = found.for_server(f"9.{number}.0 legacy")
 
     assert found.aside == (Aside("9.7.4 legacy", (trial(1.0),)),)

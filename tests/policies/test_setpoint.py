@@ -17,8 +17,8 @@ from policies.setpoint import (
     WANDER_SECONDS,
     Headroom,
     bounds_of,
-    follow,
     highest_ratio,
+    with_hysteresis,
 )
 
 MEBIBYTE = 1_048_576.0
@@ -133,11 +133,11 @@ def test_it_falls_sooner_than_it_rises_and_rests_in_between() -> None:
     """Danger lowers the set-point now; what is not worth a write does not move it."""
     down, up = 0.8 - STEP, 0.8 + STEP
 
-    assert follow(None, 0.8) == 0.8
-    assert follow(0.8, down - 0.001) == down - 0.001
-    assert follow(0.8, down + 0.001) == 0.8
-    assert follow(0.8, up - 0.001) == 0.8
-    assert follow(0.8, up + 0.001) == up + 0.001
+    assert with_hysteresis(None, 0.8) == 0.8
+    assert with_hysteresis(0.8, down - 0.001) == down - 0.001
+    assert with_hysteresis(0.8, down + 0.001) == 0.8
+    assert with_hysteresis(0.8, up - 0.001) == 0.8
+    assert with_hysteresis(0.8, up + 0.001) == up + 0.001
 
 
 @given(st.lists(st.floats(0.8 - STEP / 2, 0.8 + STEP / 2), min_size=1, max_size=50))
@@ -146,7 +146,7 @@ def test_a_wavering_bound_moves_it_at_most_once(wanted: list[float]) -> None:
     held: float | None = None
     seen = []
     for value in wanted:
-        held = follow(held, value)
+        held = with_hysteresis(held, value)
         seen.append(held)
 
     assert len(set(seen)) == 1
@@ -233,6 +233,6 @@ def test_under_a_steady_load_the_alarm_is_kept_by_a_seconds_redo() -> None:
 
 def test_a_steady_load_is_followed_in_smaller_rises() -> None:
     """What would be a write for nothing under a load that moves is worth one under a load that does not."""
-    assert follow(0.90, 0.91) == 0.90
-    assert follow(0.90, 0.91, steady=True) == 0.91
-    assert follow(0.91, 0.90, steady=True) == 0.91
+    assert with_hysteresis(0.90, 0.91) == 0.90
+    assert with_hysteresis(0.90, 0.91, steady=True) == 0.91
+    assert with_hysteresis(0.91, 0.90, steady=True) == 0.91
