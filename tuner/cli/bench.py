@@ -20,7 +20,8 @@ from lab.bench.progress import outline
 from lab.bench.runner import Bench, chosen
 from lab.bench.store import Ledger, PlanError
 from lab.keys import hint_at, wrong
-from lab.report.files import bench_summary, write_bench
+from lab.report.bench_page import bench_summary
+from lab.report.files import write_bench
 from lab.report.rows import ReportError, rows_of
 from lab.report.summary import groups
 from lab.report.words import comparison
@@ -418,7 +419,7 @@ def _page(ledger: Ledger, directory: Path) -> Path | None:
     if not any(row["stage"] == "block" for row in ledger.rows):
         return None
     try:
-        return write_bench(directory)[0]
+        return write_bench(directory)
     except ReportError as error:
         raise Refused(f"{error}; once that is put right: innobrim report {directory}") from error
 
