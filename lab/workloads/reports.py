@@ -9,7 +9,7 @@ from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from lab.servers.base import LabServerError
+from lab.servers.spec import LabServerError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping

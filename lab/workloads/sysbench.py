@@ -12,8 +12,9 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Self
 
-from lab.servers.base import SCHEMA, LabServer, LabServerError
+from lab.servers.base import LabServer
 from lab.servers.owner import ending_with_us
+from lab.servers.spec import SCHEMA, LabServerError
 from lab.workloads.load import Load
 from lab.workloads.reports import Reports, Second
 

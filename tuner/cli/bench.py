@@ -25,8 +25,9 @@ from lab.report.files import write_bench
 from lab.report.rows import ReportError, rows_of
 from lab.report.summary import groups
 from lab.report.words import comparison
-from lab.servers.base import MEBIBYTE, LabServer, LabServerError, ServerSpec
+from lab.servers.base import LabServer
 from lab.servers.choose import choose, is_image, remove_leftovers, server_named
+from lab.servers.spec import MEBIBYTE, LabServerError, ServerSpec
 from lab.workloads.sysbench import sysbench
 from tuner.cli.answer import (
     UNFINISHED,
@@ -350,7 +351,7 @@ def _maker(words: str, say: Say) -> Callable[[Plan], LabServer]:
 def best_here() -> str:
     """Return the best real server that can be had without installing anything."""
     choice = choose()
-    if choice.kind == "none":
+    if not choice.name:
         refusals = "".join(f"\n  {refusal}" for refusal in choice.refusals)
         raise LabServerError(f"no real server can be had here: {choice.why}{refusals}")
     return choice.name

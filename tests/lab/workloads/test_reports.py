@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lab.servers.base import LabServerError
+from lab.servers.spec import LabServerError
 from lab.workloads.reports import Histogram, Reports, merged, parse_buckets, parse_report
 
 LATENCIES = st.dictionaries(
