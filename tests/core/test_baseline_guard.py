@@ -58,17 +58,8 @@ class Server:
     ) -> list[str]:
         """Let minutes pass; return the losses that they were called.
 
-        Args:
-            count: minutes.
-            side: whose values are in force.
-            rows: row changes/s.
-            pages: pages dirtied for each.
-            row_bytes: redo for each.
-            threads: writing statements under way; 0 where the server does not show it.
-            waits: waits for a free page, 1/s.
-            dips: seconds of each minute in which nothing comes through.
-            disturbed: something else goes on.
-            shown: what the reading shows besides.
+        ``pages`` are dirtied for each row change, and ``row_bytes`` of redo; ``threads`` statements write, 0
+        where the server does not show it; nothing comes through in so many ``dips`` seconds of each minute.
         """
         before = len(self.ended)
         for _ in range(count):
