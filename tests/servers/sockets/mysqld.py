@@ -95,6 +95,8 @@ class Mysqld:
         with contextlib.suppress(OSError):
             while True:
                 connection, _ = self.listener.accept()
+                if connection.family != socket.AF_UNIX:  # no packet waits for the one before to be confirmed
+                    connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
                 number += 1
                 thread = threading.Thread(target=self._serve, args=(connection, number), daemon=True)
                 self._threads = [one for one in self._threads if one.is_alive()] + [thread]
