@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 import pymysql
 from msgspec.structs import replace
 
-from lab.servers.base import LabServer, SqlClient
-from lab.servers.flavour import LabServerError
+from lab.servers.base import LabServer
+from lab.servers.spec import LabServerError
 from tuner.servers.adapter import Adapter
 from tuner.servers.detect import detect
 from tuner.servers.port import ServerError
@@ -27,10 +27,12 @@ SECONDS = 3.0
 
 
 class Reader:
-    """Reads a server that may end and start again in between; nothing but ``close`` ends its connection."""
+    """Reads a server that may end and start again in between.
 
-    def __init__(self, server: SqlClient) -> None:
-        """Connect with the first reading."""
+    It connects with the first reading; nothing but ``close`` ends its connection.
+    """
+
+    def __init__(self, server: LabServer) -> None:
         self._endpoint = replace(server.admin_endpoint(), timeout=SECONDS)
         self._session = Session(self._endpoint)
         self._known: tuple[Facts, Adapter] | None = None

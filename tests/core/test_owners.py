@@ -50,7 +50,7 @@ OWNERS: dict[str, set[str]] = {
     "caution": {"observe"},
     "announced": {"targets"},
     "sawtooth": {"targets"},
-    "baseline_guard": {"baseline/way_back", "observe", "ownership/transitions"},
+    "baseline_guard": {"baseline/restoring", "observe", "ownership/transitions"},
     "holds": {"step"},
     "drain": {"decide/drain", "commands/handlers", "laws"},
     "returning": {"decide/drain", "laws"},

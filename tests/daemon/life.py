@@ -137,6 +137,7 @@ class Life:
 
     Attributes:
         records: every tick so far.
+        states: the state before the first tick, then after each.
         seconds_to_end: real seconds from the last SIGTERM to the end.
     """
 
@@ -152,8 +153,7 @@ class Life:
         self.server = Watched(self.clock)
         self.loaded = Loaded(self.config)
         self.records: list[TickRecord] = []
-        self.modes: list[Mode] = []
-        self.restores: list[bool] = []
+        self.states: list[State] = []
         self.seconds_to_end = float("inf")
         self._news = threading.Condition()
         self._terminated = 0.0
@@ -168,8 +168,6 @@ class Life:
             board=self.board,
             notifier=Notifier({}),
             reload=self.loaded,
-            on_mode=self.modes.append,
-            on_restore=self.restores.append,
             watch=self._note,
             speed=SPEED,
             api=api,
@@ -201,7 +199,10 @@ class Life:
             raise self._failure
         return self
 
-    def _note(self, state: State, record: TickRecord) -> None:  # noqa: ARG002 - the daemon's signature
+    def _note(self, state: State, record: TickRecord | None) -> None:
+        self.states.append(state)
+        if record is None:
+            return
         with self._news:
             self.records.append(record)
             self._news.notify_all()

@@ -8,6 +8,7 @@ import threading
 import time
 from collections.abc import Iterator, MutableMapping
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -16,6 +17,7 @@ from structlog.testing import capture_logs
 
 from tests.daemon.life import ORIGINALS, SOON, Life
 from tests.factory import LOADED, command
+from tuner.cli.run import permit
 from tuner.config.schema import ScheduleTable
 from tuner.daemon import daemon
 from tuner.journal.reader import learned, originals, runs, trace
@@ -69,7 +71,7 @@ def test_advisory_writes_nothing_to_the_end(tmp_path: Path) -> None:
     assert life.server.applied == []
     assert life.server.capacity == ORIGINALS
     assert originals(tmp_path) == []
-    assert set(life.modes) == {Mode.ADVISORY}
+    assert {state.mode for state in life.states} == {Mode.ADVISORY}
 
 
 def test_originals_are_on_disk_before_the_first_write(active: Life, tmp_path: Path) -> None:
@@ -128,11 +130,12 @@ def test_a_server_that_was_given_back_has_no_originals_any_more(active: Life, tm
 
     assert active.server.capacity == ORIGINALS
     assert originals(tmp_path) == []
-    under_way = [record.restore is not None for record in active.records]
-    assert active.restores == under_way, (
-        "a server is asked for its latency while it is restored, and only then"
-    )
-    assert set(under_way) == {True, False}
+    server: Any = SimpleNamespace()
+    for state, record in zip(active.states, [None, *active.records], strict=True):
+        permit(server, state, record, enable_counters=True)
+        restoring = record is not None and record.restore is not None
+        assert server.watches_latency is restoring, "it is asked for while it is restored, and only then"
+        assert server.claims_writer is server.enables_counters is (state.mode is Mode.ACTIVE)
 
 
 def test_the_journal_has_every_tick_and_what_was_learned(active: Life, tmp_path: Path) -> None:

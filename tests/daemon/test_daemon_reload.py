@@ -36,11 +36,10 @@ def test_a_reload_changes_only_what_takes_effect(tmp_path: Path) -> None:
     )
     board = Board()
     daemon = Daemon(old, FakeServer(), SystemClock(), board=board, notifier=Notifier({}), reload=lambda: new)
-    for chore in ("reload", "reload", "end"):
-        daemon._chores.put(chore)
 
     with capture_logs() as said:
-        daemon._do_chores()
+        daemon._reload()
+        daemon._reload()
 
     assert daemon.config == replace(old, loop=new.loop, daemon=replace(old.daemon, on_stop="leave"))
     assert [line["keys"] for line in said if "keys" in line] == [["daemon.interval", "api.port"]] * 2
@@ -76,9 +75,7 @@ def test_a_reload_renews_the_certificate_whatever_the_configuration_says(tmp_pat
     daemon = Daemon(
         config, FakeServer(), SystemClock(), board=Board(), notifier=Notifier({}), reload=refused, api=api
     )
-    for chore in ("reload", "end"):
-        daemon._chores.put(chore)
-    daemon._do_chores()
+    daemon._reload()
 
     assert api.reloads == 1
     assert daemon.config == config

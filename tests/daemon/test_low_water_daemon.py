@@ -8,7 +8,7 @@ import msgspec
 import pytest
 
 from tests.bench import Bench, FakeServer
-from tests.core.lever import OFF, OURS, beside, in_force
+from tests.core.low_water import OFF, OURS, beside, in_force
 from tests.factory import EPOCH, IDENTITY, codes, command
 from tuner.core.leaving.lowwater import NOT_BACK, may_be_written
 from tuner.core.ownership.standing import Standing, standing_of

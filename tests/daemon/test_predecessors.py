@@ -18,7 +18,8 @@ from tuner.core.ownership.standing import Standing
 from tuner.daemon import persistence
 from tuner.daemon.persistence import Persistence
 from tuner.daemon.predecessors import look
-from tuner.journal.tables import FILE_NAME
+from tuner.journal.items import StandingItem
+from tuner.journal.tables import FILE_NAME, Originals
 from tuner.journal.writer import JournalWriter
 from tuner.records import Capacity
 from tuner.settings import Settings
@@ -33,8 +34,8 @@ def left(tmp_path: Path) -> Path:
     """Return a state directory in which an earlier daemon left originals and a pause."""
     journal = JournalWriter(tmp_path, keep_ticks=100, on_error=lambda _: None)
     journal.start()
-    journal.save_originals(FACTS.identity, PAIR, FACTS.started, FACTS.version, 0.0, lambda: None)
-    journal.save_standing(FACTS.identity, msgspec.json.encode(PAUSED).decode())
+    journal.put(Originals(FACTS.identity, PAIR, FACTS.started, FACTS.version, 0.0))
+    journal.put(StandingItem(FACTS.identity, msgspec.json.encode(PAUSED).decode()))
     assert journal.close(SOON)
     return tmp_path
 

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import os
+import signal
+from collections.abc import MutableMapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 from structlog.testing import capture_logs
 
 from api.problems import Refusals
@@ -13,6 +17,8 @@ from api.scrape import MetricsPage
 from api.vitals import Vitals
 from tests.api import factory
 from tests.daemon.life import Life
+from tuner.daemon import daemon
+from tuner.daemon.persistence import Persistence
 from tuner.daemon.workers import WORKERS
 from tuner.records import DecisionKind, HoldCode, Remedy
 from tuner.settings import Mode, Settings
@@ -25,17 +31,19 @@ def broken(*_: object, **__: object) -> Any:  # noqa: ANN401 - in the place of a
 
 def kill(name: str, life: Life, patch: pytest.MonkeyPatch) -> None:
     """Have one of the daemon's threads die of a defect."""
-    daemon = life.daemon
+    at_work = life.daemon
     if name == "journal":
-        patch.setattr(daemon._memory._journal._keeper, "write", broken)
-        daemon._memory._journal._wake.set()
-    elif name == "chores":
-        patch.setattr(daemon._notifier, "reloading", broken)
-        daemon._chores.put("reload")
+        patch.setattr(at_work._memory._journal._keeper, "write", broken)
+        at_work._memory._journal._wake.set()
     else:
-        patch.setattr(daemon._supervisor, "_say", broken)
-        with daemon._supervisor._news:
-            daemon._supervisor._news.notify()
+        patch.setattr(at_work._supervisor, "_say", broken)
+        with at_work._supervisor._news:
+            at_work._supervisor._news.notify()
+
+
+def failed(logged: Sequence[MutableMapping[str, Any]]) -> list[MutableMapping[str, Any]]:
+    """Return what was said of chores that failed."""
+    return [line for line in logged if "a chore failed" in line["event"]]
 
 
 def vitals(life: Life) -> Vitals:
@@ -44,7 +52,7 @@ def vitals(life: Life) -> Vitals:
 
 
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnhandledThreadExceptionWarning")  # it is what is tested
-@pytest.mark.parametrize("name", ["journal", "chores", "optimiser"])
+@pytest.mark.parametrize("name", ["journal", "optimiser"])
 def test_a_dead_thread_is_told_within_seconds(
     name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -92,6 +100,35 @@ def test_without_its_journal_the_loop_writes_nothing(tmp_path: Path, monkeypatch
 
     assert len(life.server.applied) == written[0]
     assert life.records[-1].decision.kind is DecisionKind.KEEP
+
+
+@pytest.mark.parametrize("defect", ["SIGHUP", "snapshot"])
+def test_a_chore_that_fails_is_logged_and_done_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, defect: str
+) -> None:
+    """A defect costs that one turn: the log names the chore, its thread lives, and the next reload counts."""
+    life = Life(tmp_path, Settings())
+    if defect == "snapshot":
+        monkeypatch.setattr(daemon, "SNAPSHOT_SECONDS", 0.05)
+        monkeypatch.setattr(Persistence, "snapshot", broken)
+
+    def script() -> None:
+        life.wait_for_ticks(3)
+        if defect == "SIGHUP":
+            with monkeypatch.context() as spoilt:
+                spoilt.setattr(life.daemon._notifier, "reloading", broken)
+                os.kill(os.getpid(), signal.SIGHUP)
+                life.wait(lambda: failed(logged))
+        life.wait(lambda: len(failed(logged)) >= (2 if defect == "snapshot" else 1))
+        life.loaded.content = replace(life.config, loop=Settings(set_point=0.6))
+        os.kill(os.getpid(), signal.SIGHUP)
+        life.wait(lambda: life.states[-1].settings.set_point == 0.6)
+        assert life.board.tally().dead == ()
+
+    with capture_logs() as logged:
+        life.live(script)
+
+    assert {line["chore"] for line in failed(logged)} == {"broken" if defect == "snapshot" else "reload"}
 
 
 def test_a_dead_api_refuses_whoever_asks(tmp_path: Path) -> None:

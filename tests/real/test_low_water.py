@@ -9,7 +9,8 @@ from dataclasses import replace
 import pymysql
 import pytest
 
-from lab.servers.base import Account, LabServer
+from lab.servers.base import LabServer
+from lab.servers.spec import Account
 from tests.real.families import FAMILIES, SPEC, named
 from tests.real.guarded import guard
 from tuner.cli.setup_sql import drawn

@@ -7,7 +7,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from lab.servers.base import SCHEMA, Account, LabServer
+from lab.servers.base import LabServer
+from lab.servers.spec import SCHEMA, Account
 from tests.real.support import new_account
 from tuner.records import Facts, Sample
 from tuner.servers.mysql import MySQLServer

@@ -22,6 +22,7 @@ from tuner.core.state import SAME_START_SECONDS
 from tuner.core.writes.restore_pace import HIDDEN
 from tuner.daemon.predecessors import known_from_journal, look
 from tuner.journal.ending import Ending, ending
+from tuner.journal.items import GivenBackItem, NoteItem
 from tuner.journal.keeper import claimed
 from tuner.journal.reader import absence, done_offline, last_record, originals, runs
 from tuner.journal.readonly import located, lost
@@ -124,7 +125,7 @@ def restore_without_daemon(
                 raise Refused(str(error)) from error
             _done(notes, f"not restored: {error}", "innobrim restore")
             raise Refused(f"{error}\n{_by_hand(found)}") from error
-        notes.given_back(found.identity)
+        notes.put(GivenBackItem(found.identity))
         if standing.low_water is not None:
             stands(notes, replace(standing, low_water=None))
         pair = found.capacity
@@ -238,7 +239,7 @@ def _notes(directory: Path, config: Config) -> JournalWriter:
 
 def _done(notes: JournalWriter, message: str, who: str) -> None:
     """Note what was done to a server without its daemon, for whoever asks for the status."""
-    notes.note(wall=time.time(), code=OFFLINE, message=message, who=who)
+    notes.put(NoteItem(wall=time.time(), code=OFFLINE, message=message, who=who))
 
 
 def _lost(notes: JournalWriter, directory: Path) -> str:

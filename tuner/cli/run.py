@@ -6,6 +6,7 @@ import os
 import signal
 import time
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import click
@@ -15,8 +16,11 @@ from tuner.cli.answer import Unusable
 from tuner.cli.options import PolicyChoice, configuration, endpoint, entered, server_options, socket_path
 from tuner.config.credentials import identity_of
 from tuner.config.schema import PLAIN, Config, ConfigError
+from tuner.core.leaving.lowwater import may_be_written
+from tuner.core.state import State
 from tuner.daemon.board import ApiFailure, Board, PortTaken
 from tuner.daemon.daemon import Api, Daemon
+from tuner.records import TickRecord
 from tuner.servers.endpoint import Endpoint
 from tuner.servers.mysql import MySQLServer
 from tuner.settings import Mode, as_formerly
@@ -91,6 +95,15 @@ def run(
         _serve(config, where, config_path, flags, insecure_api=insecure_api)
 
 
+def permit(server: MySQLServer, state: State, record: TickRecord | None, *, enable_counters: bool) -> None:
+    """Let a server's connection do what the state calls for; an advisory daemon turns no counters on."""
+    active = state.mode is Mode.ACTIVE
+    server.claims_writer = active
+    server.enables_counters = enable_counters and active
+    server.watches_latency = record is not None and record.restore is not None
+    server.writes_low_water = may_be_written(state)
+
+
 def _serve(
     config: Config,
     where: Endpoint,
@@ -114,18 +127,7 @@ def _serve(
     server = MySQLServer(where, clock, name=identity_of(os.environ), beat=board.pulse.beat)
     state: list[Daemon] = []
 
-    def on_mode(mode: Mode) -> None:
-        server.claims_writer = mode is Mode.ACTIVE
-        server.enables_counters = config.daemon.enable_counters and mode is Mode.ACTIVE
-
-    def on_restore(under_way: bool) -> None:  # noqa: FBT001 - a callback
-        server.watches_latency = under_way
-
-    def on_low_water(writes: bool) -> None:  # noqa: FBT001 - a callback
-        server.writes_low_water = writes
-
-    on_low_water(config.loop.low_water_mark)
-    on_mode(Mode.ADVISORY)  # until the daemon knows what stands: an advisory one turns no counters on
+    server.writes_low_water = config.loop.low_water_mark  # until the daemon knows what stands
     api = None
     if config.api.enabled:
         api = make_api(config, board, configuration=lambda: state[0].config, insecure=insecure)
@@ -136,10 +138,8 @@ def _serve(
         board=board,
         notifier=Notifier(os.environ),
         reload=lambda: _reread(config_path, flags),
-        on_mode=on_mode,
-        on_restore=on_restore,
-        on_low_water=on_low_water,
         api=api,
+        watch=partial(permit, server, enable_counters=config.daemon.enable_counters),
     )
     state.append(daemon)
     log.info(

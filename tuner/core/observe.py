@@ -180,7 +180,7 @@ def _see_clocks(state: State, sample: Sample, *, begun: bool) -> tuple[State, st
         The next state, and in words how they ran apart; empty where they did not.
     """
     before = state.clocks.begun() if begun else state.clocks
-    seen, apart = clocks.follow(before, sample)
+    seen, apart = clocks.update(before, sample)
     state = replace(state, clocks=seen)
     if not apart:
         return state, ""

@@ -14,9 +14,9 @@ from policies.setpoint import (
     Headroom,
     SetPointSource,
     bounds_of,
-    follow,
     highest_ratio,
     suggested_ratio,
+    with_hysteresis,
 )
 from policies.types import Suggestion
 from tuner.core.baseline.guard import Side
@@ -148,7 +148,7 @@ def _take_set_point(
     held, trials = state.set_point, state.trials
     set_point = wanted
     if source not in FOLLOWED:
-        set_point = min(cap, follow(None if trials.moved else held, wanted, steady=headroom.steady))
+        set_point = min(cap, with_hysteresis(None if trials.moved else held, wanted, steady=headroom.steady))
     if trials.moved:
         moved_from = held if held is not None and held != set_point else 0.0
         trials = replace(trials, moved=False, moved_from=moved_from)

@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-import queue
 import signal
-import threading
-import time
 from collections.abc import Callable
 from pathlib import Path
 from types import FrameType
@@ -16,10 +13,11 @@ import msgspec
 from msgspec.structs import replace
 
 from tuner.config.schema import Config, ConfigError
-from tuner.core.leaving.lowwater import NOT_BACK, may_be_written
+from tuner.core.leaving.lowwater import NOT_BACK
 from tuner.core.ownership.standing import why_not_active
 from tuner.core.state import State
 from tuner.daemon.board import Board, BoardInbox
+from tuner.daemon.chores import Chores
 from tuner.daemon.farewell import Farewell
 from tuner.daemon.persistence import Persistence
 from tuner.daemon.readiness import Readiness
@@ -89,11 +87,8 @@ class Daemon:
         board: Board,
         notifier: Notifier,
         reload: Callable[[], Config],
-        on_mode: Callable[[Mode], None] = lambda _: None,
-        on_restore: Callable[[bool], None] = lambda _: None,
-        on_low_water: Callable[[bool], None] = lambda _: None,
         api: Api | None = None,
-        watch: Callable[[State, TickRecord], None] | None = None,
+        watch: Callable[[State, TickRecord | None], None] = lambda _state, _record: None,
         speed: float = 1.0,
     ) -> None:
         """Put the parts together; nothing starts yet.
@@ -105,11 +100,8 @@ class Daemon:
             board: the seam to API and commands.
             notifier: the service manager.
             reload: reads the configuration again; raises ConfigError.
-            on_mode: told which mode is in force, at every tick.
-            on_restore: told whether a restore is under way, at every tick.
-            on_low_water: told whether the low-water mark may be written, at every tick.
             api: the HTTP side, None without one.
-            watch: sees every tick as well, for a demo or a test.
+            watch: told the state before the first tick, then each tick's with its record, before a write.
             speed: seconds on the clock in one real second, for a simulated server.
         """
         self.config = config
@@ -117,16 +109,15 @@ class Daemon:
         self._clock = clock
         self._board = board
         self._notifier = notifier
-        self._reload = reload
-        self._on_mode = on_mode
-        self._on_restore = on_restore
-        self._on_low_water = on_low_water
+        self._read_again = reload
         self._api = api
         self._watch = watch
         self._speed = speed
-        self._chores: queue.SimpleQueue[str] = queue.SimpleQueue()
         self._memory = Persistence(Path(config.daemon.state_directory), keep_ticks=config.daemon.keep_ticks)
         board.known = self._memory.known
+        self._chores = Chores(
+            {self._memory.keep_newest: LEARNED_SECONDS, self._memory.snapshot: SNAPSHOT_SECONDS}
+        )
         self._schedule = Schedule(config.schedule)
         self._farewell = Farewell()
         self._ticklog = TickLog()
@@ -145,13 +136,12 @@ class Daemon:
         if self._api is not None:
             self._api.start()  # first of all: beside a second daemon nothing else is begun
         self._memory.open()
-        chores = threading.Thread(target=self._do_chores, name="chores", daemon=True)
-        chores.start()
+        self._chores.start()
         self._supervisor.start()
         if self._api is not None:
             self._workers.watch(api=lambda: bool(getattr(self._api, "alive", True)))
         self._workers.watch(
-            chores=chores.is_alive,
+            chores=lambda: self._chores.alive,
             journal=lambda: self._memory.alive,
             optimiser=lambda: self._supervisor.alive,
             log=logs_alive,
@@ -162,7 +152,7 @@ class Daemon:
                 self._turn(facts, until)
         finally:
             self._notifier.stopping("stopping")
-            self._chores.put("end")
+            self._chores.stop()
             self._supervisor.stop(CLOSE_SECONDS)
             if self._api is not None:
                 self._api.stop(CLOSE_SECONDS)
@@ -173,7 +163,7 @@ class Daemon:
     def _turn(self, facts: Facts, until: float | None) -> None:
         memory = self._memory
         state = memory.state_at_start(self.config.loop, facts, now=self._clock.monotonic())
-        self._on_mode(state.mode)
+        self._watch(state, None)
         if facts.disabled_counters and state.mode is Mode.ACTIVE:
             with contextlib.suppress(ServerError):
                 state = replace(state, facts=self._server.facts())
@@ -258,15 +248,16 @@ class Daemon:
             self._undone = record.mode is Mode.ACTIVE and self.config.daemon.on_stop == "park"
         if record.lifecycle is Lifecycle.STOPPING and any(event.code == NOT_BACK for event in record.events):
             self._undone = True
-        self._on_mode(record.mode)
-        self._on_restore(record.restore is not None)
-        self._on_low_water(may_be_written(state))
-        if self._watch is not None:
-            self._watch(state, record)
+        self._watch(state, record)
 
     def _after_a_death(self, name: str) -> None:
-        if name == "api":
-            self._chores.put("api died")
+        if name == "api" and self._api is not None:
+            self._chores.ask(self._stop_api)
+
+    def _stop_api(self) -> None:
+        """Have whoever asks a dead API refused, instead of waiting for nobody."""
+        if self._api is not None:
+            self._api.stop(CLOSE_SECONDS)
 
     def _originals_saved(self, name: str) -> None:
         self._board.submit(Command(name="originals_saved", who="journal", value=name))
@@ -282,45 +273,27 @@ class Daemon:
             self._board.inbox.put(Command(name="stop", who=name, value=self.config.daemon.on_stop))
 
         def reload(_number: int, _frame: FrameType | None) -> None:
-            self._chores.put("reload")
+            self._chores.ask(self._reload)
 
         signal.signal(signal.SIGTERM, stop)
         signal.signal(signal.SIGINT, stop)
         signal.signal(signal.SIGHUP, reload)
 
-    def _do_chores(self) -> None:
-        """Do what waits for a disk, when asked and from time to time: the loop's thread touches no file."""
-        learned, kept = (time.monotonic() + one for one in (LEARNED_SECONDS, SNAPSHOT_SECONDS))
-        while True:
-            try:
-                chore = self._chores.get(timeout=max(0.0, min(learned, kept) - time.monotonic()))
-            except queue.Empty:
-                chore = "learned" if learned <= kept else "snapshot"
-            if chore == "learned":
-                self._memory.keep_newest()
-                learned = time.monotonic() + LEARNED_SECONDS
-                continue
-            if chore == "snapshot":
-                self._memory.snapshot()
-                kept = time.monotonic() + SNAPSHOT_SECONDS
-                continue
-            if chore == "end":
-                return
-            if chore == "api died":
-                if self._api is not None:
-                    self._api.stop(CLOSE_SECONDS)  # whoever asks is refused, and does not wait for nobody
-                continue
-            self._notifier.reloading()
+    def _reload(self) -> None:
+        """Read the configuration again, and what else may have been renewed."""
+        self._notifier.reloading()
+        outcome = "reload failed, the old configuration stays"
+        try:
             if self._api is not None:
                 self._api.reload()
-            found = reread(self.config, self._reload)
-            if found is not None:
-                self.config = found
-                self._schedule.use(found.schedule)
-                self._board.submit(Command(name="settings", who="SIGHUP", settings=found.loop))
-            self._notifier.ready(
-                "reload refused, the old configuration stays" if found is None else "reloaded"
-            )
+            new = reread(self.config, self._read_again)
+            outcome = "reload refused, the old configuration stays" if new is None else "reloaded"
+            if new is not None:
+                self.config = new
+                self._schedule.use(new.schedule)
+                self._board.submit(Command(name="settings", who="SIGHUP", settings=new.loop))
+        finally:
+            self._notifier.ready(outcome)
 
 
 AT_ONCE = frozenset({"daemon.on_stop"})

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
@@ -15,6 +16,8 @@ from tuner.core.ownership.standing import Standing, standing_of
 from tuner.core.state import State, encode_state
 from tuner.daemon.predecessors import Predecessors, look
 from tuner.journal.ending import left_after
+from tuner.journal.items import EndItem, GivenBackItem, LearnedItem, RunItem, StandingItem
+from tuner.journal.tables import Originals, Snapshot
 from tuner.journal.writer import JournalWriter
 from tuner.records import EventCode, Facts, TickRecord
 from tuner.settings import Settings
@@ -95,13 +98,13 @@ class Persistence:
 
     def end(self, wall: float) -> None:
         """Note that this run ends in order, and which pair it leaves."""
-        self._journal.end_run(wall, left=left_after(None if self._newest is None else self._newest[0]))
+        self._journal.put(EndItem(wall, left=left_after(None if self._newest is None else self._newest[0])))
 
     def begin(self, settings: Settings, state: State, *, wall: float) -> None:
         """Begin a run with the state that its first tick takes; what stands for its server comes first."""
         self._keep_standing(state)
-        self._journal.begin_run(
-            settings=settings, facts=state.facts, state=encode_state(state), tick_number=0, wall=wall
+        self._journal.put(
+            RunItem(settings=settings, facts=state.facts, state=encode_state(state), tick=0, wall=wall)
         )
 
     def record(
@@ -126,16 +129,14 @@ class Persistence:
         self._keep_standing(state, mark_saved)
         for event in record.events:
             if event.code == EventCode.ORIGINALS and record.originals is not None:
-                self._journal.save_originals(
-                    facts.identity,
-                    record.originals,
-                    facts.started,
-                    facts.version,
-                    record.tick.wall,
+                self._journal.put(
+                    Originals(
+                        facts.identity, record.originals, facts.started, facts.version, record.tick.wall
+                    ),
                     partial(originals_saved, originals_name(facts.identity, record.originals)),
                 )
             elif event.code == EventCode.RESTORED:
-                self._journal.given_back(facts.identity)
+                self._journal.put(GivenBackItem(facts.identity))
         self._newest = (record, state)
         if state.gate.proven != self._proven:
             self.keep_learned(state)
@@ -155,19 +156,20 @@ class Persistence:
         """Keep the state after the newest tick, for a replay to begin there; for another thread as well."""
         if self._newest is not None:
             record, state = self._newest
-            self._journal.snapshot(record.tick.number, encode_state(state))
+            self._journal.put(Snapshot(record.tick.number, encode_state(state)))
 
     def _keep_standing(self, state: State, mark_saved: Callable[[str], None] = lambda _: None) -> None:
         standing = standing_of(state)
         if standing != self._standing:
             self._standing = standing
             name = "" if standing.low_water is None else saved_name(standing.identity, standing.low_water)
-            self._journal.save_standing(
-                standing.identity,
-                msgspec.json.encode(standing).decode(),
+            self._journal.put(
+                StandingItem(standing.identity, msgspec.json.encode(standing).decode()),
                 partial(mark_saved, name) if name else lambda: None,
             )
 
     def keep_learned(self, state: State) -> None:
         """Keep what the next daemon should know about the load."""
-        self._journal.save_learned(state.facts.identity, msgspec.msgpack.encode(learned_of(state)))
+        self._journal.put(
+            LearnedItem(state.facts.identity, time.time(), msgspec.msgpack.encode(learned_of(state)))
+        )

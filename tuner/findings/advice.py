@@ -137,7 +137,7 @@ def durations(found: Mapping[Name, Durations], settings: Settings, *, seen: str 
         title=f"{' and '.join(SHORT[name] for name in long)} would take long, and no budget is set"
         if long
         else "what a crash recovery and a shutdown would take",
-        reason="; ".join(f"{SHORT[name]} {one.said()}" for name, one in found.items())
+        reason="; ".join(f"{SHORT[name]} {one.describe()}" for name, one in found.items())
         + seen
         + (f"; longer than {WARN_SECONDS:g} s is called long" if long else ""),
         fix=f"where that is too long: {' and '.join(KEYS[name] for name in long)} "

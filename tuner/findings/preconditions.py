@@ -8,7 +8,7 @@ from typing import Literal
 from msgspec import Struct
 
 from policies.registry import LAWS
-from tuner.core.ages import said
+from tuner.core.ages import readable
 from tuner.core.limits import contradiction
 from tuner.core.setpoint.budgets import (
     KEYS,
@@ -143,11 +143,11 @@ def flush_sync(sample: Sample, facts: Facts, _settings: Settings) -> Line:
         )
     law = LAWS.get(facts.flush_law)
     if law is not None and law.beyond:
-        wait = f"writers wait from {said(sample.stall_point)} of age on; set-points keep away from there"
+        wait = f"writers wait from {readable(sample.stall_point)} of age on; set-points keep away from there"
         return Line("flush_sync", "ok", f"{law.beyond}; {wait}")
     past = "the server flushes as fast as it can, whatever M, and "
     past += "writers wait for it" if facts.sync_stalls else "lets writers go on meanwhile"
-    return Line("flush_sync", "ok", f"past the sync point, {said(sample.sync_point)} of age, {past}")
+    return Line("flush_sync", "ok", f"past the sync point, {readable(sample.sync_point)} of age, {past}")
 
 
 def writer(sample: Sample, _facts: Facts, _settings: Settings) -> Line:

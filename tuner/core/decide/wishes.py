@@ -12,7 +12,7 @@ from msgspec.structs import replace
 
 from policies.registry import LAWS, make_policy
 from policies.types import Policy, Proposal, Situation, horizon
-from tuner.core.ages import said
+from tuner.core.ages import readable
 from tuner.core.decide import emergency, trajectory
 from tuner.core.decide.trajectory import aim_of
 from tuner.core.estimate.trends import AUTHORITY_LOST
@@ -206,8 +206,8 @@ def drained(state: State, wanted: Drain, sample: Sample, found: Estimate, *, now
         drift_allowed=trajectory.OVERDUE_DRIFT if overdue else trajectory.DRIFT,
     )
     detail = (
-        f"{wanted.who} wants a checkpoint age of at most {said(wanted.target)} "
-        f"for {wanted.ends - now:.0f} s more; it is {said(found.checkpoint_age)}"
+        f"{wanted.who} wants a checkpoint age of at most {readable(wanted.target)} "
+        f"for {wanted.ends - now:.0f} s more; it is {readable(found.checkpoint_age)}"
     )
     down = way.io_capacity_max < sample.io_capacity_max
     fades = _fades(found) or idled(state.estimator.window)
@@ -342,13 +342,13 @@ def answered(state: State, sample: Sample, found: Estimate, *, now: float) -> Un
         and not _raised(state, sample.capacity, now=now)
         and not idle(state, sample, found)
     )
-    beside = unanswered.Circumstances(
+    circumstances = unanswered.Circumstances(
         set_point=state.set_point if state.set_point is not None else 0.5,
         lru_share=state.caution.lru_share,
         lru_rules=state.caution.lru.on,
         counts=counts,
     )
-    return unanswered.follow(state.unanswered, sample, found, beside, now=now)
+    return unanswered.update(state.unanswered, sample, found, circumstances, now=now)
 
 
 def emergency_from(state: State, current: Capacity) -> int:

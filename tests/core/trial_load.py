@@ -18,7 +18,7 @@ STEP = 10.0
 Effect = Callable[[float], float]
 
 
-class Course:
+class TrialLoad:
     """A load that goes on by steps of ten seconds, whose throughput and pages follow what is in force."""
 
     def __init__(
@@ -35,7 +35,7 @@ class Course:
 
         Args:
             rows: factor on the row changes/s while the suggestion is in force.
-            pages: the same on the pages for each row change.
+            pages: the same on the pages for each.
             wave: relative size of a disturbance.
             period: of that, seconds.
             share: of reads in the statements, one for each row change; None where the server counts none.
@@ -72,7 +72,7 @@ class Course:
         )
         return replace(made, **changes)
 
-    def step(self, count: int = 1, **changes: object) -> Course:
+    def step(self, count: int = 1, **changes: object) -> TrialLoad:
         """Let so many steps pass."""
         for _ in range(count):
             forced = self.state.in_force is not None
@@ -88,13 +88,13 @@ class Course:
             self.forced.append((self.now, self.state.in_force))
         return self
 
-    def blocks(self, count: int) -> Course:
+    def blocks(self, count: int) -> TrialLoad:
         """Go on until the trial has so many blocks, or is over."""
         while self.state.running is not None and len(self.state.running.blocks) < count:
             self.step()
         return self
 
-    def until(self, phase: OptimiserPhase, limit: int = 4000) -> Course:
+    def until(self, phase: OptimiserPhase, limit: int = 4000) -> TrialLoad:
         """Go on until it does this."""
         for _ in range(limit):
             if engine.progress(self.state, now=0.0).phase is phase:
@@ -102,14 +102,14 @@ class Course:
             self.step()
         raise AssertionError(f"no {phase} within {limit} steps: {self.state.why}, {self.said}")
 
-    def trial(self, suggestion: Suggestion = GOOD) -> Course:
+    def trial(self, suggestion: Suggestion = GOOD) -> TrialLoad:
         """Answer the next question with this suggestion."""
         self.until(OptimiserPhase.ASKING)
         self.state, why = accepted(self.state, self.state.asking, suggestion, self.look())
         assert why == ""
         return self
 
-    def ended(self, suggestion: Suggestion = GOOD, limit: int = 2000) -> Course:
+    def ended(self, suggestion: Suggestion = GOOD, limit: int = 2000) -> TrialLoad:
         """Try it until the trial is over."""
         self.trial(suggestion)
         for _ in range(limit):
@@ -118,7 +118,7 @@ class Course:
                 return self
         raise AssertionError("the trial never ends")
 
-    def retested(self) -> Course:
+    def retested(self) -> TrialLoad:
         """Go on to the trial of what is in use that comes hours after it won."""
         later = self.now + 1000.0 + engine.RETRY_SECONDS + 60.0
         self.state = replace(self.state, rest_until=later)

@@ -1,4 +1,4 @@
-"""The kinds of server that the lab starts, by what they say or are called, and with what each is started."""
+"""How each kind of server that the lab starts is started, with which settings and accounts."""
 
 from __future__ import annotations
 
@@ -6,40 +6,20 @@ import re
 import secrets
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from enum import StrEnum
-from typing import Literal
 
-from tuner.servers.release import version_of
+MEBIBYTE = 1024 * 1024
 
 
 class LabServerError(Exception):
     """A server that could not be had, or not be used so; the message says what was tried and what it said."""
 
 
-Product = Literal["MySQL", "Percona Server", "MariaDB"]
-
-_FILE_STEP = 1024 * 1024
-
-
-class Flavour(StrEnum):
-    """Servers that are started, filled and ended alike."""
-
-    MYSQL = "mysql"
-    """MySQL and Percona Server from 8.0.30 on."""
-
-    MYSQL_57 = "mysql-5.7"
-    """MySQL and Percona Server from 5.7 to 8.0.29."""
-
-    MYSQL_56 = "mysql-5.6"
-    MARIADB = "mariadb"
-    """MariaDB from 10.5 on."""
-
-
 @dataclass(frozen=True, slots=True)
-class Traits:
-    """How one flavour is handled.
+class Kind:
+    """Servers that are started, filled and ended alike, and how.
 
     Attributes:
+        name: how it is called.
         program: the server's name on the path of an image.
         redo_files: files of ``innodb_log_file_size`` that make up the redo log; 0 where its capacity is one
             number, ``innodb_redo_log_capacity``.
@@ -56,6 +36,7 @@ class Traits:
         no_files: keeps it from reading and writing files of this machine for its users.
     """
 
+    name: str
     program: str = "mysqld"
     redo_files: int = 2
     switches: tuple[str, ...] = ("--skip-log-bin", "--skip-name-resolve")
@@ -94,161 +75,44 @@ $GUARD "$install" "$@" --auth-root-authentication-method=normal --skip-test-db
 $GUARD "$MYSQLD" "$@" --bootstrap <"$ACCOUNTS"
 """
 
-TRAITS = {
-    Flavour.MYSQL: Traits(
-        redo_files=0,
-        switches=("--mysqlx=OFF", "--skip-log-bin"),
-        privileges="PROCESS, SYSTEM_VARIABLES_ADMIN",
-        first_start='$GUARD "$MYSQLD" "$@" --initialize-insecure --init-file="$ACCOUNTS"',
-        tls=True,
-        log_table=True,
-        no_files=("--secure-file-priv=NULL",),
-    ),
-    Flavour.MYSQL_57: Traits(
-        switches=("--loose-mysqlx=OFF", "--skip-log-bin", "--skip-name-resolve"),
-        accounts_at_start=True,
-        tls=True,
-        no_files=("--secure-file-priv=NULL",),
-    ),
-    Flavour.MYSQL_56: Traits(first_start=_BOOTSTRAP_56, create_user=False, shutdown_statement=False),
-    Flavour.MARIADB: Traits(program="mariadbd", redo_files=1, first_start=_INSTALL_MARIADB),
-}
+MYSQL = Kind(
+    "mysql",
+    redo_files=0,
+    switches=("--mysqlx=OFF", "--skip-log-bin"),
+    privileges="PROCESS, SYSTEM_VARIABLES_ADMIN",
+    first_start='$GUARD "$MYSQLD" "$@" --initialize-insecure --init-file="$ACCOUNTS"',
+    tls=True,
+    log_table=True,
+    no_files=("--secure-file-priv=NULL",),
+)
+"""MySQL and Percona Server from 8.0.30 on."""
+
+MYSQL_57 = Kind(
+    "mysql-5.7",
+    switches=("--loose-mysqlx=OFF", "--skip-log-bin", "--skip-name-resolve"),
+    accounts_at_start=True,
+    tls=True,
+    no_files=("--secure-file-priv=NULL",),
+)
+"""MySQL and Percona Server from 5.7 to 8.0.29."""
+
+MYSQL_56 = Kind("mysql-5.6", first_start=_BOOTSTRAP_56, create_user=False, shutdown_statement=False)
+MARIADB = Kind("mariadb", program="mariadbd", redo_files=1, first_start=_INSTALL_MARIADB)
+"""MariaDB from 10.5 on."""
+
+KINDS = (MYSQL, MYSQL_57, MYSQL_56, MARIADB)
 
 
-def redo_arguments(flavour: Flavour, capacity: int) -> list[str]:
+def redo_arguments(kind: Kind, capacity: int) -> list[str]:
     """Return the arguments for a redo log of so many bytes; several files get whole MiB each."""
-    files = TRAITS[flavour].redo_files
+    files = kind.redo_files
     if files == 0:
         return [f"--innodb-redo-log-capacity={capacity}"]
     if files == 1:
         return [f"--innodb-log-file-size={capacity}"]
-    size = capacity // files // _FILE_STEP * _FILE_STEP
+    size = capacity // files // MEBIBYTE * MEBIBYTE
     return [f"--innodb-log-file-size={size}", f"--innodb-log-files-in-group={files}"]
 
-
-def product(version: str, comment: str) -> Product:
-    """Return whose server it is, by ``@@version`` and ``@@version_comment``."""
-    if "mariadb" in version.lower() or "mariadb" in comment.lower():
-        return "MariaDB"
-    return "Percona Server" if "percona" in comment.lower() else "MySQL"
-
-
-OLDEST: dict[Product, tuple[int, ...]] = {"MySQL": (5, 6), "Percona Server": (5, 7), "MariaDB": (10, 5)}
-"""The first version of each that is supported."""
-
-_FIRST_57 = (5, 7)
-_FIRST_CAPACITY = (8, 0, 30)
-_SAID = re.compile(r"Ver (\d+)\.(\d+)\.(\d+)")
-
-
-@dataclass(frozen=True, slots=True)
-class Version:
-    """A server's maker and version."""
-
-    product: Product
-    numbers: tuple[int, ...]
-
-    def __str__(self) -> str:
-        """Return both as people write them."""
-        return f"{self.product} {dotted(self.numbers)}"
-
-    @property
-    def flavour(self) -> Flavour:
-        """How it is started, filled and ended."""
-        if self.product == "MariaDB":
-            return Flavour.MARIADB
-        if self.numbers < _FIRST_57:
-            return Flavour.MYSQL_56
-        return Flavour.MYSQL_57 if self.numbers < _FIRST_CAPACITY else Flavour.MYSQL
-
-    @property
-    def refusal(self) -> str | None:
-        """Why it is not taken, None when it is."""
-        oldest = OLDEST[self.product]
-        if self.numbers >= oldest:
-            return None
-        return f"{self} is not supported: {self.product} {dotted(oldest)} is the oldest that is"
-
-
-def read_version(text: str) -> Version | None:
-    """Return what a line of ``mysqld --version`` or ``mariadbd --version`` says, None when it is neither."""
-    found = _SAID.search(text)
-    if found is None:
-        return None
-    return Version(product(text, text), tuple(int(one) for one in found.groups()))
-
-
-def dotted(numbers: tuple[int, ...]) -> str:
-    """Return a version's numbers as people write them."""
-    return ".".join(map(str, numbers))
-
-
-def version_said(version: object) -> str:
-    """Return a server's ``@@version``, out of which pages are made.
-
-    Raises:
-        LabServerError: it is no version.
-    """
-    try:
-        return version_of(str(version))
-    except ValueError as error:
-        raise LabServerError(f"the server says as its version what is none: {error}") from error
-
-
-IMAGES = (
-    *("innobrim/mysql:9.7", "mysql:9.7", "mysql:8.4", "mysql:8.0"),
-    *("innobrim/mariadb:11.8", "mariadb:11.8", "innobrim/mariadb:10.11", "mariadb:10.11"),
-)
-"""Those that are taken unasked, best first; innobrim's own are made, not fetched."""
-
-_OFFICIAL: dict[str, Product] = {
-    "mysql": "MySQL",
-    "mysql-server": "MySQL",
-    "mariadb": "MariaDB",
-    "percona": "Percona Server",
-    "percona-server": "Percona Server",
-}
-_VARIABLES: dict[str, Product] = {
-    "MYSQL_VERSION": "MySQL",
-    "MARIADB_VERSION": "MariaDB",
-    "PS_VERSION": "Percona Server",
-}
-_NUMBERS = re.compile(r"(?:\d+:)?(\d+(?:\.\d+)+)")
-_AMBIGUOUS = (8, 0)
-"""A tag that both sides of 8.0.30 may have."""
-
-
-def image_product(tag: str) -> Product | None:
-    """Return whose server an image has by its name, None where the name does not tell."""
-    return _OFFICIAL.get(tag.partition("@")[0].rpartition(":")[0].rpartition("/")[2])
-
-
-def image_version(tag: str, environment: list[str] | tuple[str, ...] = ()) -> Version | None:
-    """Return what an image has by its environment, else by its tag; None where only running it tells."""
-    for entry in environment:
-        name, _, value = entry.partition("=")
-        if name in _VARIABLES and (found := _leading_numbers(value)) is not None:
-            return Version(_VARIABLES[name], found)
-    maker, numbers = image_product(tag), _leading_numbers(tag.rpartition(":")[2])
-    if maker is None or numbers is None or numbers == _AMBIGUOUS:
-        return None
-    return Version(maker, numbers)
-
-
-def asked_version(said: str) -> Version | str:
-    """Return what a server said to be there, else why it is refused."""
-    version = read_version(said)
-    if version is None:
-        return f"its version is not understood: {said.strip()!r}"
-    return version.refusal or version
-
-
-def _leading_numbers(text: str) -> tuple[int, ...] | None:
-    found = _NUMBERS.match(text)
-    return None if found is None else tuple(int(one) for one in found[1].split("."))
-
-
-MEBIBYTE = 1024 * 1024
 
 _NAME = re.compile(r"[a-z][a-z0-9_.]*")
 _SIZE = re.compile(r"(\d+)([KMGT]?)", re.IGNORECASE)
@@ -293,12 +157,12 @@ class ServerSpec:
     monitors: bool = True
     extra: tuple[str, ...] = ()
 
-    def arguments(self, flavour: Flavour = Flavour.MYSQL) -> list[str]:
+    def arguments(self, kind: Kind = MYSQL) -> list[str]:
         """Return the mysqld arguments, without paths and addresses."""
         arguments = [
-            *TRAITS[flavour].switches,
+            *kind.switches,
             "--innodb-flush-method=O_DIRECT",
-            *redo_arguments(flavour, self.redo_capacity),
+            *redo_arguments(kind, self.redo_capacity),
             f"--innodb-buffer-pool-size={self.buffer_pool}",
             f"--innodb-io-capacity={self.io_capacity}",
             f"--innodb-io-capacity-max={self.io_capacity_max}",
@@ -358,23 +222,22 @@ class Account:
     password: str = field(default_factory=lambda: secrets.token_hex(12), repr=False)
 
 
-def account_statements(admin: Account, daemon: Account, flavour: Flavour = Flavour.MYSQL) -> str:
+def account_statements(admin: Account, daemon: Account, kind: Kind = MYSQL) -> str:
     """Return the statements, one a line, that create both accounts and the load's schema.
 
     They can be run again. A server that makes its data directory reads no grants before it is told to.
     """
-    traits = TRAITS[flavour]
-    lines = ["FLUSH PRIVILEGES;"] if flavour in (Flavour.MYSQL_56, Flavour.MARIADB) else []
+    lines = ["FLUSH PRIVILEGES;"] if kind in (MYSQL_56, MARIADB) else []
     lines.append(f"CREATE DATABASE IF NOT EXISTS {SCHEMA};")
-    if not traits.create_user:
+    if not kind.create_user:
         lines += ["DELETE FROM mysql.user WHERE user = '';", "FLUSH PRIVILEGES;"]  # they hide ours
     for account, privileges, option in (
         (admin, "ALL", " WITH GRANT OPTION"),
-        (daemon, traits.privileges, ""),
+        (daemon, kind.privileges, ""),
     ):
         for host in ("%", "localhost"):
             login, secret = f"'{account.user}'@'{host}'", f" IDENTIFIED BY '{account.password}'"
-            if traits.create_user:
+            if kind.create_user:
                 lines.append(f"CREATE USER IF NOT EXISTS {login}{secret};")
                 secret = ""
             lines.append(f"GRANT {privileges} ON *.* TO {login}{secret}{option};")

@@ -23,7 +23,7 @@ DIP_SECONDS = 3.0
 UNTIL = "; that holds until the load is another one, the server does no better by itself, or a person resumes"
 
 
-def follow(
+def update(
     state: State,
     sample: Sample | None,
     decision: Decision,
@@ -44,7 +44,7 @@ def follow(
         return state, [Event(code="baseline_left", message=said)]
     if sample is None or state.estimate is None:
         return state, []
-    guard, ended = baseline.follow(
+    guard, ended = baseline.update(
         state.baseline_guard, _look(state, sample, state.estimate, decision, now=now)
     )
     state = replace(state, baseline_guard=guard)

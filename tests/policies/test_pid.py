@@ -1,4 +1,4 @@
-"""Laws by name, the fixed one, and the PID on its own."""
+"""The fixed policy, and the PID on its own."""
 
 from __future__ import annotations
 
@@ -8,23 +8,8 @@ import pytest
 
 from policies.fixed import Fixed
 from policies.pid import PERIODS_PER_HORIZON, STEP_LIMIT, Pid, PidState
-from policies.registry import make_policy
 from policies.types import Situation
 from tests.factory import A, situation
-
-
-@pytest.mark.parametrize("name", ["cascade", "bayes", "pid", "fixed"])
-def test_a_law_answers_to_its_name(name: str) -> None:
-    """What is asked for by name is what the record will say decided."""
-    assert make_policy(name, flush_law="legacy", fixed_io_capacity_max=700).name == name
-
-
-def test_unknown_names_are_refused_with_the_known_ones() -> None:
-    """A name that is wrong is answered with the names that are right."""
-    with pytest.raises(ValueError, match="cascade, bayes, pid, fixed"):
-        make_policy("magic", flush_law="legacy", fixed_io_capacity_max=700)
-    with pytest.raises(ValueError, match="legacy"):
-        make_policy("pid", flush_law="other", fixed_io_capacity_max=700)
 
 
 def test_fixed_wants_its_value_whatever_happens() -> None:
