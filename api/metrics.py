@@ -176,8 +176,8 @@ def _budget(now: Scrape, name: str) -> float | None:
     """Return a budget with the schedule's word in it, seconds."""
     if now.settings is None or now.record is None:
         return None
-    found: float | None = getattr(settings_of(now.settings, now.record.schedule), name)
-    return found
+    budget: float | None = getattr(settings_of(now.settings, now.record.schedule), name)
+    return budget
 
 
 def _bounds(now: Scrape) -> tuple[float | None, float | None]:
@@ -470,7 +470,7 @@ def _reading(field: Field) -> Metric:
 
 
 WINDOW_METRICS: tuple[Metric, ...] = tuple(_windows(field) for field in WINDOW_FIELDS if field.kind)
-"""What is told of each active window of the schedule, under its name."""
+"""What is shown of each active window of the schedule, under its name."""
 
 FIELD_METRICS: Mapping[Field, Metric] = {field: _reading(field) for field in FIELDS if field.kind}
 """The numbers of the server, and what follows from them."""
