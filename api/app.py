@@ -19,8 +19,8 @@ from api.scrape import MetricsPage
 from api.steer import steering_routes
 from api.stream import Streams, stream_routes
 from api.vitals import About, Vitals
-from tuner.board import Board
-from tuner.findings import Finding
+from tuner.daemon.board import Board
+from tuner.findings.finding import Finding
 
 
 def create_app(

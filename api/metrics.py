@@ -13,15 +13,15 @@ from typing import Any
 
 from api.problems import Refusal, Refusals
 from api.vitals import About
-from tuner.check import UNSEEN
 from tuner.core.commands.schedule import settings_of
 from tuner.core.estimate.occurrences import Occurrence
 from tuner.core.limits import allowed
-from tuner.fields import FIELDS, WINDOW_FIELDS, Field
+from tuner.daemon.tally import Histogram, Tally
+from tuner.daemon.workers import WORKERS
+from tuner.findings.check import UNSEEN
 from tuner.records import MILLIONTHS, Capacity, DecisionKind, Facts, HoldCode, Lifecycle, Sample, TickRecord
+from tuner.records.fields import FIELDS, WINDOW_FIELDS, Field
 from tuner.settings import Mode, Settings
-from tuner.tally import Histogram, Tally
-from tuner.workers import WORKERS
 
 NAMESPACE = "innobrim"
 PREFIX = f"{NAMESPACE}_"

@@ -10,8 +10,8 @@ from api.outlook import Burst, Without
 from policies.catalogue import About
 from tuner.core.memory import Known
 from tuner.core.setpoint.budgets import WARN_SECONDS
-from tuner.findings import Finding
-from tuner.history import COLUMNS
+from tuner.daemon.history import COLUMNS
+from tuner.findings.finding import Finding
 from tuner.records import (
     Capacity,
     Decision,

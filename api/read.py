@@ -27,13 +27,13 @@ from api.problems import ApiError, FieldProblem, validation_error
 from api.scrape import MetricsPage
 from api.views import event_of, policies_of, status_of
 from api.vitals import About, Vitals
-from tuner.board import RING_EVENTS, RING_TICKS, Board
 from tuner.config.schema import Config
-from tuner.fields import BY_NAME
-from tuner.findings import Finding
-from tuner.history import COLUMNS, MAX_POINTS
+from tuner.daemon.board import RING_EVENTS, RING_TICKS, Board
+from tuner.daemon.history import COLUMNS, MAX_POINTS
+from tuner.findings.finding import Finding
+from tuner.findings.remedies import told
 from tuner.records import Decision, TickRecord
-from tuner.remedies import told
+from tuner.records.fields import BY_NAME
 
 ENDED_SECONDS = 3600.0
 """So long status says how a drain ended."""

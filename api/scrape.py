@@ -21,9 +21,9 @@ from prometheus_client.registry import Collector, CollectorRegistry
 from api.metrics import METRICS, NAMESPACE, Metric, Scrape, Series
 from api.problems import Refusals
 from api.vitals import About, Vitals
-from tuner.board import Board
+from tuner.daemon.board import Board
+from tuner.daemon.tally import BOUNDS, Histogram
 from tuner.records import Sample
-from tuner.tally import BOUNDS, Histogram
 
 
 class MetricsPage(Collector):

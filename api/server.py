@@ -21,8 +21,8 @@ from pathlib import Path
 from fastapi import FastAPI
 
 from api.connections import BACKLOG, Listener, Server
-from tuner.board import ApiFailure, PortTaken
-from tuner.files import require_plain
+from tuner.daemon.board import ApiFailure, PortTaken
+from tuner.system.files import require_plain
 
 SOCKET_MODE = 0o660
 _LONGEST_SOCKET_PATH = 107

@@ -21,10 +21,10 @@ from api.problems import ApiError, FieldProblem, validation_error
 from api.read import encoded, newest
 from api.views import state_of
 from api.vitals import About, Vitals
-from tuner.board import Board
 from tuner.core.ages import EXPECTED, PATTERN
+from tuner.daemon.board import Board
+from tuner.findings.remedies import told
 from tuner.records import LONGEST_TTL, Command, Lifecycle
-from tuner.remedies import told
 from tuner.settings import Mode
 
 ANSWER_SECONDS = 3.0

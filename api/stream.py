@@ -29,7 +29,7 @@ from api.openapi import Responses, answers, reference
 from api.problems import ApiError, FieldProblem, Refusal, Refusals, validation_error
 from api.read import differs
 from api.views import event_of, tick_of
-from tuner.board import RING_TICKS, Board, NumberedEvents
+from tuner.daemon.board import RING_TICKS, Board, NumberedEvents
 from tuner.records import Decision, TickRecord
 
 MESSAGES: dict[str, type[Struct]] = {

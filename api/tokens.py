@@ -26,7 +26,7 @@ import msgspec
 from msgspec import Meta, Struct
 from msgspec.structs import replace
 
-from tuner.statedir import give_to_owner, read_plain
+from tuner.system.statedir import give_to_owner, read_plain
 
 NAME = "tokens.json"
 FIRST = "first"

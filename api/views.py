@@ -32,7 +32,7 @@ from tuner.core.leaving.park_restore import parked
 from tuner.core.limits import allowed
 from tuner.core.memory import Known
 from tuner.core.setpoint.budgets import KEYS, Durations, Name, durations_of
-from tuner.fields import BY_NAME
+from tuner.findings.remedies import clears, needs_resume, told
 from tuner.records import (
     Capacity,
     Decision,
@@ -47,7 +47,7 @@ from tuner.records import (
     effects,
     winners,
 )
-from tuner.remedies import clears, needs_resume, told
+from tuner.records.fields import BY_NAME
 from tuner.settings import Mode, Settings
 
 

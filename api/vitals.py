@@ -11,11 +11,11 @@ from pathlib import Path
 from msgspec.structs import replace
 
 from api.models import Health, Process
-from tuner.board import Board
-from tuner.clock import Beat
 from tuner.config.checks import worst_tick_seconds
 from tuner.config.schema import Config
+from tuner.daemon.board import Board
 from tuner.records import HoldCode, Lifecycle, Sample
+from tuner.system.clock import Beat
 
 _PAGE = os.sysconf("SC_PAGE_SIZE")
 

@@ -10,16 +10,17 @@ from dataclasses import dataclass, field
 
 from lab.plant.parameters import PlantParameters
 from lab.plant.server import SimulatedServer
-from lab.servers.base import LabServer, ServerSpec
+from lab.servers.base import LabServer
 from lab.servers.choose import Choice, Family
-from lab.servers.flavour import product, version_said
 from lab.servers.reader import FORGET_SECONDS, forgetting, warm
+from lab.servers.spec import ServerSpec
+from lab.servers.version import product, version_said
 from lab.workloads.load import Load
 from lab.workloads.sysbench import SysbenchRun, prepare
-from tuner.clock import Clock
 from tuner.core.estimate.window import all_flushed
+from tuner.findings.remedies import told
 from tuner.records import DecisionKind, Reason, Sample, TickRecord
-from tuner.remedies import told
+from tuner.system.clock import Clock
 
 WRITE_IOPS = 1200
 FIRST_SECONDS = 2

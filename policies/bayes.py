@@ -14,7 +14,7 @@ import warnings
 from dataclasses import astuple
 from typing import Any
 
-from policies.suggestions import LIMITS, NEAR, distance, plausible, sound
+from policies.suggestions import LIMITS, NEAR, distance, plausible, valid
 from policies.types import ANALYTIC, LoadContext, Suggestion, Trial
 
 WINDOW = 48  # Trials that are remembered; the model is made anew from these
@@ -54,7 +54,7 @@ class Bayes:
         Raises:
             ValueError: a number in it is not finite, or the suggestion is outside the limits.
         """
-        if not sound(trial):
+        if not valid(trial):
             raise ValueError(f"not to be learned from, not finite or outside the limits: {trial}")
         self._log = [*self._log, trial][-WINDOW:]
 

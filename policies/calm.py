@@ -16,7 +16,7 @@ class Calm:
     ratio: float = 0.0  # mean age ratio
     seconds: float = 0.0  # time that this stands for
 
-    def follow(self, age_ratio: float, elapsed: float) -> Calm:
+    def updated(self, age_ratio: float, elapsed: float) -> Calm:
         """Return it with one tick more, of so many seconds."""
         seconds = self.seconds + elapsed
         weight = elapsed / seconds if seconds > 0.0 else 1.0

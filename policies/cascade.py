@@ -108,7 +108,7 @@ class Cascade:
         span = min(SLOW_SECONDS, max(QUICK_SECONDS, self._lasted(state, situation.now)))
         span = SLOW_SECONDS if saving.on else span
         weight = min(1.0, elapsed / span) if situation.learns else 0.0
-        equilibrium = state.equilibrium.follow(situation, weight)
+        equilibrium = state.equilibrium.updated(situation, weight)
         if situation.moved_from > 0.0:
             state, equilibrium = self._follow_aim(state, equilibrium, situation)
         seen = partial(replace, state, at=situation.now, equilibrium=equilibrium, saving=saving)
@@ -186,12 +186,12 @@ class Cascade:
             return after(landed_at=now, mean_error=error, disturbance=Disturbance.begun(rate))
         elapsed, lasted = max(0.0, now - state.at), now - state.landed_at
         quiet = _since_change(state, now) >= settling
-        calm = state.calm.follow(situation.age_ratio, elapsed) if quiet else Calm()
+        calm = state.calm.updated(situation.age_ratio, elapsed) if quiet else Calm()
         mean = state.mean_error + min(1.0, elapsed / (MEAN_SHARE * settling)) * (error - state.mean_error)
         after = partial(after, calm=calm, mean_error=mean)
         if not situation.learns:
             return after()
-        disturbance = state.disturbance.follow(rate, elapsed=elapsed, lasted=lasted)
+        disturbance = state.disturbance.updated(rate, elapsed=elapsed, lasted=lasted)
         if disturbance.is_another_load(lasted):
             begun = Disturbance.begun(disturbance.medium_rate)
             return after(landed_at=now, landing=True, land_from=now + SETTLED_SECONDS, disturbance=begun)

@@ -35,7 +35,7 @@ class Disturbance:
         """Return the relative standard deviation of R over half a minute."""
         return math.sqrt(self.variance)
 
-    def follow(self, redo_rate: float, *, elapsed: float, lasted: float) -> Disturbance:
+    def updated(self, redo_rate: float, *, elapsed: float, lasted: float) -> Disturbance:
         """Return it with both means moved on by one tick.
 
         Args:

@@ -43,7 +43,7 @@ class Equilibrium:
     flush_rate: float = 0.0  # F, pages/s
     density: float = 0.0  # rho at the set-point, pages/byte
 
-    def follow(self, situation: Situation, weight: float) -> Equilibrium:
+    def updated(self, situation: Situation, weight: float) -> Equilibrium:
         """Return the averages with this tick in them.
 
         Args:

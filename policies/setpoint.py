@@ -177,7 +177,7 @@ def suggested_ratio(
     return max(LOWEST, min(bound, derived + suggestion.offset)), SetPointSource.OPTIMISER
 
 
-def follow(held: float | None, wanted: float, *, steady: bool = False) -> float:
+def with_hysteresis(held: float | None, wanted: float, *, steady: bool = False) -> float:
     """Return the set-point to hold next: another one only when it is worth it.
 
     Args:

@@ -42,7 +42,7 @@ def plausible(context: LoadContext) -> bool:
     return finite and share and min(positive) > 0.0 and min(context.lru_share, context.concurrency) >= 0.0
 
 
-def sound(trial: Trial) -> bool:
+def valid(trial: Trial) -> bool:
     """Tell whether a trial may be learned from: one number that is none spoils every fit after it."""
     numbers = all(math.isfinite(value) for value in (trial.gain, trial.error, trial.at))
     return numbers and trial.error >= 0.0 and allowed(trial.suggestion) and plausible(trial.context)

@@ -30,6 +30,7 @@ from tests.factory import (
 from tuner.core.ownership.standing import Standing, standing_of, take_up
 from tuner.core.state import State, decode_state, encode_state
 from tuner.core.step import start, step
+from tuner.findings.remedies import told
 from tuner.journal.codec import decode, encode
 from tuner.records import (
     LOW_WATER_MARK,
@@ -43,7 +44,6 @@ from tuner.records import (
     Sample,
     TickRecord,
 )
-from tuner.remedies import told
 from tuner.servers.families.redo_capacity import redo_limits
 from tuner.settings import Settings
 

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 import pytest
 from hypothesis import HealthCheck, settings
 
-from tuner import logs
+from tuner.system import logs
 
 for profile, examples in (("test", 100), ("check", 25)):
     settings.register_profile(

@@ -13,9 +13,11 @@ from tests.bench import Bench, FakeServer
 from tests.factory import ACTIVE, DEFAULT, EPOCH
 from tuner.core.ownership.standing import Standing, standing_of
 from tuner.core.state import encode_state
+from tuner.daemon.predecessors import look
 from tuner.journal.ending import Ending, ending
+from tuner.journal.items import RunItem, StandingItem
+from tuner.journal.tables import Originals
 from tuner.journal.writer import JournalWriter
-from tuner.memory import look
 from tuner.settings import Mode
 from tuner.without_daemon import park_offline
 
@@ -82,13 +84,11 @@ def crash(directory: Path, bench: Bench) -> Crash:
     journal = JournalWriter(directory, keep_ticks=3600, on_error=pytest.fail)
     journal.start()
     facts = bench.server.facts()
-    journal.begin_run(
-        settings=PAIRED, facts=facts, state=encode_state(bench.state), tick_number=0, wall=EPOCH
-    )
+    journal.put(RunItem(settings=PAIRED, facts=facts, state=encode_state(bench.state), tick=0, wall=EPOCH))
     for record in bench.records:
         journal.record(record)
     standing = msgspec.json.encode(standing_of(bench.state)).decode()
-    journal.save_standing(facts.identity, standing, lambda: None)
-    journal.save_originals(facts.identity, DEFAULT, facts.started, facts.version, EPOCH, lambda: None)
+    journal.put(StandingItem(facts.identity, standing))
+    journal.put(Originals(facts.identity, DEFAULT, facts.started, facts.version, EPOCH))
     assert journal.close(SOON)
     return Crash(bench.server, directory)

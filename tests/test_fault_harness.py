@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 
+from tests.daemon.life import ORIGINALS, Life
 from tests.faults.verdict import judge_run
-from tests.life import ORIGINALS, Life
 from tuner.journal.codec import decode, encode
 from tuner.journal.tables import FILE_NAME
 from tuner.records import Capacity, DecisionKind

@@ -9,16 +9,17 @@ import pytest
 from msgspec.structs import replace
 
 from tests.bench import Bench
-from tests.core.lever import OURS, in_force
+from tests.core.low_water import OURS, in_force
 from tests.crashed import ADVISORY, PAIRED, SOON, Crash, crash
 from tests.factory import ACTIVE, C_NAME, DEFAULT, EPOCH, IDENTITY, M_NAME, SAVED, command, held
 from tuner.cli.replay import replay_trace
 from tuner.core.ownership.standing import Standing
 from tuner.core.writes.plan import Steps, plan
+from tuner.daemon.predecessors import look
 from tuner.journal.ending import last_writes, left_by
+from tuner.journal.items import RunItem
 from tuner.journal.reader import done_offline, standing, trace
 from tuner.journal.writer import JournalWriter
-from tuner.memory import look
 from tuner.records import LOW_WATER_MARK, Capacity, Missed, Receipt, Sample, percent
 from tuner.servers.port import ServerError
 from tuner.without_daemon import LIMIT_SECONDS, READ_SECONDS
@@ -321,7 +322,7 @@ def test_an_advisory_run_that_is_killed_parks_nothing(tmp_path: Path) -> None:
     left = crash(tmp_path, bench)
     later = JournalWriter(tmp_path, keep_ticks=3600, on_error=pytest.fail)
     later.start()
-    later.begin_run(settings=ADVISORY, facts=bench.server.facts(), state=b"", tick_number=0, wall=EPOCH)
+    later.put(RunItem(settings=ADVISORY, facts=bench.server.facts(), state=b"", tick=0, wall=EPOCH))
     assert later.close(SOON)
 
     assert "advisory mode" in left.park()

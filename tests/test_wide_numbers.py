@@ -10,11 +10,11 @@ from msgspec.structs import replace
 
 from tests.api import factory
 from tests.bench import FakeServer
-from tests.life import Life
-from tuner.advice import advise
-from tuner.board import Board
+from tests.daemon.life import Life
 from tuner.core.leaving.park_restore import restore_step
 from tuner.core.writes.plan import plan
+from tuner.daemon.board import Board
+from tuner.findings.advice import advise
 from tuner.journal.ending import last_writes
 from tuner.journal.reader import originals, trace
 from tuner.journal.tables import loaded, stored

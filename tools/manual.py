@@ -17,7 +17,7 @@ import click
 from tuner.cli.main import cli
 from tuner.config.load import DEFAULT_PATH
 from tuner.config.schema import DaemonSection
-from tuner.version import program_version
+from tuner.system.version import program_version
 
 EXITS = (
     ("0", "Fine."),

@@ -3,16 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Protocol
 
 from msgspec.structs import replace
 
-from tuner.clock import Clock
 from tuner.core.leaving.park_restore import once_more
 from tuner.core.state import State
 from tuner.core.step import step
-from tuner.inbox import Inbox
 from tuner.records import Command, EventCode, Facts, Lifecycle, Missed, Receipt, Sample, Tick, TickRecord
 from tuner.servers.port import Server, ServerError, Unreachable
+from tuner.system.clock import Clock
+
+
+class Inbox(Protocol):
+    """The loop's only wait."""
+
+    def take(self, *, until: float) -> tuple[Command, ...]:
+        """Wait until the deadline on the loop's clock, or until a command comes; return what came."""
+        ...
+
 
 Publish = Callable[[State, TickRecord], None]
 """Called once a tick, before a write is carried out; must never block."""

@@ -12,16 +12,16 @@ from pathlib import Path
 from msgspec import Struct
 from msgspec.structs import replace
 
-from tuner.clock import Clock
 from tuner.core.state import State, encode_state
 from tuner.core.step import start
-from tuner.inbox import Inbox
-from tuner.journal.tables import LOCK_SUFFIX
+from tuner.journal.items import EndItem, RunItem
+from tuner.journal.tables import LOCK_SUFFIX, Snapshot
 from tuner.journal.writer import JournalWriter
-from tuner.loop import drive
+from tuner.loop import Inbox, drive
 from tuner.records import Facts, Sample, TickRecord
 from tuner.servers.port import Server
 from tuner.settings import Mode, Settings
+from tuner.system.clock import Clock
 
 SNAPSHOT_TICKS = 600
 """After so many ticks the state is kept, for a replay to begin there."""
@@ -108,7 +108,7 @@ class Recorder:
                 told(record, max(0.0, ends - record.tick.now))
 
             drive(self._server, self._clock, inbox, state, interval=interval, publish=publish, until=ends)
-            journal.end_run(self._clock.wall())
+            journal.put(EndItem(self._clock.wall()))
         finally:
             whole = journal.close(READY_SECONDS)
             self._path.with_suffix(LOCK_SUFFIX).unlink(missing_ok=True)
@@ -120,12 +120,14 @@ class Recorder:
         return Recorded(self._readings, self._missed, self._why, journal.dropped)
 
     def _begin(self, journal: JournalWriter, state: State) -> None:
-        journal.begin_run(
-            settings=state.settings,
-            facts=state.facts,
-            state=encode_state(state),
-            tick_number=0,
-            wall=self._clock.wall(),
+        journal.put(
+            RunItem(
+                settings=state.settings,
+                facts=state.facts,
+                state=encode_state(state),
+                tick=0,
+                wall=self._clock.wall(),
+            )
         )
         if not journal.flush(READY_SECONDS):
             why = self._trouble or f"the disk took nothing within {READY_SECONDS:.0f} s"
@@ -140,7 +142,7 @@ class Recorder:
             self._why = reading.reason
         journal.record(record)
         if record.tick.number % SNAPSHOT_TICKS == 0:
-            journal.snapshot(record.tick.number, encode_state(state))
+            journal.put(Snapshot(record.tick.number, encode_state(state)))
 
     def _note(self, message: str) -> None:
         self._trouble = message

@@ -10,7 +10,6 @@ from typing import Protocol
 import msgspec
 from msgspec.structs import replace
 
-from tuner.clock import Clock
 from tuner.core.holds import not_writer
 from tuner.core.laws import law_of
 from tuner.core.leaving.park_restore import LONGEST_RESTORE, parked, restore_step, restore_steps
@@ -22,6 +21,7 @@ from tuner.core.step import step
 from tuner.core.writes import restore_pace
 from tuner.core.writes.plan import CAPACITY, CAPACITY_MAX, plan
 from tuner.journal.ending import Ending, left_after
+from tuner.journal.items import EndItem, RunItem, StandingItem
 from tuner.journal.writer import JournalWriter
 from tuner.records import (
     LOW_WATER_MARK,
@@ -38,6 +38,7 @@ from tuner.records import (
 )
 from tuner.servers.port import Server, ServerError, Unreachable
 from tuner.settings import Mode
+from tuner.system.clock import Clock
 
 WHO = "innobrim park"
 INTERVAL = 1.0
@@ -132,7 +133,7 @@ def park_offline(
 
 def stands(notes: JournalWriter, standing: Standing) -> None:
     """Put on disk what the next daemon has to know of a server."""
-    notes.save_standing(standing.identity, msgspec.json.encode(standing).decode())
+    notes.put(StandingItem(standing.identity, msgspec.json.encode(standing).decode()))
     notes.flush(NOTE_SECONDS)
 
 
@@ -262,12 +263,14 @@ class _Run:
                 return f"nothing to park: {decision.detail}"
             slack = self.state.settings.park_slack
             return f"nothing to park: {aim} has room for {slack:g} times the load already"
-        self.notes.begin_run(
-            settings=self._before.settings,
-            facts=self._before.facts,
-            state=encode_state(self._before),
-            tick_number=self._number - 1,
-            wall=self.clock.wall(),
+        self.notes.put(
+            RunItem(
+                settings=self._before.settings,
+                facts=self._before.facts,
+                state=encode_state(self._before),
+                tick=self._number - 1,
+                wall=self.clock.wall(),
+            )
         )
         self._note(record)
         receipt = self.server.apply(decision.steps, decision.target)
@@ -277,7 +280,7 @@ class _Run:
             left = "what is in force is unknown" if receipt.in_force is None else str(receipt.in_force)
             why = receipt.error or "somebody else changed the values"
             raise ServerError(f"not parked at {decision.target}: {left}: {why}")
-        self.notes.end_run(self.clock.wall(), left=left_after(record))
+        self.notes.put(EndItem(self.clock.wall(), left=left_after(record)))
         return f"parked at {decision.target}"
 
     def _note(self, record: TickRecord) -> None:

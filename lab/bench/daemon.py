@@ -15,8 +15,9 @@ from typing import TYPE_CHECKING, Any, Self
 
 import httpx
 
-from lab.servers.base import LabServer, LabServerError
+from lab.servers.base import LabServer
 from lab.servers.owner import PREFIX, ending_with_us, sign
+from lab.servers.spec import LabServerError
 from tuner.journal.reader import last_record
 from tuner.journal.tables import JournalError
 from tuner.records import DecisionKind, Reason, TickRecord

@@ -18,12 +18,12 @@ from lab.bench import store
 from lab.bench.store import Ledger, PlanError
 from lab.keys import problems
 from lab.workloads.load import Load
-from tuner.files import read_whole
 from tuner.records import Capacity
 from tuner.settings import PolicyName, Settings
+from tuner.system.files import read_whole
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable, Iterator, Sequence
 
 
 ContenderKind = Literal["default", "static", "best static", "policy"]
@@ -326,6 +326,58 @@ def parse_suite(text: str, *, name: str) -> Suite:
         plans.append(replace(msgspec.convert(whole, Plan), variant=label))
     check(plans, name)
     return Suite(name=name, about=str(about), plans=tuple(plans))
+
+
+def keys() -> list[str]:
+    """Return the keys of a plan that ``changed`` takes, tables as ``table.key``."""
+    found: list[str] = []
+    for key in Plan.__struct_fields__:
+        default = getattr(Plan(), key)
+        found += (
+            [f"{key}.{one}" for one in default.__struct_fields__] if isinstance(default, Struct) else [key]
+        )
+    return [f"{key}.NAME" if key == "server.set" else key for key in found if key != "variant"]
+
+
+def changed(suite: Suite, words: Sequence[str]) -> Suite:
+    """Return a suite with some keys replaced in every plan.
+
+    Args:
+        suite: what is changed.
+        words: ``key=value`` with the keys of a suite's file: ``disk.write_iops=3000``, ``load.kind=tpcc``,
+            ``server.set.log_bin=binlog``, ``contenders=default,2000/4000``. A text needs no quotes.
+
+    Raises:
+        PlanError: a key that no plan has, or a value that it does not take.
+    """
+    changes: dict[str, Any] = {}
+    for word in words:
+        name, equals, text = (part.strip() for part in word.partition("="))
+        if not (equals and text and all(name.split("."))):
+            raise PlanError(f"--set {word}: write a key and its value, such as disk.write_iops=3000")
+        if name == "variant":
+            raise PlanError(f"--set {word}: variants have their names from the suite's file")
+        *tables, key = name.split(".", 2)
+        value: Any = {key: _value(name, text)}
+        for table in reversed(tables):
+            value = {table: value}
+        changes = _merged(changes, value)
+    if lines := problems(changes, Plan):
+        raise PlanError("\n".join(f"--set {line}" for line in lines))
+    if not changes:
+        return suite
+    plans = [msgspec.convert(_merged(msgspec.to_builtins(one), changes), Plan) for one in suite.plans]
+    check(plans, suite.name)
+    return replace(suite, about=f"{suite.about} Changed: {', '.join(words)}.", plans=tuple(plans))
+
+
+def _value(name: str, text: str) -> object:
+    """Return a value as TOML has it; what is none is a text, or a list of texts."""
+    try:
+        value: object = tomllib.loads(f"value = {text}")["value"]
+    except tomllib.TOMLDecodeError:
+        value = text
+    return value.split(",") if name == "contenders" and isinstance(value, str) else value
 
 
 def check(plans: Iterable[Plan], name: str) -> None:

@@ -13,10 +13,10 @@ import pymysql
 
 from lab.bench.figures import Reading, figures
 from lab.bench.plan import version_default
-from lab.servers.base import LabServerError
 from lab.servers.disk import DiskLimit
-from lab.servers.flavour import product, version_said
 from lab.servers.reader import FORGET_SECONDS, Reader, forgetting
+from lab.servers.spec import LabServerError
+from lab.servers.version import product, version_said
 from lab.workloads.load import Load
 from lab.workloads.sysbench import SysbenchRun, prepare
 from tuner.records import Capacity
@@ -177,7 +177,7 @@ class Rig:
 
     def __enter__(self) -> Self:
         with contextlib.ExitStack() as stack:
-            self._say(self.server.begins)
+            self._say("starting the server")
             stack.enter_context(self.server)
             version, comment = self.server.query("SELECT VERSION(), @@version_comment")[0]
             self.version = version_said(version)

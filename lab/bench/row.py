@@ -12,7 +12,7 @@ import pymysql
 from lab.bench.daemon import Daemon
 from lab.bench.figures import figures, predicted, series
 from lab.bench.plan import RESET_RATIO, DiskPlan
-from lab.servers.base import LabServerError
+from lab.servers.spec import LabServerError
 
 if TYPE_CHECKING:
     from lab.bench.daemon import Footprint

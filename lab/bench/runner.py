@@ -21,9 +21,10 @@ from lab.bench.revision import revision
 from lab.bench.rig import Rig
 from lab.bench.row import End, measure
 from lab.bench.store import Ledger, PlanError, Row
-from lab.servers.base import LabServer, LabServerError
+from lab.servers.base import LabServer
+from lab.servers.spec import LabServerError
 from tuner.records import Capacity
-from tuner.version import program_version
+from tuner.system.version import program_version
 
 SCHEMA = 1
 

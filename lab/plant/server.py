@@ -12,7 +12,7 @@ from tuner.records import LOW_WATER_MARK, MILLIONTHS, Capacity, Facts, Receipt, 
 
 if TYPE_CHECKING:
     from lab.plant.parameters import PlantParameters
-    from tuner.clock import Clock
+    from tuner.system.clock import Clock
 
 CAPACITY_MINIMUM = 100
 PAGE_SIZE = 16_384

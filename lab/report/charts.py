@@ -5,40 +5,45 @@ from __future__ import annotations
 import itertools
 import statistics
 from collections.abc import Mapping, Sequence
-from typing import Any
-
-from msgspec import Struct
+from typing import Any, NamedTuple
 
 from lab.report.figures import UNKNOWN, plain
 from lab.report.rows import COLUMNS, Row
 from lab.report.summary import Group
 
 Values = list[float | None]
+Columns = dict[str, Values]
 GAP_FACTOR = 2.5
 """A step longer than so many usual ones is a gap in the record."""
 
+MEBIBYTE = 1_048_576.0
+VALUES = 250_000
+"""Values that all series of a page may have together, about six bytes each."""
 
-def with_gaps(at: Sequence[float], columns: Mapping[str, Values]) -> tuple[list[float], dict[str, Values]]:
+FEWEST_POINTS, MOST_POINTS = 240, 1500
+SLICES = 12
+"""Lines of a table beside a chart."""
+
+FACTORS = {"modified_age": 1 / MEBIBYTE, "checkpoint_age": 1 / MEBIBYTE, "latency_p99": 1000.0}
+"""Of a bench's columns that are charted in MiB and in milliseconds."""
+
+
+def with_gaps(at: Sequence[float], columns: Mapping[str, Values]) -> tuple[list[float], Columns]:
     """Return the same with a point of Nones wherever seconds are missing, so that no line crosses them."""
-    if len(at) < 3:  # noqa: PLR2004 - a usual step needs two of them
-        return list(at), {name: list(values) for name, values in columns.items()}
-    usual = statistics.median(late - early for early, late in itertools.pairwise(at))
-    times: list[float] = []
-    found: dict[str, Values] = {name: [] for name in columns}
-    for index, moment in enumerate(at):
-        if times and moment - at[index - 1] > GAP_FACTOR * usual:
-            times.append(at[index - 1] + usual)
+    times, found = list(at), {name: list(values) for name, values in columns.items()}
+    steps = [late - early for early, late in itertools.pairwise(at)]
+    if len(steps) < 2:  # noqa: PLR2004 - a usual step needs two of them
+        return times, found
+    usual = statistics.median(steps)
+    for place in range(len(steps), 0, -1):
+        if steps[place - 1] > GAP_FACTOR * usual:
+            times.insert(place, at[place - 1] + usual)
             for values in found.values():
-                values.append(None)
-        times.append(moment)
-        for name, values in found.items():
-            values.append(columns[name][index])
+                values.insert(place, None)
     return times, found
 
 
-def thin(
-    at: Sequence[float], columns: Mapping[str, Values], points: int
-) -> tuple[list[float], dict[str, Values]]:
+def thin(at: Sequence[float], columns: Mapping[str, Values], points: int) -> tuple[list[float], Columns]:
     """Return at most about so many points.
 
     Every stretch of seconds becomes two points: the lowest and the highest value in the order in which they
@@ -50,38 +55,32 @@ def thin(
         points: how many to aim at; a series that has no more stays as it is.
     """
     if len(at) <= points:
-        return list(at), {name: list(values) for name, values in columns.items()}
+        return list(at), dict(columns)
     size = max(3, -(-2 * len(at) // points))
     times: list[float] = []
-    found: dict[str, Values] = {name: [] for name in columns}
+    found: Columns = {name: [] for name in columns}
     for first in range(0, len(at), size):
-        last = min(first + size, len(at))
-        parts = {name: values[first:last] for name, values in columns.items()}
-        gap = any(value is None for values in parts.values() for value in values)
-        times += [at[first], at[(first + last - 1) // 2], at[last - 1]] if gap else [at[first], at[last - 1]]
+        moments = at[first : first + size]
+        parts = {name: values[first : first + size] for name, values in columns.items()}
+        gap = any(None in values for values in parts.values())
+        times += [moments[0], *([moments[(len(moments) - 1) // 2]] if gap else []), moments[-1]]
         for name, values in parts.items():
-            found[name] += _extremes(values, 3 if gap else 2)
-    return _apart(times), found
-
-
-def _extremes(values: Values, count: int) -> Values:
-    """Return lowest and highest in their order; of three points the last is a gap where there is one."""
-    known = [value for value in values if value is not None]
-    if not known:
-        return [None] * count
-    low, high = min(known), max(known)
-    pair: Values = [low, high] if values.index(low) <= values.index(high) else [high, low]
-    if count == 2:  # noqa: PLR2004 - nothing more to say
-        return pair
-    return [*pair, None if len(known) < len(values) else pair[1]]
-
-
-def _apart(times: list[float]) -> list[float]:
-    """Return times of which each is later than the one before; a last stretch of one second has two."""
-    for index in range(1, len(times)):
+            found[name] += _extremes(values, gap=gap)
+    for index in range(1, len(times)):  # a last stretch of one second has two points
         if times[index] <= times[index - 1]:
             times[index] = times[index - 1] + 0.001
-    return times
+    return times, found
+
+
+def _extremes(values: Values, *, gap: bool) -> Values:
+    """Return lowest and highest in their order; beside a gap in any column also this one's, or the last."""
+    known = [value for value in values if value is not None]
+    pair: Values = [None, None]
+    if known:
+        pair = sorted((min(known), max(known)), key=values.index)
+    if not gap:
+        return pair
+    return [*pair, None if len(known) < len(values) else pair[1]]
 
 
 def rounded(value: float | None, digits: int = 4) -> float | int | None:
@@ -92,16 +91,21 @@ def rounded(value: float | None, digits: int = 4) -> float | int | None:
     return int(short) if short == int(short) else short
 
 
-MEBIBYTE = 1_048_576.0
-VALUES = 250_000
-"""Values that all series of a page may have together, about six bytes each."""
+def scaled(columns: Mapping[str, Values], factors: Mapping[str, float]) -> Columns:
+    """Return the columns of which anything is known, each multiplied by its factor, or by 1."""
+    return {
+        name: [None if value is None else value * factors.get(name, 1.0) for value in values]
+        for name, values in columns.items()
+        if any(value is not None for value in values)
+    }
 
-FEWEST_POINTS, MOST_POINTS = 240, 1500
-SLICES = 12
-"""Lines of a table beside a chart."""
 
-SCALES = {"modified_age": 1 / MEBIBYTE, "checkpoint_age": 1 / MEBIBYTE, "latency_p99": 1000.0}
-"""Factors of what is charted in MiB and in milliseconds."""
+def drawn(
+    at: Sequence[float], columns: Mapping[str, Values], points: int
+) -> tuple[list[float], dict[str, list[float | int | None]]]:
+    """Return moments, and columns with gaps, thinned and rounded."""
+    times, found = thin(*with_gaps(at, columns), points)
+    return times, {name: [rounded(value) for value in values] for name, values in found.items()}
 
 
 def points_each(series: int) -> int:
@@ -124,12 +128,8 @@ def group_payload(group: Group, points: int) -> dict[str, Any]:
 
 def _row_payload(row: Row, place: int, points: int) -> dict[str, Any]:
     series = row.series
-    columns = {
-        name: _scaled(values, SCALES.get(name, 1.0))
-        for name in COLUMNS
-        if _known(values := series.column(name))
-    }
-    at, columns = thin(*with_gaps(series.at, columns), points)
+    columns = scaled({name: getattr(series, name) for name in COLUMNS}, FACTORS)
+    at, found = drawn(series.at, columns, points)
     limits = {
         name: rounded(value / MEBIBYTE, 5)
         for name in ("flush_limit", "max_checkpoint_age", "redo_capacity")
@@ -139,51 +139,33 @@ def _row_payload(row: Row, place: int, points: int) -> dict[str, Any]:
         "contender": place,
         "block": row.block,
         "at": [rounded(moment - series.counted_from, 6) for moment in at],
-        "series": {name: [rounded(value) for value in values] for name, values in columns.items()},
+        "series": found,
         "limits": limits,
-        "events": [[rounded(moment - series.counted_from, 6), said] for moment, said in row.events],
+        "events": [[rounded(moment - series.counted_from, 6), words] for moment, words in row.events],
     }
 
 
-def _known(values: Values) -> bool:
-    return any(value is not None for value in values)
-
-
-def _scaled(values: Values, factor: float) -> Values:
-    return [None if value is None else value * factor for value in values]
-
-
-class Slice(Struct, frozen=True):
-    """A stretch of a series in one line of a table."""
-
-    span: str
-    cells: tuple[str, ...]
-
-
-class Table(Struct, frozen=True):
-    """What a chart shows, as a table."""
+class Table(NamedTuple):
+    """What a chart shows, as a table: a line for each stretch, with its seconds and a cell for each head."""
 
     title: str
     heads: tuple[str, ...]
-    slices: tuple[Slice, ...]
+    slices: list[tuple[str, list[str]]]
 
 
-def sliced(title: str, at: Sequence[float], columns: Sequence[tuple[str, Values]]) -> Table:
+def sliced(title: str, at: Sequence[float], columns: Mapping[str, Values]) -> Table:
     """Return series cut into stretches of equal length: mean, and lowest to highest, of each."""
     first, last = at[0], at[-1]
     width = max(1.0, (last - first) / SLICES)
-    found = []
-    for index in range(SLICES):
-        low, high = first + index * width, first + (index + 1) * width
-        end = index == SLICES - 1 or high > last
-        inside = [place for place, moment in enumerate(at) if low <= moment and (end or moment < high)]
-        if not inside:
-            continue
-        cells = tuple(_cell([values[place] for place in inside]) for _, values in columns)
-        found.append(Slice(f"{plain(round(low))} to {plain(round(min(high, last)))} s", cells))
-        if end:
-            break
-    return Table(title, tuple(head for head, _ in columns), tuple(found))
+    places: dict[int, list[int]] = {}
+    for place, moment in enumerate(at):
+        places.setdefault(min(SLICES - 1, int((moment - first) / width)), []).append(place)
+    slices = []
+    for index, inside in places.items():
+        low = first + index * width
+        span = f"{plain(round(low))} to {plain(round(min(low + width, last)))} s"
+        slices.append((span, [_cell([values[place] for place in inside]) for values in columns.values()]))
+    return Table(title, tuple(columns), slices)
 
 
 def _cell(values: Values) -> str:

@@ -10,16 +10,16 @@ from lab.plant.clock import SimClock
 from lab.plant.server import SimulatedServer
 from lab.report.figures import plain
 from lab.report.files import replace_text
-from lab.report.page import build
 from lab.report.rows import ReportError
-from lab.report.trace import Course
+from lab.report.trace import Trace
+from lab.report.trace_page import trace_page
 from lab.scenarios.schema import Scenario
 from lab.scenarios.static import BestStatic
 from lab.simulate import Result
 from tuner.journal.tables import Run
 from tuner.records import DecisionKind, TickRecord
 from tuner.settings import Settings
-from tuner.version import program_version
+from tuner.system.version import program_version
 
 MOST_TICKS = 100_000
 """Of a longer run every second or third tick, and so on, is taken; rates are those between the ones taken."""
@@ -57,7 +57,7 @@ class SimulatedPage:
     def __init__(self, scenario: Scenario, settings: Settings) -> None:
         """Take what is run; nothing is written yet."""
         facts = SimulatedServer(scenario.plant, SimClock()).facts()
-        self._course = Course(scenario.name, Run(1, 0.0, 0, program_version(), "", settings, facts, b""))
+        self._trace = Trace(Run(1, 0.0, 0, program_version(), "", settings, facts, b""))
         self._scenario = scenario
         self._every = -(-scenario.seconds // MOST_TICKS)
 
@@ -65,7 +65,7 @@ class SimulatedPage:
         """Take in a tick; of a long run only some, and all that decided something."""
         decided = record.decision.kind is not DecisionKind.KEEP or record.events
         if decided or record.tick.number % self._every == 0:
-            self._course.add(record)
+            self._trace.add(record)
 
     def write(self, path: Path, result: Result) -> None:
         """Put the page in the file's place.
@@ -75,25 +75,23 @@ class SimulatedPage:
         """
         title = f"{result.scenario}: policy {result.policy} on {result.flavour}, seed {result.seed}"
         made = time.strftime("%Y-%m-%d", time.gmtime())
-        replace_text(path, build(title, self._course.trace(), made=made, notes=self._notes(result)))
+        replace_text(path, trace_page(self._trace, title=title, made=made, notes=self._notes(result)))
 
     def _notes(self, result: Result) -> list[str]:
         """Return what was counted, and what the best static setting gave."""
-        counted = f"counted from {result.measured_from} s on: {plain(result.throughput_mean)} commits/s"
-        ages = f"age ratio {plain(result.age_ratio_mean)}, at most {plain(result.age_ratio_max)}"
-        stalls = (
+        counted = (
+            f"counted from {result.measured_from} s on: {plain(result.throughput_mean)} commits/s; "
+            f"age ratio {plain(result.age_ratio_mean)}, at most {plain(result.age_ratio_max)}; "
             f"sync flushing in {result.sync_flush_seconds} s, stalled for {plain(result.stall_seconds)} s"
         )
-        notes = [
-            f"a simulated server, {result.seconds} s: {self._scenario.description}; plant {result.plant}",
-            f"{counted}; {ages}; {stalls}",
-        ]
+        what = f"a simulated server, {result.seconds} s: {self._scenario.description}; plant {result.plant}"
+        notes = [what, counted]
         if self._every > 1:
             notes.append(f"one reading in {self._every} s is drawn, and each that decided something")
         best = result.best_static
-        if best is not None:
-            found = "none keeps the rules"
-            if isinstance(best, BestStatic):
-                found = f"M = {best.io_capacity_max}, {plain(best.throughput_mean)} commits/s"
-            notes.append(f"best static setting: {found}")
+        if isinstance(best, BestStatic):
+            commits = plain(best.throughput_mean)
+            notes.append(f"best static setting: M = {best.io_capacity_max}, {commits} commits/s")
+        elif best is not None:
+            notes.append("best static setting: none keeps the rules")
         return notes

@@ -12,7 +12,7 @@ import msgspec
 
 from lab.keys import problems
 from lab.scenarios.schema import Scenario
-from tuner.files import read_whole
+from tuner.system.files import read_whole
 
 SUFFIX = ".toml"
 NAMED_SO = {

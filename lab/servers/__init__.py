@@ -1,5 +1,6 @@
 """Real servers for a bench, a proof or the demo: thrown away afterwards.
 
-``choose`` takes one; ``local`` and ``container`` are the kinds, ``base`` is what both can do. ``flavour`` has
-how each kind of server is started, ``disk`` what limits it, ``owner`` whose it is, and ``reader`` reads it.
+- ``choose``: which one is taken; ``version``: which kind it is; ``spec``: how each kind is started.
+- ``base``: what all can do; ``local``: a process; ``container``: one in Docker; ``images``: what Docker has.
+- ``disk``: limits and counts; ``error_log``: times a recovery; ``owner``: whose it is; ``reader``: reads it.
 """

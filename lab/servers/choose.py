@@ -10,30 +10,37 @@ import subprocess
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING
 
-from lab.servers.base import LabServer, LabServerError, ServerSpec
+from lab.servers.base import LabServer
 from lab.servers.disk import hierarchy
-from lab.servers.flavour import IMAGES, Flavour, Version, asked_version, image_product, image_version
 from lab.servers.local import Installation, LocalServer
 from lab.servers.owner import bases, remove_directories, remove_groups
+from lab.servers.spec import LabServerError, ServerSpec
+from lab.servers.version import WAYS, Family, Version, asked_version, of_family
 
 if TYPE_CHECKING:
-    import docker
-    from docker.models.images import Image
+    from types import ModuleType
 
+__all__ = ["Choice", "Family", "choose", "is_image", "remove_leftovers", "server_named"]
 
-WAYS = (
-    "name an image with its version (mysql:9.7, mysql:8.4, mariadb:11.8, percona/percona-server:8.0), or the"
-    " path of a mysqld or mariadbd"
-)
 VERSION_SECONDS = 60.0
 _IMAGE = re.compile(r"[a-z0-9][a-z0-9._/-]*(:[0-9]+/[a-z0-9._/-]+)?(:[\w.-]+|@sha256:[0-9a-f]{64})")
 _NAMES = ("mysqld", "mysqld-debug", "mariadbd")
-Family = Literal["mysql", "mariadb"]
-"""Percona Server is one of the first."""
-
 _SYSTEM_PATHS = ("/usr/sbin", "/usr/local/sbin", "/usr/local/mysql/bin", "/usr/libexec")
+
+
+def _images() -> ModuleType:
+    """Return the module for images, which needs the extra ``lab``.
+
+    Raises:
+        LabServerError: Docker's Python SDK is not there.
+    """
+    try:
+        from lab.servers import images  # noqa: PLC0415 - the extra lab may be missing
+    except ImportError as error:
+        raise LabServerError("containers need Docker's Python SDK: pip install 'innobrim[lab]'") from error
+    return images
 
 
 def remove_leftovers() -> tuple[str, ...]:
@@ -45,24 +52,10 @@ def remove_leftovers() -> tuple[str, ...]:
     counts = {
         "directory": sum(remove_directories(base) for base in set(bases())),
         "control group": remove_groups(hierarchy()),
-        "container or volume": _containers(),
     }
+    with contextlib.suppress(LabServerError):
+        counts["container or volume"] = _images().remove_leftovers()
     return tuple(f"removed {count} × {what} of crashed runs" for what, count in counts.items() if count)
-
-
-def _containers() -> int:
-    try:
-        import docker  # noqa: PLC0415 - the extra lab may be missing
-        from docker.errors import DockerException  # noqa: PLC0415 - the same
-
-        from lab.servers.container import remove_containers  # noqa: PLC0415 - the same
-    except ImportError:
-        return 0
-    with contextlib.suppress(DockerException):
-        client = docker.from_env(timeout=10)
-        with contextlib.closing(client):
-            return remove_containers(client)
-    return 0
 
 
 def server_named(
@@ -84,9 +77,12 @@ def server_named(
         LabServerError: the words name nothing that can be had; it says what would be right.
     """
     if is_image(words):
-        return _container(words, spec, pull=pull, say=say)
-    path, version = _program(words)
-    return LocalServer(path, spec, version.flavour)
+        server: LabServer = _images().image_server(words, spec, pull=pull, say=say)
+        return server
+    path = shutil.which(str(Path(words).expanduser()))
+    if path is None:
+        raise LabServerError(f"{words}: not on PATH; say where it is, such as /usr/sbin/{words}")
+    return LocalServer(path, spec, _asked(path).kind)
 
 
 def is_image(words: str) -> bool:
@@ -120,79 +116,19 @@ def _require_program(words: str) -> None:
         raise LabServerError(f"{words}: no program that can be run; {WAYS}")
 
 
-def _program(words: str) -> tuple[str, Version]:
-    """Return the path of a mysqld that can be taken, and what it is."""
-    path = shutil.which(str(Path(words).expanduser()))
-    if path is None:
-        raise LabServerError(f"{words}: not on PATH; say where it is, such as /usr/sbin/{words}")
+def _asked(path: str) -> Version:
+    """Return what a mysqld says to be.
+
+    Raises:
+        LabServerError: it cannot be run, or not be taken.
+    """
     try:
         version = asked_version(Installation(path).version(VERSION_SECONDS))
     except (OSError, subprocess.TimeoutExpired) as error:
         raise LabServerError(f"{path} does not run: {error}") from error
     if isinstance(version, str):
         raise LabServerError(f"{path}: {version}")
-    return path, version
-
-
-def _container(image: str, spec: ServerSpec | None, *, pull: bool, say: Callable[[str], None]) -> LabServer:
-    try:
-        import docker  # noqa: PLC0415 - the extra lab may be missing
-        from docker.errors import DockerException  # noqa: PLC0415 - the same
-
-        from lab.servers.container import ContainerServer  # noqa: PLC0415 - the same
-    except ImportError as error:
-        raise LabServerError(
-            f"{image}: containers need Docker's Python SDK: pip install 'innobrim[lab]'"
-        ) from error
-    known = image_version(image)
-    if known is not None and known.refusal is not None:
-        raise LabServerError(f"{image}: {known.refusal}; {WAYS}")
-    try:
-        client = docker.from_env(timeout=60)
-    except DockerException as error:
-        raise LabServerError(f"{image}: no Docker daemon answers: {error}") from error
-    try:
-        found = _fetched(client, image, pull=pull, say=say)
-        environment = (found.attrs.get("Config") or {}).get("Env") or []
-        version = image_version(image, environment) or asked_version(_asked_in(client, image))
-    except (DockerException, OSError) as error:
-        raise LabServerError(f"{image}: {error}") from error
-    finally:
-        client.close()
-    refusal = version if isinstance(version, str) else version.refusal
-    if isinstance(version, str) or refusal is not None:
-        raise LabServerError(f"{image}: {refusal}; {WAYS}")
-    return ContainerServer(image, spec, version.flavour)
-
-
-def _fetched(client: docker.DockerClient, image: str, *, pull: bool, say: Callable[[str], None]) -> Image:
-    from docker.errors import DockerException, ImageNotFound, NotFound  # noqa: PLC0415 - the extra lab may be missing
-
-    try:
-        return client.images.get(image)
-    except ImageNotFound:
-        here = ", ".join(sorted(tag for one in client.images.list() for tag in one.tags)) or "none"
-    if not pull:
-        raise LabServerError(f"{image}: no such image here; here are {here}")
-    say(f"fetching the image {image}")
-    try:
-        return client.images.pull(image)
-    except NotFound as error:
-        raise LabServerError(f"{image}: no registry has it ({error.explanation}); here are {here}") from error
-    except DockerException as error:
-        why = getattr(error, "explanation", None) or error
-        raise LabServerError(f"{image}: cannot be fetched ({why}); here are {here}") from error
-
-
-def _asked_in(client: docker.DockerClient, image: str) -> str:
-    from lab.servers.container import run_once  # noqa: PLC0415 - the extra lab may be missing
-
-    either = "exec $(command -v mysqld || command -v mariadbd) --version"
-    return run_once(client, image, ["sh", "-c", either]).decode(errors="replace")
-
-
-Found = tuple[str, Version]
-"""An image or the path of a mysqld that can be taken, and what it is."""
+    return version
 
 
 @dataclass(frozen=True, slots=True)
@@ -200,18 +136,14 @@ class Choice:
     """The server to take.
 
     Attributes:
-        kind: ``container``, ``local``, or ``none`` when no real server with a load can be had.
-        name: image, or path of mysqld; empty for ``none``.
+        name: image, or path of mysqld; empty where no real server with a load can be had.
         why: one line for a person.
         refusals: what else was looked at, each with why it is not taken.
-        flavour: how it is started, filled and ended.
     """
 
-    kind: str
     name: str
     why: str
     refusals: tuple[str, ...] = ()
-    flavour: Flavour = Flavour.MYSQL
 
     def server(self, spec: ServerSpec | None = None) -> LabServer:
         """Return the server, not started yet.
@@ -220,13 +152,9 @@ class Choice:
             LabServerError: it cannot be had after all.
             ValueError: there is none to return.
         """
-        if self.kind == "container":
-            from lab.servers.container import ContainerServer  # noqa: PLC0415 - needs the extra lab
-
-            return ContainerServer(self.name, spec, self.flavour)
-        if self.kind == "local":
-            return LocalServer(self.name, spec, self.flavour)
-        raise ValueError(f"no real server can be had: {self.why}")
+        if not self.name:
+            raise ValueError(f"no real server can be had: {self.why}")
+        return server_named(self.name, spec, pull=False)
 
 
 def choose(*, family: Family | None = None) -> Choice:
@@ -238,69 +166,22 @@ def choose(*, family: Family | None = None) -> Choice:
     refusals: list[str] = []
     if shutil.which("sysbench") is None:
         refusals.append("sysbench: not on PATH, so a real server would stand idle; install the package")
-        return Choice("none", "", "no load driver", tuple(refusals))
-    if (image := _image(refusals, family)) is not None:
-        name, version = image
-        why = f"a Docker daemon answers and has the image {name}"
-        return Choice("container", name, why, tuple(refusals), version.flavour)
+        return Choice("", "no load driver", tuple(refusals))
+    try:
+        image = _images().best_image(refusals, family)
+    except LabServerError as error:
+        refusals.append(str(error))
+        image = None
+    if image is not None:
+        return Choice(image, f"a Docker daemon answers and has the image {image}", tuple(refusals))
     if (program := _local(refusals, family)) is not None:
-        name, version = program
-        return Choice("local", name, f"{name} is {version}", tuple(refusals), version.flavour)
-    return Choice("none", "", "neither a usable image nor a usable mysqld", tuple(refusals))
+        path, version = program
+        return Choice(path, f"{path} is {version}", tuple(refusals))
+    return Choice("", "neither a usable image nor a usable mysqld", tuple(refusals))
 
 
-def of_family(version: Version, family: Family | None) -> bool:
-    """Return whether a server is of a family; None is any."""
-    return family is None or (family == "mariadb") == (version.flavour is Flavour.MARIADB)
-
-
-def _image(refusals: list[str], family: Family | None) -> Found | None:
-    """Return the best usable image that the Docker daemon has."""
-    try:
-        import docker  # noqa: PLC0415 - the extra lab may be missing
-        from docker.errors import DockerException  # noqa: PLC0415 - the same
-    except ImportError:
-        refusals.append("Docker: its Python SDK is not installed: pip install 'innobrim[lab]'")
-        return None
-    try:
-        with contextlib.closing(docker.from_env(timeout=10)) as client:
-            return best(client.images.list(), refusals, family)
-    except DockerException as error:
-        hint = "; add yourself to its group" if "Permission denied" in str(error) else ""
-        said = str(error).replace("\n", " ")[-120:]
-        refusals.append(f"Docker: no daemon answers ({said}){hint}")
-        return None
-
-
-def best(images: list[Any], refusals: list[str], family: Family | None) -> Found | None:
-    """Return the best usable image: those taken unasked first, MariaDB after all others; None without one.
-
-    Args:
-        images: the Docker daemon's.
-        refusals: where is said why another database's image is not taken.
-        family: take no other.
-    """
-    usable: list[Found] = []
-    for image in images:
-        environment = (image.attrs.get("Config") or {}).get("Env") or []
-        for tag in image.tags:
-            version = image_version(tag, environment)
-            if version is None:
-                if image_product(tag) is not None:
-                    refusals.append(f"image {tag}: only running it tells its version; take it by its name")
-            elif version.refusal is not None:
-                refusals.append(f"image {tag}: {version.refusal}")
-            elif of_family(version, family):
-                usable.append((tag, version))
-    if not usable:
-        refusals.append(f"Docker: its daemon answers but has none of the images {', '.join(IMAGES)}")
-        return None
-    places = {name: place for place, name in enumerate(IMAGES)}
-    return min(usable, key=lambda one: (one[1].flavour is Flavour.MARIADB, places.get(one[0], len(IMAGES))))
-
-
-def _local(refusals: list[str], family: Family | None) -> Found | None:
-    """Return the first usable mysqld on this machine."""
+def _local(refusals: list[str], family: Family | None) -> tuple[str, Version] | None:
+    """Return the first usable mysqld on this machine, and what it is."""
     seen: set[Path] = set()
     for name in ("mysqld", "mariadbd"):
         places = (f"{path}/{name}" for path in _SYSTEM_PATHS if Path(path, name).exists())
@@ -309,15 +190,13 @@ def _local(refusals: list[str], family: Family | None) -> Found | None:
             continue
         seen.add(Path(found).resolve())
         try:
-            version = asked_version(Installation(found).version(10.0))
-        except (OSError, subprocess.TimeoutExpired) as error:
-            refusals.append(f"{found}: does not run: {error}")
+            version = _asked(found)
+        except LabServerError as error:
+            refusals.append(str(error))
             continue
-        if isinstance(version, Version) and of_family(version, family):
+        if of_family(version, family):
             return found, version
-        refusals.append(
-            f"{found}: it is {version}" if isinstance(version, Version) else f"{found}: {version}"
-        )
+        refusals.append(f"{found}: it is {version}")
     if not seen:
         refusals.append("local mysqld: not on this machine")
     return None

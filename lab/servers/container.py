@@ -5,6 +5,7 @@ from __future__ import annotations
 import atexit
 import contextlib
 import shutil
+import signal
 import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -13,17 +14,10 @@ from uuid import uuid4
 import docker
 from docker.errors import APIError, ContainerError, DockerException, NotFound
 
-from lab.servers.base import (
-    Flavour,
-    LabServerError,
-    ServerSpec,
-    ThrottledServer,
-    account_statements,
-    free_port,
-)
-from lab.servers.disk import NoLimitError, Place, Throttle, block_device, group_of, write_line
-from lab.servers.flavour import TRAITS
+from lab.servers.base import LabServer, free_port
+from lab.servers.disk import NoLimitError, Place, block_device, group_of, write_line
 from lab.servers.owner import mine, new_directory, orphaned
+from lab.servers.spec import MYSQL, Kind, LabServerError, ServerSpec, account_statements
 
 if TYPE_CHECKING:
     from docker.models.containers import Container
@@ -107,8 +101,8 @@ exec "$MYSQLD" --no-defaults --user=root --datadir="$DATA" --bind-address=0.0.0.
 """
 
 
-class ContainerServer(ThrottledServer):
-    """A server of any flavour in a container on 127.0.0.1.
+class ContainerServer(LabServer):
+    """A server of any kind in a container on 127.0.0.1.
 
     Example:
         with ContainerServer() as server:
@@ -119,24 +113,23 @@ class ContainerServer(ThrottledServer):
         self,
         image: str = PLAIN_IMAGE,
         spec: ServerSpec | None = None,
-        flavour: Flavour = Flavour.MYSQL,
+        kind: Kind = MYSQL,
     ) -> None:
         """Prepare, without starting anything.
 
         Args:
             image: an official image, or any with ``sh`` and the server on its path.
             spec: how mysqld is started.
-            flavour: what is in the image.
+            kind: what is in the image.
 
         Raises:
             LabServerError: no Docker daemon answers.
         """
-        super().__init__(spec, flavour)
+        super().__init__(spec, kind)
         self.image = image
         self._name = f"innobrim-lab-{uuid4().hex[:12]}"
         self._container: Container | None = None
         self._sockets: Path | None = None
-        self._throttle = Throttle(self._place, self._order)
         try:
             self._client = docker.from_env(timeout=60)
             root = str(self._client.info()["DockerRootDir"])
@@ -154,24 +147,23 @@ class ContainerServer(ThrottledServer):
         atexit.register(self.stop)
         labels = {LABEL: "1", OWNER: mine()}
         self.port = free_port()
-        traits = TRAITS[self.flavour]
-        again = ["--init-file=/data/accounts.sql"] if traits.accounts_at_start else []
+        again = ["--init-file=/data/accounts.sql"] if self.kind.accounts_at_start else []
         self._sockets = new_directory(Path(tempfile.gettempdir()))
         try:
             self._client.volumes.create(self._name, labels=labels)
             self._container = self._client.containers.run(
                 self.image,
                 [
-                    *("-c", _ENTRY.format(first_start=traits.first_start), "sh", traits.program),
+                    *("-c", _ENTRY.format(first_start=self.kind.first_start), "sh", self.kind.program),
                     *again,
-                    *self.spec.arguments(self.flavour),
+                    *self.spec.arguments(self.kind),
                 ],
                 entrypoint="sh",
                 user="0:0",
                 name=self._name,
                 labels=labels,
                 detach=True,
-                environment={"LAB_ACCOUNTS": account_statements(self.admin, self.daemon, self.flavour)},
+                environment={"LAB_ACCOUNTS": account_statements(self.admin, self.daemon, self.kind)},
                 volumes={
                     self._name: {"bind": "/data", "mode": "rw"},
                     str(self._sockets): {"bind": "/run/lab", "mode": "rw"},
@@ -207,23 +199,9 @@ class ContainerServer(ThrottledServer):
             self.authority = self._sockets / "ca.pem"
             self.authority.write_bytes(found)
 
-    def kill(self) -> None:
-        """SIGKILL mysqld and return when it is gone."""
-        container = self._running()
-        container.kill("SIGKILL")
-        container.wait(timeout=30)
-
-    def terminate(self) -> None:
-        """SIGTERM mysqld; returns at once."""
-        self._running().kill("SIGTERM")
-
-    def pause(self) -> None:
-        """Freeze the server with SIGSTOP."""
-        self._running().kill("SIGSTOP")
-
-    def unpause(self) -> None:
-        """Let it run on."""
-        self._running().kill("SIGCONT")
+    def signal(self, number: signal.Signals) -> None:
+        """Send mysqld a signal."""
+        self._running().kill(number.name)
 
     def alive(self) -> bool:
         """Return whether mysqld, or its initialisation, runs."""
@@ -264,7 +242,7 @@ class ContainerServer(ThrottledServer):
             raise NoLimitError("the container's control group cannot be seen from here")
         return group, device
 
-    def _order(self, file: Path, line: str) -> None:
+    def _write_limit(self, file: Path, line: str) -> None:
         """Write to the controller; through the daemon's privileges for a caller without root's.
 
         Raises:
@@ -273,14 +251,11 @@ class ContainerServer(ThrottledServer):
         try:
             write_line(file, line)
         except PermissionError:
+            command = ["sh", "-c", 'printf "%s\\n" "$1" > "$2"', "sh", line, str(file)]
             try:
-                self._write_by_container(file, line)
+                run_once(self._client, self.image, command, controllers=True)
             except DockerException as error:
                 raise OSError(f"it needs root, and a privileged container was refused: {error}") from error
-
-    def _write_by_container(self, file: Path, line: str) -> None:
-        command = ["sh", "-c", 'printf "%s\\n" "$1" > "$2"', "sh", line, str(file)]
-        run_once(self._client, self.image, command, controllers=True)
 
     def _running(self) -> Container:
         if self._container is None:

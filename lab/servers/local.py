@@ -10,17 +10,8 @@ import signal
 import subprocess
 from pathlib import Path
 
-from lab.servers.base import (
-    Flavour,
-    LabServerError,
-    ServerSpec,
-    ThrottledServer,
-    account_statements,
-    free_port,
-    write_private,
-)
-from lab.servers.disk import CGROUPS, NoLimitError, Place, Throttle, block_device, group_of, hierarchy
-from lab.servers.flavour import TRAITS
+from lab.servers.base import LabServer, free_port, write_private
+from lab.servers.disk import CGROUPS, NoLimitError, Place, block_device, group_of, hierarchy
 from lab.servers.owner import (
     bases,
     ending_with_parent,
@@ -29,6 +20,7 @@ from lab.servers.owner import (
     new_group,
     remove_groups,
 )
+from lab.servers.spec import MYSQL, Kind, LabServerError, ServerSpec, account_statements
 
 _MESSAGES = "english/errmsg.sys"
 
@@ -37,7 +29,6 @@ class Installation:
     """The folder that a mysqld lies in."""
 
     def __init__(self, program: str) -> None:
-        """Look at nothing yet; ``program`` is mysqld's name or path."""
         self._program = program
 
     def environment(self) -> dict[str, str]:
@@ -88,27 +79,18 @@ def _base_directory() -> Path:
     return candidates[0]
 
 
-class LocalServer(ThrottledServer):
-    """A server of any flavour as a child process; it dies with the thread that started it."""
+class LocalServer(LabServer):
+    """A server of any kind as a child process; it dies with the thread that started it."""
 
-    def __init__(
-        self, program: str = "mysqld", spec: ServerSpec | None = None, flavour: Flavour = Flavour.MYSQL
-    ) -> None:
-        """Prepare, without starting anything.
-
-        Args:
-            program: name or path of mysqld or mariadbd.
-            spec: how it is started.
-            flavour: what it is.
-        """
-        super().__init__(spec, flavour)
+    def __init__(self, program: str = "mysqld", spec: ServerSpec | None = None, kind: Kind = MYSQL) -> None:
+        """Prepare, without starting anything; ``program`` is the name or path of mysqld or mariadbd."""
+        super().__init__(spec, kind)
         self.program = program
         self._installation = Installation(program)
         self._directory: Path | None = None
         self._process: subprocess.Popen[bytes] | None = None
         self._group: Path | None = None
         self._member = 0
-        self._throttle = Throttle(self._place)
 
     def start(self) -> None:
         """Initialise on the first start, then start mysqld; data and disk limit stay over ``kill``."""
@@ -130,7 +112,7 @@ class LocalServer(ThrottledServer):
                     "--bind-address=127.0.0.1",
                     f"--port={self.port}",
                     *self._accounts_again(self._directory),
-                    *self.spec.arguments(self.flavour),
+                    *self.spec.arguments(self.kind),
                 ],
                 env=self._installation.environment(),
                 stdin=subprocess.DEVNULL,
@@ -141,7 +123,7 @@ class LocalServer(ThrottledServer):
 
     def stop(self) -> None:
         """End mysqld and remove its directory; what a second Ctrl-C cuts short is done at exit."""
-        with contextlib.suppress(LabServerError, subprocess.TimeoutExpired):
+        with contextlib.suppress(LabServerError):
             self.kill()
         if self._group is not None:
             with contextlib.suppress(OSError):
@@ -152,23 +134,9 @@ class LocalServer(ThrottledServer):
             self._directory = None
         atexit.unregister(self.stop)
 
-    def kill(self) -> None:
-        """SIGKILL mysqld and return when it is gone."""
-        process = self._running()
-        process.kill()
-        process.wait(30.0)
-
-    def terminate(self) -> None:
-        """SIGTERM mysqld; returns at once."""
-        self._running().terminate()
-
-    def pause(self) -> None:
-        """Freeze the server."""
-        self._running().send_signal(signal.SIGSTOP)
-
-    def unpause(self) -> None:
-        """Let it run on."""
-        self._running().send_signal(signal.SIGCONT)
+    def signal(self, number: signal.Signals) -> None:
+        """Send mysqld a signal."""
+        self._running().send_signal(number)
 
     def alive(self) -> bool:
         """Return whether mysqld runs."""
@@ -207,13 +175,13 @@ class LocalServer(ThrottledServer):
 
     def _initialise(self, directory: Path) -> None:
         accounts = write_private(
-            directory / "accounts.sql", account_statements(self.admin, self.daemon, self.flavour)
+            directory / "accounts.sql", account_statements(self.admin, self.daemon, self.kind)
         )
         try:
             done = subprocess.run(
                 [
                     *ending_with_us(),
-                    *("sh", "-euc", TRAITS[self.flavour].first_start, "sh"),
+                    *("sh", "-euc", self.kind.first_start, "sh"),
                     *self._paths(directory),
                 ],
                 env={
@@ -244,12 +212,12 @@ class LocalServer(ThrottledServer):
             f"--datadir={directory / 'data'}",
             f"--tmpdir={directory / 'tmp'}",
             f"--pid-file={directory / 'pid'}",
-            *TRAITS[self.flavour].no_files,
+            *self.kind.no_files,
             *self._installation.arguments(),
         ]
 
     def _accounts_again(self, directory: Path) -> list[str]:
-        return [f"--init-file={directory / 'accounts.sql'}"] if TRAITS[self.flavour].accounts_at_start else []
+        return [f"--init-file={directory / 'accounts.sql'}"] if self.kind.accounts_at_start else []
 
     def _running(self) -> subprocess.Popen[bytes]:
         if self._process is None:

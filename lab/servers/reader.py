@@ -10,13 +10,12 @@ from typing import TYPE_CHECKING, Any
 import pymysql
 from msgspec.structs import replace
 
-from lab.servers.base import LabServer, SqlClient
-from lab.servers.flavour import LabServerError
-from tuner.servers.adapter import Adapter, Moment
+from lab.servers.base import LabServer
+from lab.servers.spec import LabServerError
+from tuner.servers.adapter import Adapter
 from tuner.servers.detect import detect
 from tuner.servers.port import ServerError
 from tuner.servers.session import Session
-from tuner.servers.surroundings import Around
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -28,10 +27,12 @@ SECONDS = 3.0
 
 
 class Reader:
-    """Reads a server that may end and start again in between; nothing but ``close`` ends its connection."""
+    """Reads a server that may end and start again in between.
 
-    def __init__(self, server: SqlClient) -> None:
-        """Connect with the first reading."""
+    It connects with the first reading; nothing but ``close`` ends its connection.
+    """
+
+    def __init__(self, server: LabServer) -> None:
         self._endpoint = replace(server.admin_endpoint(), timeout=SECONDS)
         self._session = Session(self._endpoint)
         self._known: tuple[Facts, Adapter] | None = None
@@ -59,17 +60,7 @@ class Reader:
             off = adapter.off(answers)
             if off:
                 raise LabServerError(f"InnoDB counters are off: {', '.join(off)}")
-            return adapter.sample(
-                answers,
-                Moment(
-                    monotonic=now,
-                    wall=wall,
-                    read_seconds=time.monotonic() - began,
-                    around=Around(),
-                    writer=True,
-                    undo_truncating=False,
-                ),
-            )
+            return adapter.sample(answers, monotonic=now, wall=wall, read_seconds=time.monotonic() - began)
         except (ServerError, pymysql.MySQLError) as error:
             self._forget()
             raise LabServerError(str(error)) from error

@@ -12,8 +12,9 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Self
 
-from lab.servers.base import SCHEMA, LabServer, LabServerError
+from lab.servers.base import LabServer
 from lab.servers.owner import ending_with_us
+from lab.servers.spec import SCHEMA, LabServerError
 from lab.workloads.load import Load
 from lab.workloads.reports import Reports, Second
 
@@ -274,8 +275,8 @@ class SysbenchRun(Reports):
             return
         with contextlib.suppress(ValueError):  # closed under us by stop()
             for line in process.stdout:
-                report = self.add(line, time.monotonic())
-                if report is not None and seconds is not None and report.elapsed >= seconds - HALF:
+                second = self.add(line, time.monotonic())
+                if second is not None and seconds is not None and second.elapsed >= seconds - HALF:
                     self._asked = True
                     process.terminate()
             self._status = process.wait()

@@ -9,7 +9,7 @@ from fastapi import FastAPI
 
 from api import connections
 from tests.api.factory import AnsweringLoop, answering, application
-from tuner.board import Board
+from tuner.daemon.board import Board
 from tuner.records import Command
 
 

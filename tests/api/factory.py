@@ -22,9 +22,9 @@ from api.server import ApiServer
 from api.tokens import Register, Role, Token, Tokens
 from api.vitals import About
 from tests import factory
-from tuner.board import Board
 from tuner.config.schema import Config
-from tuner.findings import Finding
+from tuner.daemon.board import Board
+from tuner.findings.finding import Finding
 from tuner.records import (
     Acknowledgement,
     Capacity,

@@ -21,7 +21,7 @@ from tests.api.factory import (
     browser,
     tokens,
 )
-from tuner.board import Board
+from tuner.daemon.board import Board
 
 
 def ask(access: Access, board: Board, method: str, path: str, **headers: str) -> httpx.Response:

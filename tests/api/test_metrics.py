@@ -11,8 +11,8 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from api.metrics import METRICS, exposed_names
 from tests.api.factory import COUNTED, FACTS, about, application, estimate, get, missed, record, sample
-from tuner.board import Board
 from tuner.config.schema import Config, ScheduleTable
+from tuner.daemon.board import Board
 from tuner.records import (
     Capacity,
     Decision,

@@ -27,9 +27,9 @@ from api.access import READING, Access
 from api.server import ApiServer
 from lab.demo import ScaledClock, simulated_server
 from tests.api.factory import READER, TOKEN, application, bearer, tokens
-from tuner.board import Board, BoardInbox
 from tuner.core.state import State
 from tuner.core.step import start
+from tuner.daemon.board import Board, BoardInbox
 from tuner.loop import drive
 from tuner.records import Command, TickRecord
 from tuner.settings import Mode, Settings

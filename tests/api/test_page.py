@@ -11,7 +11,7 @@ from fastapi import FastAPI
 
 from api.page import FOLDER, assets
 from tests.api.factory import application, get
-from tuner.board import Board
+from tuner.daemon.board import Board
 
 UPLOT = FOLDER / "vendor" / "uplot"
 LARGEST_PAGE = 200_000

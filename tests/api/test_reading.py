@@ -26,8 +26,8 @@ from tests.api.factory import (
     record,
     serving,
 )
-from tuner.board import RING_EVENTS, Board
-from tuner.history import MAX_POINTS
+from tuner.daemon.board import RING_EVENTS, Board
+from tuner.daemon.history import MAX_POINTS
 from tuner.records import Capacity, Decision, DecisionKind, Event
 from tuner.settings import Settings
 

@@ -18,7 +18,7 @@ import pytest
 from api.connections import CONNECTIONS
 from api.server import ApiServer, ApiServerError
 from tests.api.factory import AnsweringLoop, application, bearer, free_port
-from tuner.board import Board, PortTaken
+from tuner.daemon.board import Board, PortTaken
 
 
 @pytest.fixture

@@ -11,11 +11,11 @@ from msgspec.structs import replace
 from api.models import Status
 from api.views import parked_of, status_of
 from tests.api.factory import FACTS, START, application, get, missed, record, sample
-from tuner.board import Board
 from tuner.cli.status import table
+from tuner.daemon.board import Board
+from tuner.daemon.ticklog import canonical
 from tuner.records import Capacity, Facts, Hold, HoldCode, Remedy, TickRecord, Window
 from tuner.settings import Mode, Settings
-from tuner.ticklog import canonical
 
 IN_FORCE = Capacity(225, 450)
 BUSY = record(7, occurrences=("backup_lock", "ddl"))

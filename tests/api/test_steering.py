@@ -18,7 +18,7 @@ from tests.api.factory import (
     ask,
     bearer,
 )
-from tuner.board import Board
+from tuner.daemon.board import Board
 
 CHANGES = [
     ("PUT", "/v1/mode", {"mode": "active"}),

@@ -25,7 +25,7 @@ from api.server import ApiServer
 from api.stream import Streams
 from api.tokens import Role, Tokens, let_anonymous_read, make, prepare, revoke
 from tests.api.factory import FACTS, START, application, bearer, free_port, missed, record
-from tuner.board import RING_TICKS, Board
+from tuner.daemon.board import RING_TICKS, Board
 from tuner.records import Capacity, Decision, DecisionKind, Event
 from tuner.settings import Settings
 

@@ -19,7 +19,7 @@ from api.problems import Refusal
 from api.server import ApiServer, ApiServerError, Certificate
 from tests.api.factory import CERTIFICATES, AnsweringLoop, application, free_port, put_certificate
 from tests.real.support import until
-from tuner.board import Board
+from tuner.daemon.board import Board
 
 
 @pytest.fixture

@@ -8,10 +8,10 @@ import pytest
 from fastapi import FastAPI
 
 from tests.api.factory import FACTS, about, application, get, missed, record
-from tuner.board import Board
-from tuner.clock import Beat
+from tuner.daemon.board import Board
 from tuner.records import Hold, HoldCode, Lifecycle, Remedy
 from tuner.settings import Settings
+from tuner.system.clock import Beat
 
 
 def after(board: Board, seconds: float) -> FastAPI:

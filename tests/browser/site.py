@@ -15,10 +15,9 @@ from lab.plant.parameters import PlantParameters
 from lab.plant.server import SimulatedServer
 from tests.api.factory import TOKEN, about, application
 from tests.api.factory import tokens as given_tokens
-from tuner.advice import advise_now
-from tuner.board import Board
 from tuner.core.state import State
 from tuner.core.step import start
+from tuner.daemon.board import Board
 from tuner.loop import drive
 from tuner.records import Capacity, Command, TickRecord
 from tuner.settings import Mode, Settings
@@ -101,7 +100,7 @@ class Site:
             self.board,
             access=Access(tokens or given_tokens(), open_reading=open_reading),
             about=about(started=time.time(), interval=INTERVAL),
-            advice=lambda: advise_now(self.board),
+            advice=self.board.advice,
         )
         self._api = ApiServer(app, "127.0.0.1", self.port, None)
 

@@ -12,9 +12,9 @@ from msgspec.structs import replace
 from api.server import ApiServer
 from tests.api.factory import FACTS, AnsweringLoop, answering, application
 from tests.cli.support import FakeServer, Run
-from tuner.board import Board
 from tuner.cli import offline
 from tuner.cli.main import cli
+from tuner.daemon.board import Board
 from tuner.records import Facts
 
 KNOWN = replace(FACTS, flush_law="legacy")

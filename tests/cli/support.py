@@ -16,8 +16,10 @@ from api.server import ApiServer
 from api.tokens import Tokens, prepare
 from lab.plant.clock import SimClock
 from tests.api.factory import FACTS, START, about, application, record, sample
-from tuner.board import Board
 from tuner.config.schema import Config, DaemonSection
+from tuner.daemon.board import Board
+from tuner.journal.items import EndItem, RunItem
+from tuner.journal.tables import Originals
 from tuner.journal.writer import JournalWriter
 from tuner.records import Capacity, Command, Decision, DecisionKind, Facts, Receipt, Sample
 from tuner.servers.port import Unreachable
@@ -80,16 +82,16 @@ def write_journal(
     """
     journal = JournalWriter(folder, keep_ticks=3600, on_error=pytest.fail)
     journal.start()
-    journal.begin_run(settings=Settings(), facts=FACTS, state=b"", tick_number=0, wall=START)
+    journal.put(RunItem(settings=Settings(), facts=FACTS, state=b"", tick=0, wall=START))
     for number in range(1, ticks + 1):
         journal.record(record(number))
     if wrote:
         journal.record(record(ticks + 1, mode=Mode.ACTIVE, decision=WRITTEN))
     if ended:
-        journal.end_run(START)
+        journal.put(EndItem(START))
     if originals is not None:
         saved = threading.Event()
-        journal.save_originals(identity, originals, FACTS.started, FACTS.version, START, saved.set)
+        journal.put(Originals(identity, originals, FACTS.started, FACTS.version, START), saved.set)
         assert saved.wait(5.0)
     journal.close(5.0)
 

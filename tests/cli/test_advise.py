@@ -10,7 +10,7 @@ from msgspec.structs import replace
 from tests.bench import Bench, FakeServer
 from tuner.cli.advise import Watched, _answer, static_value
 from tuner.core.estimate.load import COMBINING_PRIOR
-from tuner.findings import Finding
+from tuner.findings.finding import Finding
 from tuner.records import Capacity
 from tuner.settings import Settings
 

@@ -14,15 +14,17 @@ from msgspec.structs import replace
 
 from tests.api.factory import FACTS
 from tests.cli.support import FakeServer, free_port, write_journal
-from tuner import statedir, without_daemon
+from tuner import without_daemon
 from tuner.cli import offline
 from tuner.cli.main import cli
 from tuner.core.writes import restore_pace
-from tuner.daemon import Daemon
+from tuner.daemon.daemon import Daemon
+from tuner.journal.items import NoteItem
 from tuner.journal.keeper import claimed
 from tuner.journal.writer import JournalWriter
 from tuner.records import Capacity
-from tuner.statedir import as_caller, as_owner, read_text
+from tuner.system import statedir
+from tuner.system.statedir import as_caller, as_owner, read_text
 
 pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="what root does can be seen by root alone")
 
@@ -176,7 +178,7 @@ def test_a_journal_is_the_services_from_the_moment_that_it_is_there(folder: Path
         one.unlink()
     journal = JournalWriter(folder, keep_ticks=3600, on_error=pytest.fail)
     journal.start()
-    journal.note(wall=1.0, code="offline", message="done", who="root")
+    journal.put(NoteItem(wall=1.0, code="offline", message="done", who="root"))
     assert journal.flush(10.0)
     while_open = {one.name: one.stat().st_uid for one in folder.iterdir()}
     assert journal.close(10.0)

@@ -15,11 +15,11 @@ from api.server import ApiServer
 from api.steer import OverrideBody
 from tests.api.factory import AnsweringLoop, answering, application, estimate, record, sample
 from tests.cli.support import Run
-from tuner.board import Board
 from tuner.cli import steering
 from tuner.cli.main import COMMANDS, cli
 from tuner.cli.options import Duration
 from tuner.cli.wording import duration
+from tuner.daemon.board import Board
 from tuner.records import ENABLE_COUNTERS, LONGEST_TTL, Window
 
 LOWEST_M, HIGHEST_M = 100, 4_000_000_000

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sqlite3
+import time
 from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
@@ -16,12 +17,13 @@ from msgspec.structs import replace
 from tests.api.factory import FACTS
 from tests.cli.support import write_journal
 from tests.core.learned_document import full
-from tests.life import Life
+from tests.daemon.life import Life
 from tuner.cli.status import learned_text
 from tuner.core.memory import Known, Learned, known_of
+from tuner.daemon.predecessors import look
+from tuner.journal.items import LearnedItem
 from tuner.journal.tables import journal_path
 from tuner.journal.writer import JournalWriter
-from tuner.memory import look
 from tuner.settings import Settings
 
 Run = Callable[..., Result]
@@ -38,7 +40,7 @@ def remembered(folder: Path) -> None:
     journal = JournalWriter(folder, keep_ticks=3600, on_error=pytest.fail)
     journal.start()
     for identity in (FACTS.identity, "another"):
-        journal.save_learned(identity, msgspec.msgpack.encode(full()))
+        journal.put(LearnedItem(identity, time.time(), msgspec.msgpack.encode(full())))
     journal.close(5.0)
 
 

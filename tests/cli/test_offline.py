@@ -23,9 +23,9 @@ from tuner.cli import offline
 from tuner.core.ownership.standing import why_advisory
 from tuner.core.state import State
 from tuner.core.writes import restore_pace
+from tuner.daemon.predecessors import look
 from tuner.journal.ending import ending
 from tuner.journal.writer import JournalWriter
-from tuner.memory import look
 from tuner.records import Capacity, Facts, Receipt
 from tuner.settings import Mode, Settings
 

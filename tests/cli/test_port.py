@@ -16,9 +16,9 @@ from msgspec.structs import replace
 
 from tests.api.factory import FACTS, answering
 from tests.cli.support import FakeServer, on_tcp, write_journal
-from tuner.board import Board
 from tuner.cli import offline
 from tuner.cli.client import Daemon, Where
+from tuner.daemon.board import Board
 from tuner.records import Capacity
 
 Run = Callable[..., Result]

@@ -10,9 +10,9 @@ from click.testing import CliRunner
 
 from tests.bench import Bench
 from tests.cli.support import Run
-from tuner.board import Board
 from tuner.cli.main import cli
-from tuner.daemon import Daemon
+from tuner.daemon.board import Board
+from tuner.daemon.daemon import Daemon
 
 
 @pytest.mark.parametrize(("flags", "kept"), [((), 1), (("--no-api",), 0)], ids=["api", "no api"])

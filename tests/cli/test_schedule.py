@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from click.testing import CliRunner, Result
 
-from tests.almanac import at
+from tests.daemon.almanac import at
 from tuner.cli.main import cli
 from tuner.config import load
 

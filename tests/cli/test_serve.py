@@ -9,9 +9,9 @@ import httpx
 
 from tests.api.factory import answering
 from tests.cli.support import free_port
-from tuner.board import Board
 from tuner.cli.run import make_api
 from tuner.config.schema import ApiSection, Config, DaemonSection
+from tuner.daemon.board import Board
 
 GIVEN = Path(__file__).parents[1] / "fixtures" / "api"
 NAME = "one.innobrim.test"

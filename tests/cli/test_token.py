@@ -10,7 +10,7 @@ import pytest
 
 from tests.api.factory import answering
 from tests.cli.support import Run, on_tcp
-from tuner.board import Board
+from tuner.daemon.board import Board
 
 
 def status(port: int, secret: str, *, change: bool = False) -> int:

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import io
 import json
 import signal
+import threading
+import time
 from pathlib import Path
 
 import pytest
 from msgspec.structs import replace
+from rich.console import Console
 
 from api.access import Access
 from api.server import ApiServer
@@ -15,9 +19,10 @@ from api.tokens import Role, Tokens, make, prepare, revoke
 from tests.api.factory import AnsweringLoop, answering, application, record
 from tests.cli.support import Run, free_port
 from tests.cli.virtual import Virtual
-from tuner.board import Board
+from tuner.cli import watch
 from tuner.cli.client import Daemon, Where
-from tuner.cli.watch import Follower
+from tuner.cli.watch import LONGEST_WAIT, Watcher
+from tuner.daemon.board import Board
 from tuner.records import Decision, DecisionKind
 
 ALT_SCREEN, MAIN_SCREEN = b"\x1b[?1049h", b"\x1b[?1049l"
@@ -30,8 +35,8 @@ def watching(folder: Path) -> Virtual:
     return Virtual("watch", "--state-directory", str(folder))
 
 
-def follower(folder: Path, *, url: str | None = None, token: Path | None = None) -> Follower:
-    """Return one who asks the daemon of a state directory, or of a URL."""
+def watcher(folder: Path, *, url: str | None = None, token: Path | None = None) -> Watcher:
+    """Return one who asks the daemon of a state directory, or of a URL, every second."""
     where = Where(
         url=url,
         api_socket=None,
@@ -39,7 +44,7 @@ def follower(folder: Path, *, url: str | None = None, token: Path | None = None)
         config=None,
         state_directory=str(folder),
     )
-    return Follower(Daemon(where), interval=0.5, span=60.0)
+    return Watcher(Daemon(where), interval=1.0, span=60.0)
 
 
 def given_back(terminal: Virtual) -> bool:
@@ -54,7 +59,9 @@ def test_keys_a_new_size_and_the_end(folder: Path, daemon: AnsweringLoop) -> Non
         terminal.until(lambda text: WHY in text)
         assert terminal.colours
         terminal.resize(130, 40)
-        terminal.until(lambda text: len(text.splitlines()) == 40 and "q quit" in text.splitlines()[-1])
+        terminal.until(
+            lambda text: text.splitlines()[0].endswith("q quits") and len(text.splitlines()[0]) > 120
+        )
         raised = Decision(DecisionKind.SET, "raise", "the age runs ahead")
         daemon.template = replace(record(), decision=raised)
         daemon.publish()
@@ -84,8 +91,46 @@ def test_whatever_ends_it_the_terminal_is_as_it_was(folder: Path, daemon: Answer
         assert b"Traceback" not in terminal.raw
 
 
+def test_keys_are_heard_while_a_slow_daemon_thinks(
+    folder: Path, daemon: AnsweringLoop, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whoever presses q does not wait for an answer that may never come."""
+    daemon.publish()
+    found, answered = watcher(folder), threading.Event()
+
+    def slow(*_: object) -> None:
+        answered.wait(60.0)
+        raise ValueError("nobody looks any more")
+
+    found.ask()
+    found.wait = 0.0
+    monkeypatch.setattr(found._daemon, "get", slow)
+    keys = iter(["", "", "q"])
+    monkeypatch.setattr(watch, "_pressed", lambda _: next(keys))
+
+    watch._show(found, Console(file=io.StringIO(), force_terminal=True))
+
+    assert found.failure is None
+    answered.set()
+
+
+def test_a_fault_of_its_own_is_not_taken_for_silence(
+    folder: Path, daemon: AnsweringLoop, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A picture that can never change again is not shown on."""
+    daemon.publish()
+    found = watcher(folder)
+    found.ask()
+    found.wait = 0.0
+    monkeypatch.setattr(found._daemon, "get", lambda *_: 1 // 0)
+    monkeypatch.setattr(watch, "_pressed", lambda _: "")
+
+    with pytest.raises(ZeroDivisionError):
+        watch._show(found, Console(file=io.StringIO(), force_terminal=True))
+
+
 def test_a_daemon_that_is_gone_and_back(folder: Path) -> None:
-    """Silence leaves the last answer, and it goes on with the next one."""
+    """Silence leaves the last answer and is asked later and later; it goes on with the next answer."""
     board = Board()
 
     def serving() -> ApiServer:
@@ -94,17 +139,37 @@ def test_a_daemon_that_is_gone_and_back(folder: Path) -> None:
         return server
 
     with answering(board):
-        server, found = serving(), follower(folder)
+        server, found = serving(), watcher(folder)
         before = found.ask()
         server.stop(timeout=2.0)
-        silent = found.ask()
+        waits = [(found.ask(), found.wait)[1] for _ in range(6)]
+        silent = found.view
         server = serving()
         back = found.ask()
         server.stop(timeout=2.0)
 
-    assert (silent.status, before.gone, back.gone) == (before.status, "", "")
+    assert silent is not None
+    assert (silent.status, before.gone, back.gone, found.wait) == (before.status, "", "", 1.0)
     assert "api.sock" in silent.gone
     assert not silent.refused
+    assert waits == [1.0, 2.0, 4.0, 8.0, 16.0, LONGEST_WAIT]
+
+
+def test_the_numbers_are_asked_for_when_there_may_be_new_ones(
+    folder: Path, daemon: AnsweringLoop, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A chart of six hours costs the daemon no six hours of numbers every second."""
+    daemon.publish()
+    found, asked = watcher(folder), list[str]()
+    get = found._daemon.get
+    monkeypatch.setattr(found._daemon, "get", lambda path, kind: (asked.append(path), get(path, kind))[1])
+    for seconds in (0.0, 0.4, 1.0):
+        if found.view is not None:
+            found.view = replace(found.view, asked=time.monotonic() - seconds)
+        found.ask()
+
+    paths = [path.partition("?")[0].rpartition("/")[2] for path in asked]
+    assert paths == ["status", "events", "history", "status", "events", "status", "events", "history"]
 
 
 def test_a_token_that_is_revoked_meanwhile(
@@ -119,7 +184,7 @@ def test_a_token_that_is_revoked_meanwhile(
     server = ApiServer(application(daemon.board, access=access), "127.0.0.1", port, None)
     server.start()
     try:
-        found = follower(folder, url=f"http://127.0.0.1:{port}", token=secret)
+        found = watcher(folder, url=f"http://127.0.0.1:{port}", token=secret)
         found.ask()
         revoke(register.parent, "night")
         refused = found.ask()
@@ -133,7 +198,7 @@ def test_a_token_that_is_revoked_meanwhile(
 
 
 def test_once_is_one_picture(daemon: AnsweringLoop, run: Run) -> None:
-    """With --once one picture is printed, in a pipe without colours and keys, and 80 columns wide."""
+    """With --once one picture is printed, in a pipe without colours, and 80 columns wide."""
     daemon.publish()
 
     result = run("watch", "--once")
@@ -141,7 +206,6 @@ def test_once_is_one_picture(daemon: AnsweringLoop, run: Run) -> None:
     assert result.exit_code == 0, result.output
     assert WHY in result.output
     assert "\x1b" not in result.output
-    assert "q quit" not in result.output
     assert max(map(len, result.output.splitlines())) <= 80
 
 
@@ -156,11 +220,11 @@ def test_for_machines_it_is_the_status(daemon: AnsweringLoop, run: Run) -> None:
 
 def test_nobody_there_is_exit_3(run: Run) -> None:
     """A daemon that never answered is said at once, with where it was looked for; as JSON too."""
-    for words in ((), ("--once",)):
-        result = run("watch", *words)
-        assert result.exit_code == 3
-        assert "the daemon cannot be reached: unix socket" in result.output
-    assert "cannot be reached" in json.loads(run("watch", "--json").stdout)["detail"]
+    result = run("watch", "--json")
+
+    assert result.exit_code == 3
+    assert "the daemon cannot be reached: unix socket" in result.stderr
+    assert "cannot be reached" in json.loads(result.stdout)["detail"]
 
 
 @pytest.mark.parametrize("words", [("--interval", "0s"), ("--interval", "5"), ("--range", "7h")])

@@ -8,9 +8,9 @@ from msgspec.structs import replace
 from tests.bench import Bench, FakeServer, next_daemon
 from tests.factory import ACTIVE, DEFAULT, OTHER_IDENTITY, codes, command
 from tuner.core.state import decode_state, encode_state
+from tuner.daemon.tally import Tally
 from tuner.records import Command, DecisionKind
 from tuner.settings import Mode, Settings
-from tuner.tally import Tally
 
 
 class Worse(FakeServer):

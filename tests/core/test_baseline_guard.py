@@ -20,8 +20,8 @@ from tuner.core.baseline.guard import (
     Ended,
     Returned,
     Side,
-    follow,
     no_better,
+    update,
 )
 from tuner.records import Capacity
 
@@ -58,17 +58,8 @@ class Server:
     ) -> list[str]:
         """Let minutes pass; return the losses that they were called.
 
-        Args:
-            count: minutes.
-            side: whose values are in force.
-            rows: row changes/s.
-            pages: pages dirtied for each.
-            row_bytes: redo for each.
-            threads: writing statements under way; 0 where the server does not show it.
-            waits: waits for a free page, 1/s.
-            dips: seconds of each minute in which nothing comes through.
-            disturbed: something else goes on.
-            shown: what the reading shows besides.
+        ``pages`` are dirtied for each row change, and ``row_bytes`` of redo; ``threads`` statements write, 0
+        where the server does not show it; nothing comes through in so many ``dips`` seconds of each minute.
         """
         before = len(self.ended)
         for _ in range(count):
@@ -95,7 +86,7 @@ class Server:
                 look = BaselineTick(
                     reading.monotonic, reading, side, disturbed, now, beyond=False, settling=0.0
                 )
-                self.guard, ended = follow(self.guard, look)
+                self.guard, ended = update(self.guard, look)
                 self.ended += [] if ended is None else [ended]
         return [one.loss for one in self.ended[before:] if one.loss]
 
@@ -213,4 +204,4 @@ def test_it_never_raises_on_finite_readings(
         )
         for now in (at, at + 5.0, at + 10.0, at + 70.0):
             look = BaselineTick(now, reading, side, disturbed=False, rows_now=1e9, beyond=True, settling=0.0)
-            guard, _ = follow(guard, look)
+            guard, _ = update(guard, look)

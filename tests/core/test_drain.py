@@ -13,7 +13,7 @@ from msgspec.structs import replace
 from tests.bench import Bench, replays
 from tests.core.loops import BYTES, HIGH, active, age_of, drain, window
 from tests.factory import REDO, codes, command, held
-from tuner.core.ages import at_least, bytes_of, said
+from tuner.core.ages import at_least, bytes_of, readable
 from tuner.records import Command, DecisionKind, Sample
 from tuner.settings import Settings
 
@@ -315,4 +315,8 @@ def test_the_lowest_possible_can_be_typed_back(count: float) -> None:
 
 def test_ages_are_said_in_the_largest_unit_that_fits() -> None:
     """People read 1.5 GiB and 64.0 MiB."""
-    assert [said(1.5 * 2**30), said(2**26), said(700)] == ["1.5 GiB", "64.0 MiB", "700 B"]
+    assert [readable(1.5 * 2**30), readable(2**26), readable(700)] == [
+        "1.5 GiB",
+        "64.0 MiB",
+        "700 B",
+    ]

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from policies.flushlaw import LEGACY, FlushLaw
 from policies.registry import LAWS
 from tests.factory import estimate, sample
-from tuner.core.decide import course
+from tuner.core.decide import trajectory
 from tuner.core.estimate.window import Window, extend, point_of
 from tuner.records import Sample
 
@@ -21,7 +21,7 @@ def most_by_age(law: FlushLaw, io_capacity_max: float) -> float:
     return io_capacity_max / 3.0 if law.name.startswith("mariadb") else 2.0 * io_capacity_max
 
 
-def asks(law: FlushLaw, cleaner: course.Cleaner, *, ratio: float, io_capacity_max: float) -> float:
+def asks(law: FlushLaw, cleaner: trajectory.Cleaner, *, ratio: float, io_capacity_max: float) -> float:
     """Return n, written down a second time, without its rounding."""
     power = ratio**2.5 / 0.7005 if law.name.startswith("high_checkpoint") else ratio**1.5 / 0.75
     by_law = io_capacity_max * power
@@ -52,7 +52,7 @@ def test_the_rate_wanted_is_the_rate_that_comes(
     name: str, mean_rate: float, by_age: float, ratio: float, wanted: float
 ) -> None:
     """Whatever the server remembers, with the M found it asks for the rate wanted, or as near as it can."""
-    cleaner = course.Cleaner(asked=0.0, mean_rate=mean_rate, by_age=by_age)
+    cleaner = trajectory.Cleaner(asked=0.0, mean_rate=mean_rate, by_age=by_age)
     found = cleaner.capacity_for(LAWS[name], flush_rate=wanted, ratio=ratio)
     came = asks(LAWS[name], cleaner, ratio=ratio, io_capacity_max=found)
 
@@ -71,14 +71,14 @@ def test_each_law_reads_its_own_averages(name: str) -> None:
     shown = {"io_capacity": 400, "io_capacity_max": 800, "flush_percentage": said, "flush_by_age": 380}
     window, newest = seen(flush_requested=round((400 * said / 100.0 + 350.0 + by_age) / terms), **shown)
 
-    assert course.cleaner(law, window, newest, estimate(), wrote=None).mean_rate == pytest.approx(
+    assert trajectory.cleaner(law, window, newest, estimate(), wrote=None).mean_rate == pytest.approx(
         350.0, abs=2.0
     )
 
 
 def test_after_a_bulk_load_m_is_what_is_flushed() -> None:
     """At the cap, with far more pages to flush by age than M, a raise of M would be a raise of the rate."""
-    found = course.cleaner(LEGACY, *seen(flush_requested=450, flush_by_age=1_800), estimate(), wrote=None)
+    found = trajectory.cleaner(LEGACY, *seen(flush_requested=450, flush_by_age=1_800), estimate(), wrote=None)
 
     assert found.asked == 450.0
     assert found.capacity_for(LEGACY, flush_rate=500.0, ratio=0.4) == pytest.approx(500.0)
@@ -90,13 +90,13 @@ def test_requests_from_before_a_write_are_not_believed() -> None:
     newest = sample(7.0, flush_requested=400)
     window = extend(window, newest, newly_dirtied=0.0)
 
-    assert course.cleaner(LEGACY, window, newest, estimate(), wrote=1_005.0).asked == 400.0
+    assert trajectory.cleaner(LEGACY, window, newest, estimate(), wrote=1_005.0).asked == 400.0
 
 
 def test_without_counters_the_server_is_taken_to_be_at_rest() -> None:
     """Where the server does not say what it asks for, the rates themselves stand for its averages."""
     found = estimate()
-    cleaner = course.cleaner(LEGACY, *seen(flush_requested=0, flush_by_age=0), found, wrote=None)
+    cleaner = trajectory.cleaner(LEGACY, *seen(flush_requested=0, flush_by_age=0), found, wrote=None)
 
     assert (cleaner.asked, cleaner.mean_rate) == (found.flush_rate, found.flush_rate)
     assert cleaner.by_age == found.demand

@@ -6,12 +6,12 @@ import pytest
 from msgspec.structs import replace
 
 from policies.pace import AIM
-from policies.registry import LAWS, make_policy
+from policies.registry import LAWS
 from tests.bench import Bench, FakeServer
 from tests.core.loops import drain
 from tests.factory import ACTIVE, DEFAULT, FACTS, A, command, held, sample
-from tuner.core.decide.precedence import CATCHING_UP
-from tuner.core.laws import asleep, unproven
+from tuner.core.decide.wishes import CATCHING_UP
+from tuner.core.laws import unproven
 from tuner.core.memory import learn
 from tuner.core.step import start
 from tuner.records import Capacity, DecisionKind, Sample
@@ -51,15 +51,6 @@ def test_a_law_that_changes_is_taken_over(bench: Bench) -> None:
         "the flush law is high_checkpoint now and was legacy",
         "the flush law is legacy now and was high_checkpoint",
     ]
-
-
-def test_readings_that_do_not_say_leave_the_facts_law(bench: Bench) -> None:
-    """A reading without a law, or with one that this version does not know, changes nothing."""
-    bench.server.shows = {"flush_law": "next-year's"}
-    bench.turns(3)
-
-    assert bench.state.facts.flush_law == "legacy"
-    assert bench.codes("flush_law") == []
 
 
 def test_a_law_that_changed_with_a_restart_is_said_as_such(bench: Bench) -> None:
@@ -212,15 +203,6 @@ def test_nothing_is_written_while_it_sleeps(rate: float) -> None:
     assert held(bench.turns(2)) == set()
 
 
-def test_a_law_that_has_no_sleep_is_not_asleep() -> None:
-    """On a server that always heeds the age, seconds without a page are the device's."""
-    bench = sleeping()
-    bench.server.told = bench.server.shows = {"flush_law": "mariadb"}
-    bench.turns(20)
-
-    assert asleep(bench.state) == ""
-
-
 def test_an_m_below_the_demand_is_raised_once_it_is_awake() -> None:
     """A server that flushes all that M allows, at its flush limit, gets the M that keeps up."""
     bench = sleeping(Capacity(100, 200))
@@ -264,12 +246,6 @@ def test_from_the_flush_limit_on_only_the_stall_point_makes_an_emergency(
 def test_the_set_point_keeps_away_from_where_all_is_flushed(again: Bench) -> None:
     """An age that only touches the flush limit is soon next to nothing: no set-point is near it."""
     assert again.set_point <= LAWS[WAKES].highest < 1.0
-
-
-@pytest.mark.parametrize("name", ["cascade", "pid"])
-def test_the_law_that_looks_ahead_decides(name: str) -> None:
-    """A law that looks at no more than the age of now would raise M at each waking, for ever."""
-    assert make_policy(name, flush_law=WAKES, fixed_io_capacity_max=700).name == "cascade"
 
 
 def test_a_person_is_heard_while_it_sleeps(again: Bench) -> None:

@@ -10,11 +10,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from policies.suggestions import NEAR, distance
-from tests.core.course import GOOD, Course
+from tests.core.trial_load import TrialLoad
 from tests.factory import sample
 from tuner.core.estimate.averages import Statements, counted
-from tuner.core.estimate.load import COMBINING_PRIOR, PRIOR, STEEPEST, Curve, Load
+from tuner.core.estimate.load import PRIOR, STEEPEST, Curve, Load
 from tuner.core.trials.engine import CONTEXT_SECONDS
 from tuner.records import Sample
 
@@ -66,16 +65,6 @@ def test_an_age_that_never_moved_tells_nothing() -> None:
     assert travelled(0.5, start=0.9, rest=3_600).combining_exponent == pytest.approx(PRIOR, abs=0.05)
 
 
-def test_a_load_that_changed_is_learned_anew() -> None:
-    """Another travel under another load outweighs what the first one showed."""
-    curve = travelled(0.0)
-    for second in range(600):
-        ratio = 0.1 + 0.8 * second / 600
-        curve = curve.see(ratio=ratio, density=1e-4 * ratio**-0.8, elapsed=1.0)
-
-    assert curve.combining_exponent > 0.6
-
-
 @given(
     st.lists(
         st.tuples(st.floats(1e-6, 50.0), st.floats(1e-12, 1e6), st.floats(0.2, 1e5)), min_size=1, max_size=60
@@ -88,7 +77,7 @@ def test_any_reading_leaves_the_curve_sound(readings: list[tuple[float, float, f
         curve = curve.see(ratio=ratio, density=density, elapsed=elapsed)
         assert 0.0 <= curve.combining_exponent <= 1.0
         assert math.isfinite(sum(curve.densities))
-    assert curve.sound
+    assert curve.valid
     assert msgspec.msgpack.decode(msgspec.msgpack.encode(curve), type=Curve) == curve
 
 
@@ -111,12 +100,6 @@ def test_what_a_page_costs_is_not_forgotten_at_rest() -> None:
 
     before, after = (one.flush_response(redo_rate=1.8e6, flush_rate=450.0) for one in (moved, load))
     assert after == pytest.approx(before, rel=0.15)
-
-
-def test_before_anything_is_seen_the_priors_hold() -> None:
-    """A new daemon reckons with ordinary write combining and with a load that does not answer."""
-    assert Load().combining_exponent == COMBINING_PRIOR
-    assert Load().flush_response(redo_rate=1e6, flush_rate=400.0) == 0.0
 
 
 # The share of reads: what is counted for it, and what makes it unknown.
@@ -206,7 +189,7 @@ def test_whatever_is_counted_the_share_is_a_share(
 @pytest.mark.parametrize("share", [0.0, 0.95, None])
 def test_the_context_has_the_share_of_reads(share: float | None) -> None:
     """An optimiser sees it as it sees redo rate and concurrency; where it is unknown, as unknown."""
-    context = Course(share=share).step(100).state.context
+    context = TrialLoad(share=share).step(100).state.context
 
     assert context is not None
     assert context.read_share == (None if share is None else pytest.approx(share, abs=1e-3))
@@ -214,32 +197,16 @@ def test_the_context_has_the_share_of_reads(share: float | None) -> None:
 
 def test_it_follows_the_load_but_not_a_backup() -> None:
     """A load that turns to reading is half way there after a time constant; a backup's do not count."""
-    course = Course(share=0.1).step(100)
-    course.share = 0.999
-    course.step(20, learns=False, bars="going on: backup")
-    course.share = 0.1
-    course.step(3)
-    assert course.state.averages.statements.read_share == pytest.approx(0.1, abs=1e-3)
+    load = TrialLoad(share=0.1).step(100)
+    load.share = 0.999
+    load.step(20, learns=False, bars="going on: backup")
+    load.share = 0.1
+    load.step(3)
+    assert load.state.averages.statements.read_share == pytest.approx(0.1, abs=1e-3)
 
-    course.share = 0.6
-    course.step(round(CONTEXT_SECONDS / 10.0))
-    half_way = course.state.averages.statements.read_share
+    load.share = 0.6
+    load.step(round(CONTEXT_SECONDS / 10.0))
+    half_way = load.state.averages.statements.read_share
     assert half_way is not None
     assert 0.3 < half_way < 0.55
-    assert course.step(200).state.averages.statements.read_share == pytest.approx(0.6, abs=0.01)
-
-
-def test_what_won_under_many_writes_is_not_in_use_under_many_reads() -> None:
-    """Another share of reads is another load; with the first one the suggestion is back."""
-    course = Course(rows=1.02, wave=0.003, share=0.2).ended()
-    assert course.state.in_force == GOOD
-    won = course.state.evidence.wins[0].context
-    course.share = 0.9
-    course.step(200)
-
-    assert course.state.in_force is None
-    assert course.codes()[-1] == "suggestion_dropped"
-    assert course.state.context is not None
-    assert distance(course.state.context, won) > NEAR
-    course.share = 0.2
-    assert course.step(200).codes()[-1] == "suggestion_used"
+    assert load.step(200).state.averages.statements.read_share == pytest.approx(0.6, abs=0.01)

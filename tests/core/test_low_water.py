@@ -8,7 +8,7 @@ import pytest
 from msgspec.structs import replace
 
 from tests.bench import Bench, FakeServer, replays
-from tests.core.lever import MARK_SAVED, OFF, ON, OURS, beside, in_force, marks
+from tests.core.low_water import MARK_SAVED, OFF, ON, OURS, beside, in_force, marks
 from tests.factory import DEFAULT, SAVED, command, held
 from tuner.core.leaving.lowwater import LEAVING_SECONDS, may_be_written
 from tuner.core.ownership.standing import standing_of, take_up

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from typing import Any
 
-import msgspec
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -16,8 +15,6 @@ from policies.suggestions import LIMITS
 from policies.types import LoadContext, Suggestion, Trial
 from tests.bench import Bench, FakeServer, replays
 from tests.factory import BAYES, EPOCH, FACTS, MEBIBYTE, A, codes, command
-from tuner.core.memory import Learned, learn
-from tuner.core.step import start
 from tuner.core.trials.engine import Trials
 from tuner.core.trials.evidence import Evidence, Win
 from tuner.records import (
@@ -29,7 +26,6 @@ from tuner.records import (
     Sample,
     Window,
 )
-from tuner.settings import Mode
 
 LOWER = Suggestion(-0.05, 1.0, 1.0)
 LOAD = LoadContext(1e6, 300.0, 0.0, 0.0, float(A))
@@ -248,32 +244,6 @@ def test_what_was_learned_in_another_role_is_not_used_and_is_not_lost(tried: Ben
     assert tried.state.trials.evidence.log == KNOWN.log
 
 
-@pytest.mark.parametrize(
-    ("server", "facts", "shows", "known"),
-    [
-        (f"{FACTS.version} {FACTS.flush_law} as a replica", {}, {"replica": True}, True),
-        (f"{FACTS.version} {FACTS.flush_law}", {}, {}, True),
-        (f"{FACTS.version} {FACTS.flush_law}", {"version": "9.8.0"}, {}, False),
-    ],
-    ids=["a replica still", "the same", "another version"],
-)
-def test_what_was_learned_survives_a_restart_of_the_daemon_and_no_upgrade(
-    server: str, facts: dict[str, str], shows: dict[str, bool], *, known: bool
-) -> None:
-    """The next daemon knows trials and wins from its first tick; beside another version it begins afresh."""
-    evidence = replace(KNOWN, server=server)
-    blob = msgspec.msgpack.encode(learn(Bench(BAYES).state.estimator, evidence=evidence))
-    learned = msgspec.msgpack.decode(blob, type=Learned)
-    bench = Bench(BAYES)
-    bench.server.shows = shows
-    bench.state = start(BAYES, replace(FACTS, **facts), learned=learned)
-    bench.turns(3)
-
-    assert (bench.state.trials.evidence == evidence) is known
-    assert known or (bench.state.trials.evidence.log, bench.state.trials.evidence.wins) == ((), ())
-    assert ("learned_afresh" in bench.codes()) is not known
-
-
 # What may be suggested.
 
 
@@ -309,15 +279,6 @@ def test_an_answer_at_a_tick_without_a_reading_is_asked_for_again(asked: Bench) 
 
     assert asked.answer(suggest(1))[0]
     assert (asked.state.trials.asking, asked.state.trials.number) == (0, 1)
-
-
-def test_advisory_mode_tries_nothing() -> None:
-    """A loop that writes nothing has nothing to compare."""
-    bench = Bench(replace(BAYES, mode=Mode.ADVISORY)).ready()
-    bench.turns(800)
-
-    assert progress(bench).phase is OptimiserPhase.BARRED
-    assert progress(bench).why == "the mode is advisory"
 
 
 @given(headroom=HEADROOMS, suggestion=SUGGESTIONS, budget=st.floats(0.1, 1.0))

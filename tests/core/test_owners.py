@@ -12,8 +12,8 @@ import pytest
 
 from tests.factory import FACTS
 from tuner.core.state import State
+from tuner.findings.remedies import WAYS, clears, needs_resume, sql_of, told
 from tuner.records import ENABLE_COUNTERS, Event, Hold, HoldCode, Remedy
-from tuner.remedies import WAYS, clears, needs_resume, sql_of, told
 
 CORE = Path(__file__).parents[2] / "tuner/core"
 
@@ -40,17 +40,17 @@ OWNERS: dict[str, set[str]] = {
     "good_since_restart": {"observe"},
     "missed": {"step"},
     "gate": {"observe", "laws"},
-    "policy": {"decide/precedence", "decide/carry_out", "decide/drain", "laws"},
-    "relief": {"decide/precedence", "laws"},
-    "unanswered": {"decide/precedence", "observe", "laws"},
+    "policy": {"decide/wishes", "decide/carry_out", "decide/drain", "laws"},
+    "relief": {"decide/wishes", "laws"},
+    "unanswered": {"decide/wishes", "observe", "laws"},
     "set_point": {"targets", "laws", "commands/overlay"},
     "set_point_source": {"targets"},
     "set_point_window": {"targets"},
-    "park_target": {"targets", "observe", "commands/overlay"},
+    "park_target": {"leaving/park_restore", "observe", "commands/overlay"},
     "caution": {"observe"},
     "announced": {"targets"},
     "sawtooth": {"targets"},
-    "baseline_guard": {"baseline/way_back", "observe", "ownership/transitions"},
+    "baseline_guard": {"baseline/restoring", "observe", "ownership/transitions"},
     "holds": {"step"},
     "drain": {"decide/drain", "commands/handlers", "laws"},
     "returning": {"decide/drain", "laws"},

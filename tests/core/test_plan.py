@@ -10,8 +10,8 @@ from msgspec.structs import replace
 from tests.bench import Bench, FakeServer
 from tests.factory import ACTIVE, C_NAME, DEFAULT, FACTS, codes, command, held
 from tuner.core.writes.plan import LONGEST, MOST_RATIO, near, on_the_way, plan, rounded
+from tuner.findings.remedies import clears
 from tuner.records import CAPACITY_MINIMUM, Capacity, DecisionKind
-from tuner.remedies import clears
 from tuner.settings import Mode
 
 CAPACITY = st.integers(100, 30_000)

@@ -19,7 +19,7 @@ from tuner.core.fallback.unanswered import (
     Circumstances,
     Seen,
     Unanswered,
-    follow,
+    update,
 )
 from tuner.records import Capacity, DecisionKind, Estimate, TickRecord
 from tuner.settings import Mode, PolicyName, Settings
@@ -212,7 +212,7 @@ class Lived:
             age = found.modified_age + grows * second
             read = sample(float(self._second), age=age, io_capacity=m // 2, io_capacity_max=m)
             shown, now = replace(found, modified_age=age), 1000.0 + self._second
-            self.state = follow(self.state, read, shown, beside, now=now)
+            self.state = update(self.state, read, shown, beside, now=now)
             self._second += 1
         return self.state
 

@@ -23,7 +23,7 @@ from tuner.core.estimate.trends import Late, Week
 from tuner.core.memory import Known, Learned, known_of, learn, learned_of, recall, remember
 from tuner.core.state import decode_state, encode_state
 from tuner.core.step import start
-from tuner.core.trials.evidence import ASIDE, REMEMBERED, Aside, Evidence
+from tuner.core.trials.evidence import ASIDE, REMEMBERED, Evidence
 from tuner.records import Capacity
 from tuner.settings import PolicyName, Settings
 
@@ -139,7 +139,7 @@ def test_every_version_reads_what_each_version_kept(path: Path) -> None:
     assert lost == ()
     assert learned is not None
     assert holds(msgspec.msgpack.decode(msgspec.msgpack.encode(learned)), kept)
-    assert learned.evidence.beside(learned.evidence.server) == learned.evidence
+    assert learned.evidence.for_server(learned.evidence.server) == learned.evidence
 
 
 def test_what_is_kept_now_is_among_the_fixtures() -> None:
@@ -150,14 +150,19 @@ def test_what_is_kept_now_is_among_the_fixtures() -> None:
     assert shape(now) == shape(document()), "record it: python -m tests.core.learned_document WHAT"
 
 
+LACKING = object()
+
+
 def spoilt(part: str, value: object) -> dict[str, Any]:
-    """Return the document with one value in it another one."""
+    """Return the document with one value in it another one, or lacking."""
     raw = document()
     *names, last = [int(name) if name.isdigit() else name for name in part.split(".")]
     at: Any = raw
     for name in names:
         at = at[name]
     at[last] = value
+    if value is LACKING:
+        del at[last]
     return raw
 
 
@@ -204,58 +209,36 @@ def test_a_part_that_cannot_be_read_is_forgotten_alone(
     assert all(other(learned) == other(WHOLE) for other in others)
 
 
-@pytest.mark.parametrize("part", ["load", "evidence"])
-def test_a_part_of_parts_that_is_none_is_forgotten_alone(part: str) -> None:
-    """Where a number stands for all that the load answers with, or for all trials, the rest is kept."""
-    learned, lost = read(spoilt(part, 3))
-
-    assert lost == (f"{part}: no fields",)
-    assert (learned.week, learned.recovery_factor) == (WHOLE.week, WHOLE.recovery_factor)
-
-
 @pytest.mark.parametrize(
-    ("part", "value"),
+    ("part", "value", "said", "lost"),
     [
-        ("gain", None),
-        ("gain", math.nan),
-        ("error", -1.0),
-        ("context.redo_rate", "fast"),
-        ("suggestion.offset", 0.5),
-        ("", 5),
+        ("load", 3, "load: no fields", "load"),
+        ("evidence", 3, "evidence: no fields", "evidence"),
+        ("evidence.log.1", 5, "1 of 3 trials: ", "log"),
+        ("evidence.log.1.gain", None, "1 of 3 trials: ", "log"),
+        ("evidence.log.1.gain", math.nan, "1 of 3 trials: it cannot be true", "log"),
+        ("evidence.log.1.error", -1.0, "1 of 3 trials: it cannot be true", "log"),
+        ("evidence.log.1.context.redo_rate", "fast", "1 of 3 trials: ", "log"),
+        ("evidence.log.1.suggestion.offset", 0.5, "1 of 3 trials: it cannot be true", "log"),
+        ("evidence.log.1.error", LACKING, "1 of 3 trials: ", "log"),
+        ("evidence.log.1.context.concurrency", LACKING, "1 of 3 trials: ", "log"),
+        ("evidence.wins.0.context.redo_rate", 0.0, "1 of 1 won suggestions: it cannot be true", "wins"),
+        ("evidence.wins.0.gain", math.nan, "1 of 1 won suggestions: it cannot be true", "wins"),
+        ("evidence.aside.0.log.0.gain", None, "1 of 2 trials of a version before: ", "aside"),
     ],
 )
-def test_a_trial_that_cannot_be_read_is_forgotten_alone(part: str, value: object) -> None:
+def test_a_record_that_cannot_be_read_or_be_true_is_forgotten_alone(
+    part: str, value: object, said: str, lost: str
+) -> None:
     """The other trials and what won go on; how many were forgotten, and why the first, is said."""
-    learned, (why,) = read(spoilt(f"evidence.log.1.{part}".rstrip("."), value))
+    learned, (why,) = read(spoilt(part, value))
+    kept, evidence = learned.evidence, WHOLE.evidence
 
-    assert why.startswith("1 of 3 trials: ")
-    assert learned == replace(WHOLE, evidence=replace(WHOLE.evidence, log=WHOLE.evidence.log[::2]))
-
-
-@pytest.mark.parametrize(("where", "field"), [("", "error"), ("context", "concurrency")])
-def test_a_trial_that_lacks_a_field_is_forgotten_alone(where: str, field: str) -> None:
-    """A field without an "unknown" of its own costs that one trial, and the field is named."""
-    raw = document()
-    trial = raw["evidence"]["log"][2]
-    del (trial[where] if where else trial)[field]
-    learned, (why,) = read(raw)
-
-    assert "1 of 3 trials" in why
-    assert field in why
-    assert learned.evidence.log == WHOLE.evidence.log[:2]
-
-
-@pytest.mark.parametrize(("part", "value"), [("context.redo_rate", 0.0), ("gain", math.nan)])
-def test_a_win_or_an_older_trial_that_cannot_be_true_is_forgotten_alone(part: str, value: float) -> None:
-    """A win under a load that nobody can have is compared with none; so with trials of a version before."""
-    learned, lost = read(spoilt(f"evidence.wins.0.{part}", value))
-    assert lost == ("1 of 1 won suggestions: it cannot be true",)
-    assert (learned.evidence.wins, learned.evidence.log) == ((), WHOLE.evidence.log)
-
-    learned, (why,) = read(spoilt("evidence.aside.0.log.0.gain", None))
-    assert why.startswith("1 of 2 trials of a version before: ")
-    assert len(learned.evidence.aside[0].log) == 1
-    assert learned.evidence.log == WHOLE.evidence.log
+    assert why.startswith(said)
+    assert (learned.week, learned.recovery_factor) == (WHOLE.week, WHOLE.recovery_factor)
+    assert lost in {"load", "evidence"} or kept.log == (evidence.log[::2] if lost == "log" else evidence.log)
+    assert lost != "wins" or kept.wins == ()
+    assert lost != "aside" or kept.aside[0].log == evidence.aside[0].log[1:]
 
 
 @pytest.mark.parametrize("blob", [b"", b"\xa1\xff", b"\x91" * 100_000, msgspec.msgpack.encode([1, 2])])
@@ -319,12 +302,6 @@ def test_everything_that_can_be_remembered_comes_back(bench: Bench) -> None:
     assert decode_state(encode_state(bench.state)) == bench.state
 
 
-def test_bytes_of_something_else_are_refused() -> None:
-    """What is no state of this version is an error, not a guess."""
-    with pytest.raises(msgspec.ValidationError):
-        decode_state(msgspec.msgpack.encode({"settings": {"mode": "active", "surprise": 1}}))
-
-
 # A server that is another one now begins afresh, says so, and finds again what it was known for before.
 
 
@@ -357,9 +334,9 @@ def test_the_same_server_has_nothing_to_say() -> None:
 
 
 def test_another_version_begins_afresh_and_the_way_back_finds_all_again() -> None:
-    """One event at the first tick names recovery factor, proof and trials, with both versions."""
+    """The events of the first tick name recovery factor, proof and trials, with both versions."""
     other = begun(full(), version="9.8.0")
-    (said,) = other.said("learned_afresh")
+    said = "; ".join(other.said("learned_afresh"))
     back = begun(replace(full(), evidence=other.state.trials.evidence))
     (again,) = back.said("learned_afresh")
 
@@ -417,25 +394,31 @@ def test_a_version_that_changes_while_the_daemon_runs_says_what_is_forgotten() -
     assert "the factor 0.50 of crash recoveries, measured on 9.7.4, is forgotten" in afresh
 
 
+def test_a_replica_still_knows_its_own_trials() -> None:
+    """What was learned of it as a replica is known to the next daemon from its first reading."""
+    evidence = replace(full().evidence, server=f"{FACTS.version} {FACTS.flush_law} as a replica")
+    bench = Bench(BAYES)
+    bench.server.shows = {"replica": True}
+    bench.state = start(BAYES, FACTS, learned=replace(full(), evidence=evidence))
+    bench.turns(3)
+
+    assert bench.state.trials.evidence == evidence
+    assert bench.said("learned_afresh") == []
+
+
 def test_what_is_set_aside_is_bounded() -> None:
-    """Of the versions and laws before the newest few are kept, each with as many trials as one may have."""
+    """Of the versions and laws before the newest few are kept, each with as many trials as one may have.
+
+    A server on which nothing was tried takes no place among them.
+    """
     found = Evidence()
     for number in range(ASIDE + 3):
-        found = found.beside(f"9.{number}.0 legacy")
+        found = found.for_server(f"9.{number}.0 untried").for_server(f"9.{number}.0 legacy")
         for at in range(REMEMBERED + 2):
-            found = found.told(trial(float(at)))
+            found = found.with_trial(trial(float(at)))
     assert [one.server for one in found.aside] == [f"9.{2 + n}.0 legacy" for n in range(ASIDE)]
     assert {len(one.log) for one in found.aside} == {REMEMBERED}
 
-    again = found.beside("9.3.0 legacy")
+    again = found.for_server("9.3.0 legacy")
     assert "9.3.0 legacy" not in [one.server for one in again.aside]
     assert again.aside[-1].server == f"9.{ASIDE + 2}.0 legacy"
-
-
-def test_a_server_without_trials_takes_no_place() -> None:
-    """Where nothing was tried there is nothing to set aside: an empty key pushes no full one out."""
-    found = Evidence("9.7.4 legacy", (trial(1.0),))
-    for number in range(ASIDE + 3):
-        found = found.beside(f"9.{number}.0 legacy")
-
-    assert found.aside == (Aside("9.7.4 legacy", (trial(1.0),)),)

@@ -13,11 +13,10 @@ from msgspec.structs import replace
 
 from tests.bench import Bench, FakeServer
 from tests.core.loops import age_of, drain
-from tests.factory import ACTIVE, LIMITS, REDO, command, estimate, sample
+from tests.factory import ACTIVE, LIMITS, REDO, estimate, sample
 from tuner.core.estimate.sawtooth import LEAST, SPAN_SECONDS, SURGE_SECONDS, Sawtooth
 from tuner.core.limits import CALM_SECONDS, FLOOR, HIGHEST, floor
 from tuner.core.setpoint.caution import Caution, update
-from tuner.core.state import State
 from tuner.records import Estimate
 from tuner.settings import Settings
 
@@ -82,16 +81,6 @@ def test_an_age_that_the_set_point_puts_beyond_is_no_surge() -> None:
     assert same.see(now=2.0, lag=0.0, redo_rate=RATE, checkpoint_age=93e6, allowed=allowed).surges
 
 
-def test_a_gap_in_the_readings_begins_anew() -> None:
-    """After a time without readings the peaks of before say nothing."""
-    calm = seen(2.0 * SPAN_SECONDS)
-    after = calm.see(
-        now=(calm.at or 0.0) + 60.0, lag=0.0, redo_rate=RATE, checkpoint_age=1.0, allowed=ALLOWED
-    )
-
-    assert after.seconds(RECKONED) == RECKONED
-
-
 @given(st.lists(st.tuples(st.floats(0.1, 20.0), st.floats(0.0, 1e9), st.floats(0.0, 1e8)), max_size=60))
 def test_the_margin_is_never_wider_than_beforehand_nor_much_narrower(
     readings: list[tuple[float, float, float]],
@@ -110,75 +99,48 @@ def test_the_margin_is_never_wider_than_beforehand_nor_much_narrower(
 CALM = Sawtooth(at=10_000.0, since=9_000.0 - CALM_SECONDS)
 
 
-def watched(
-    bench: Bench,
-    sawtooth: Sawtooth,
-    *,
-    rate: float = 0.0,
-    ratio: float = 0.6,
-    **chosen: Any,  # noqa: ANN401 - any setting
-) -> State:
-    """Return the loop's state once it has seen so much of the checkpoint age.
-
-    Args:
-        bench: the loop.
-        sawtooth: what it has seen.
-        rate: pages newly dirtied a second; b is a half. 0 leaves the estimate as it is.
-        ratio: age ratio at which they are.
-        chosen: settings.
-    """
-    state = bench.state
-    assert state.estimate is not None
-    made = state.estimate
-    if rate:
-        dirtied = {"redo_rate": 1e6, "new_density": rate / 1e6, "combining_exponent": 0.5}
-        made = replace(made, age_ratio=ratio, **dirtied)
-    return replace(state, sawtooth=sawtooth, settings=replace(state.settings, **chosen), estimate=made)
-
-
-def test_a_calm_load_may_have_a_low_m(bench: Bench) -> None:
-    """Watched without a surge, M may go to what holds the age below the brim, wherever the age is."""
-    forgotten = replace(CALM, surged=10_000.0 - SURGE_SECONDS)
-    lowest = round(150.0 * (0.6 / HIGHEST) ** 0.5)
-
-    assert floor(watched(bench, CALM, rate=150.0), 400) == lowest
-    assert floor(watched(bench, forgotten, rate=150.0), 400) == lowest
-    assert floor(watched(bench, CALM, rate=150.0 * 0.75**0.5, ratio=0.8), 400) == lowest
-    assert floor(watched(bench, CALM, rate=900.0), 400) == FLOOR
-
-
-def test_m_does_not_creep_after_the_floor(bench: Bench) -> None:
-    """An M that is little above what it may be stays: each step of a creeping floor would be a write."""
-    light = watched(bench, CALM, rate=150.0)
-    lowest = floor(light, 400)
-
-    assert floor(light, lowest + 3) == lowest + 3
-    assert floor(light, round(1.1 * lowest)) == lowest
-    assert floor(light, lowest - 3) == lowest
+WHOLE = round(150.0 * (0.6 / HIGHEST) ** 0.5)
+"""M, pages/s, with which a load of 150 new pages a second at an age ratio of 0.6 rests at the highest."""
 
 
 @pytest.mark.parametrize(
-    "seen_so_far", [Sawtooth(), replace(CALM, since=9_500.0), replace(CALM, surged=9_000.0)], ids=str
+    ("sawtooth", "load", "current", "lowest"),
+    [
+        (CALM, {}, 400, WHOLE),
+        (replace(CALM, surged=10_000.0 - SURGE_SECONDS), {}, 400, WHOLE),
+        (CALM, {"new_density": 900e-6}, 400, FLOOR),
+        (CALM, {}, WHOLE + 3, WHOLE + 3),
+        (CALM, {}, round(1.1 * WHOLE), WHOLE),
+        (CALM, {}, WHOLE - 3, WHOLE),
+        (CALM, {"burst_bytes": 1e9}, 400, FLOOR),
+        (Sawtooth(), {}, 400, FLOOR),
+        (replace(CALM, since=9_900.0), {}, 400, FLOOR),
+        (replace(CALM, surged=9_000.0), {}, 400, FLOOR),
+    ],
+    ids=[
+        "calm",
+        "the surge was hours ago",
+        "a heavy load",
+        "hardly above it already",
+        "clearly above it",
+        "below it",
+        "a burst is expected",
+        "never watched",
+        "not watched for long",
+        "it surged",
+    ],
 )
-def test_a_load_that_may_surge_keeps_the_floor(bench: Bench, seen_so_far: Sawtooth) -> None:
-    """Not watched for long enough, or a surge within hours: M stays where the way up is short."""
-    assert floor(watched(bench, seen_so_far), 400) == FLOOR
+def test_how_low_the_policy_may_take_m(
+    bench: Bench, sawtooth: Sawtooth, load: dict[str, float], current: int, lowest: int
+) -> None:
+    """Below the floor only where the age was watched without a surge, and no write for each step of it."""
+    assert bench.state.estimate is not None
+    usual = {"age_ratio": 0.6, "redo_rate": 1e6, "new_density": 150e-6, "combining_exponent": 0.5}
+    seen = replace(bench.state.estimate, **(usual | load))
+    state = replace(bench.state, sawtooth=sawtooth, estimate=seen)
 
-
-def test_an_expected_burst_keeps_the_floor(bench: Bench) -> None:
-    """A burst that other weeks had at this hour is reason enough."""
-    state = watched(bench, CALM)
-    assert state.estimate is not None
-
-    assert floor(replace(state, estimate=replace(state.estimate, burst_bytes=1e9)), 400) == FLOOR
-
-
-def test_a_person_and_a_fixed_m_know_no_floor(bench: Bench) -> None:
-    """Who names an M gets it, whatever the load is like."""
-    assert floor(watched(bench, Sawtooth(), policy="fixed"), 400) == 0
-    bench.turn(command("override", value=120, ttl=60.0))
-
-    assert bench.m == 120
+    assert floor(state, current) == lowest
+    assert floor(replace(state, settings=replace(state.settings, policy="fixed")), current) == 0
 
 
 # What a server's checkpoints do otherwise.

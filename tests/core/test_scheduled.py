@@ -14,8 +14,8 @@ from tests.core.loops import HIGH, LATER, active, age_of, drain, window
 from tests.factory import ACTIVE, EPOCH, FACTS, MEBIBYTE, OTHER_IDENTITY, codes, command
 from tuner.cli.status import table
 from tuner.core.commands.schedule import settings_of
-from tuner.core.decide.course import lowest_target
 from tuner.core.decide.drain import refusal
+from tuner.core.decide.trajectory import lowest_target
 from tuner.records import Capacity, Command, DrainProgress, Sample, Window, effects, winners
 from tuner.settings import Mode, Settings
 

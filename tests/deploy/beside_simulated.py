@@ -5,13 +5,13 @@ from __future__ import annotations
 import sys
 
 from lab.demo import simulated_server
-from tuner.board import Board
 from tuner.cli.run import make_api
-from tuner.clock import SystemClock
 from tuner.config.schema import ApiSection, Config, DaemonSection
-from tuner.daemon import Daemon
+from tuner.daemon.board import Board
+from tuner.daemon.daemon import Daemon
 from tuner.settings import Mode, Settings
-from tuner.systemd import Notifier
+from tuner.system.clock import SystemClock
+from tuner.system.systemd import Notifier
 
 AN_HOUR = 3600.0
 """Seconds of a budget that a person has set, so that its series are there."""

@@ -21,7 +21,7 @@ from tests.deploy.support import (
     panels,
     promtool,
 )
-from tuner.fields import FIELDS
+from tuner.records.fields import FIELDS
 
 FILES = list(dashboards())
 VARIABLES = {"datasource", "job", "instance"}

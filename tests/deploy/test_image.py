@@ -18,8 +18,8 @@ from api.server import ApiServer, Certificate
 from tests.api.factory import application, put_certificate
 from tests.cli.support import free_port
 from tests.deploy.support import ROOT
-from tuner.board import Board
 from tuner.config.schema import Config
+from tuner.daemon.board import Board
 
 DOCKERFILE = (ROOT / "deploy" / "container" / "Dockerfile").read_text(encoding="utf-8")
 STATE = Config().daemon.state_directory

@@ -21,8 +21,8 @@ from tests.deploy.support import (
     promtool,
     rules,
 )
-from tuner.board import Board
 from tuner.config.schema import Config
+from tuner.daemon.board import Board
 from tuner.records import DrainProgress, OptimiserHealth, Window
 from tuner.settings import Settings
 

@@ -45,8 +45,9 @@ from typing import Any
 
 import pytest
 
-from lab.servers.base import MEBIBYTE, LabServer
+from lab.servers.base import LabServer
 from lab.servers.choose import choose
+from lab.servers.spec import MEBIBYTE
 from tests.faults.harness import Rig
 from tests.faults.sharing import Sharing, share
 from tests.real.support import Work

@@ -8,7 +8,8 @@ from typing import Any
 import pymysql
 import pytest
 
-from lab.servers.base import Account, LabServer
+from lab.servers.base import LabServer
+from lab.servers.spec import Account
 from tests.faults.catalogue import Group, fault
 from tests.faults.sharing import Sharing
 from tests.real.support import in_force, new_account, until

@@ -9,7 +9,8 @@ import pymysql
 import pytest
 from pymysql.constants import ER
 
-from lab.servers.base import Account, LabServer
+from lab.servers.base import LabServer
+from lab.servers.spec import Account
 from tests.faults.catalogue import Group, fault
 from tests.faults.harness import Rig
 from tests.real.support import new_account

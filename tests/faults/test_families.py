@@ -7,7 +7,8 @@ from dataclasses import dataclass
 
 import pytest
 
-from lab.servers.base import Flavour, LabServer
+from lab.servers.base import LabServer
+from lab.servers.spec import MARIADB
 from tests.faults.boundaries import BETWEEN, ask, kill_at_boundaries
 from tests.faults.deeds import black_holed, changed_once, clamped, mysqld_killed
 from tests.faults.sharing import Sharing, share
@@ -87,7 +88,7 @@ def test_killed_between_the_two_sets(sharing: Sharing, line: Line) -> None:
 
 def test_the_server_makes_another_pair(family: Family, sharing: Sharing, line: Line) -> None:
     """What the server makes of a SET is read back, said where it is not what was meant, and gone on from."""
-    if family.flavour is Flavour.MARIADB:
+    if family.kind is MARIADB:
         _mended(sharing, line.meddler)
     else:
         clamped(sharing.daemon, line.meddler)

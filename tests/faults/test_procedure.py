@@ -6,7 +6,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from lab.servers.base import Account, LabServer
+from lab.servers.base import LabServer
+from lab.servers.spec import Account
 from tests.faults.boundaries import BETWEEN, Request, ask, kill_at_boundaries
 from tests.faults.catalogue import Group, fault
 from tests.faults.harness import LEAN, START, Rig

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from lab.servers.base import MEBIBYTE, SCHEMA
+from lab.servers.spec import MEBIBYTE, SCHEMA
 from tests.faults.catalogue import Group, fault
 from tests.faults.sharing import Sharing
 from tests.real.support import WRITE_IOPS, until, variables

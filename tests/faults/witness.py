@@ -7,7 +7,8 @@ import re
 from collections import Counter
 from dataclasses import dataclass
 
-from lab.servers.base import Flavour, LabServer
+from lab.servers.base import LabServer
+from lab.servers.spec import MARIADB, MYSQL_56
 from tuner.servers.writerlock import WRITER_LOCK
 from tuner.servers.writing import WRITABLE
 
@@ -42,7 +43,7 @@ def _watching(server: LabServer) -> tuple[str, ...]:
     statements by itself.
     """
     schema, admin = "performance_schema", server.admin.user
-    if server.flavour is Flavour.MYSQL_56:
+    if server.kind is MYSQL_56:
         whom: tuple[str, ...] = (
             f"DELETE FROM {schema}.setup_actors",
             f"INSERT INTO {schema}.setup_actors VALUES ('%', '{server.daemon.user}', '%')",
@@ -54,7 +55,7 @@ def _watching(server: LabServer) -> tuple[str, ...]:
             f"INSERT INTO {schema}.setup_actors VALUES ('%', '{admin}', '%', 'YES', 'NO')",
             f"UPDATE {schema}.threads SET history = 'NO' WHERE processlist_user = '{admin}'",
         )
-    if server.flavour is Flavour.MARIADB:
+    if server.kind is MARIADB:
         whom += (f"UPDATE {schema}.setup_consumers SET enabled = 'YES' WHERE name = '{_CURRENT}'",)
     return (
         *whom,

@@ -6,6 +6,7 @@ import contextlib
 import shutil
 import sqlite3
 import threading
+import time
 from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
@@ -13,7 +14,9 @@ from pathlib import Path
 import pytest
 
 from tests.journal.written import rows
+from tuner.daemon.predecessors import look
 from tuner.journal.ending import ending
+from tuner.journal.items import LearnedItem, RunItem, StandingItem
 from tuner.journal.reader import (
     done_offline,
     earlier_ticks,
@@ -24,9 +27,8 @@ from tuner.journal.reader import (
     standing,
     trace,
 )
-from tuner.journal.tables import OFFLINE, JournalError
+from tuner.journal.tables import OFFLINE, JournalError, Originals
 from tuner.journal.writer import JournalWriter
-from tuner.memory import look
 from tuner.records import Capacity, Facts, TickRecord
 from tuner.settings import Settings
 
@@ -42,9 +44,9 @@ TICKS = 100
 def journal(writer: MakeWriter, record: MakeRecord, facts: Facts, tmp_path: Path) -> Path:
     """Return a journal with originals, something that stands, and a few hundred ticks; nobody has it open."""
     first = writer()
-    first.begin_run(settings=Settings(), facts=facts, state=b"state", tick_number=0, wall=1.0)
-    first.save_originals("uuid-1", PAIR, 5.0, "9.7.4", 6.0, lambda: None)
-    first.save_standing("uuid-1", "paused")
+    first.put(RunItem(settings=Settings(), facts=facts, state=b"state", tick=0, wall=1.0))
+    first.put(Originals("uuid-1", PAIR, 5.0, "9.7.4", 6.0))
+    first.put(StandingItem("uuid-1", "paused"))
     for number in range(1, TICKS):
         first.record(record(number))
     assert first.close(SOON)
@@ -127,7 +129,7 @@ def test_a_directory_that_comes_back_empty_is_told_everything_and_claimed_anew(
     directory = tmp_path / "state"
     directory.mkdir()
     first = writer(directory=directory)
-    first.save_originals("uuid-1", PAIR, 5.0, "9.7.4", 6.0, lambda: None)
+    first.put(Originals("uuid-1", PAIR, 5.0, "9.7.4", 6.0))
     assert first.flush(SOON)
     shutil.rmtree(directory)
     first.record(record(1, events=("write",)))
@@ -136,7 +138,7 @@ def test_a_directory_that_comes_back_empty_is_told_everything_and_claimed_anew(
     assert first.flush(SOON)
     second = writer(directory=directory)
     confirmed = threading.Event()
-    second.save_originals("uuid-1", Capacity(100, 200), 5.0, "9.7.4", 6.0, confirmed.set)
+    second.put(Originals("uuid-1", Capacity(100, 200), 5.0, "9.7.4", 6.0), confirmed.set)
 
     assert not second.flush(0.2)
     assert not confirmed.is_set()
@@ -148,8 +150,8 @@ def learned_of_two(journal: Path, writer: MakeWriter) -> tuple[bytes, bytes]:
     """Put into a journal what was learned of two servers, several pages each, and return it."""
     first, second = b"\xa7" * 20_000, b"\xb1" * 20_000
     again = writer(directory=journal.parent)
-    again.save_learned("uuid-1", first)
-    again.save_learned("uuid-2", second)
+    again.put(LearnedItem("uuid-1", time.time(), first))
+    again.put(LearnedItem("uuid-2", time.time(), second))
     assert again.close(SOON)
     return first, second
 
@@ -200,11 +202,11 @@ def test_a_directory_that_comes_back_empty_is_told_what_was_learned(
     directory = tmp_path / "state"
     directory.mkdir()
     first = writer(directory=directory)
-    first.save_learned("uuid-1", b"old")
-    first.save_learned("uuid-1", b"new")
+    first.put(LearnedItem("uuid-1", time.time(), b"old"))
+    first.put(LearnedItem("uuid-1", time.time(), b"new"))
     assert first.flush(SOON)
     shutil.rmtree(directory)
-    first.save_learned("uuid-2", b"other")
+    first.put(LearnedItem("uuid-2", time.time(), b"other"))
     assert not first.flush(0.2)
     directory.mkdir()
     assert first.flush(SOON)

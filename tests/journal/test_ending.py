@@ -12,11 +12,12 @@ from tests.bench import Bench, FakeServer
 from tests.factory import ACTIVE, DEFAULT, IDENTITY, command, held
 from tests.journal.conftest import SET, MakeRecord, MakeWriter
 from tests.journal.written import rows
+from tuner.daemon.predecessors import Predecessors
 from tuner.journal import store
 from tuner.journal.ending import Write, ending, last_writes, left_by
+from tuner.journal.items import EndItem, RunItem
 from tuner.journal.tables import Originals
 from tuner.journal.writer import JournalWriter
-from tuner.memory import Left
 from tuner.records import Capacity, Decision, Event, Facts, TickRecord
 from tuner.settings import Mode, Settings
 
@@ -27,7 +28,7 @@ OURS, PARKED = Capacity(225, 450), Capacity(400, 800)
 def begun(writer: MakeWriter, facts: Facts) -> JournalWriter:
     """Return a journal in which a run beside a server has begun."""
     journal = writer()
-    journal.begin_run(settings=Settings(), facts=facts, state=b"", tick_number=0, wall=1.0)
+    journal.put(RunItem(settings=Settings(), facts=facts, state=b"", tick=0, wall=1.0))
     return journal
 
 
@@ -134,7 +135,7 @@ def test_what_was_written_to_one_server_is_not_left_to_another(
         "theirs as well": [elsewhere.target],
     }
     originals = [Originals(facts.identity, DEFAULT, facts.started, facts.version, 1.0)]
-    state = Left(originals, found).begin(ACTIVE, facts, now=1.0)
+    state = Predecessors(originals, found).begin(ACTIVE, facts, now=1.0)
     assert set_decision.target in state.writes.left
     assert elsewhere.target not in state.writes.left
 
@@ -189,10 +190,10 @@ def test_an_orderly_end_leaves_a_mark(
     """A run that ended in order is told from one that was killed, and a later one counts for itself."""
     assert ending(tmp_path) is None
     journal = writer()
-    journal.begin_run(settings=Settings(), facts=facts, state=b"", tick_number=0, wall=1.0)
+    journal.put(RunItem(settings=Settings(), facts=facts, state=b"", tick=0, wall=1.0))
     journal.record(record(1))
     if orderly:
-        journal.end_run(2.0)
+        journal.put(EndItem(2.0))
     assert journal.close(SOON)
 
     found = ending(tmp_path)
@@ -200,7 +201,7 @@ def test_an_orderly_end_leaves_a_mark(
     assert (found.orderly, found.active, found.last) == (orderly, True, record(1))
 
     journal = writer()
-    journal.begin_run(settings=Settings(mode=Mode.ADVISORY), facts=facts, state=b"", tick_number=0, wall=3.0)
+    journal.put(RunItem(settings=Settings(mode=Mode.ADVISORY), facts=facts, state=b"", tick=0, wall=3.0))
     assert journal.close(SOON)
     later = ending(tmp_path)
     assert later is not None
@@ -212,7 +213,7 @@ def test_what_an_earlier_run_left_says_nothing_of_a_later_one(
 ) -> None:
     """A run of a version that notes no pair at its end is known by its last tick, not by an older mark."""
     journal = begun(writer, facts)
-    journal.end_run(2.0, left=PARKED)
+    journal.put(EndItem(2.0, left=PARKED))
     assert journal.close(SOON)
     first = ending(tmp_path)
     assert first is not None
@@ -220,7 +221,7 @@ def test_what_an_earlier_run_left_says_nothing_of_a_later_one(
 
     journal = begun(writer, facts)
     journal.record(record(1, set_decision))
-    journal.end_run(3.0)
+    journal.put(EndItem(3.0))
     assert journal.close(SOON)
     later = ending(tmp_path)
     assert later is not None

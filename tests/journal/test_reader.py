@@ -13,8 +13,9 @@ from pathlib import Path
 
 import pytest
 
+from tuner.journal.items import RunItem
 from tuner.journal.reader import absence, last_record, originals, runs, trace
-from tuner.journal.tables import JournalError, Run, Snapshot
+from tuner.journal.tables import JournalError, Originals, Run, Snapshot
 from tuner.journal.writer import JournalWriter
 from tuner.records import Capacity, Facts, TickRecord
 from tuner.settings import Mode, Settings
@@ -42,10 +43,10 @@ def test_a_run_comes_back_as_it_was(
     """Settings, facts, state and every tick, for the run that was asked for."""
     journal = writer()
     settings = Settings(mode=Mode.ACTIVE, set_point=0.8, ratio=3)
-    journal.begin_run(settings=settings, facts=facts, state=b"one", tick_number=0, wall=10.0)
+    journal.put(RunItem(settings=settings, facts=facts, state=b"one", tick=0, wall=10.0))
     journal.record(record(1))
     journal.record(record(2))
-    journal.begin_run(settings=Settings(), facts=facts, state=b"two", tick_number=2, wall=20.0)
+    journal.put(RunItem(settings=Settings(), facts=facts, state=b"two", tick=2, wall=20.0))
     journal.record(record(3))
     assert journal.close(SOON)
 
@@ -66,11 +67,11 @@ def test_a_ring_that_lost_its_beginning_still_has_a_place_to_start(
 ) -> None:
     """Each snapshot comes right before the tick that follows it."""
     journal = writer(keep_ticks=200, queue_ticks=5000)
-    journal.begin_run(settings=Settings(), facts=facts, state=b"lost", tick_number=0, wall=10.0)
+    journal.put(RunItem(settings=Settings(), facts=facts, state=b"lost", tick=0, wall=10.0))
     for number in range(1, 1001):
         journal.record(record(number))
         if number % 100 == 0:
-            journal.snapshot(number, b"after %d" % number)
+            journal.put(Snapshot(number, b"after %d" % number))
             assert journal.flush(SOON)
 
     items = list(trace(tmp_path))[1:]
@@ -215,9 +216,9 @@ def test_another_format_names_the_version_that_wrote_it(
 ) -> None:
     """Records of another version are refused rather than misread; originals are still found."""
     journal = writer()
-    journal.begin_run(settings=Settings(), facts=facts, state=b"", tick_number=0, wall=1.0)
+    journal.put(RunItem(settings=Settings(), facts=facts, state=b"", tick=0, wall=1.0))
     journal.record(record(1))
-    journal.save_originals("u", Capacity(100, 200), 0.0, "9", 0.0, lambda: None)
+    journal.put(Originals("u", Capacity(100, 200), 0.0, "9", 0.0))
     assert journal.close(SOON)
     with closing(sqlite3.connect(tmp_path / "journal.db")) as db:
         program = "12.3.4"
@@ -238,7 +239,7 @@ def test_an_upgraded_daemon_goes_on_in_the_same_journal(
     """Runs of the older version are passed over; the newer one's are read."""
     for number in (1, 2):
         journal = writer()
-        journal.begin_run(settings=Settings(), facts=facts, state=b"", tick_number=0, wall=1.0)
+        journal.put(RunItem(settings=Settings(), facts=facts, state=b"", tick=0, wall=1.0))
         journal.record(record(number))
         assert journal.close(SOON)
         if number == 1:

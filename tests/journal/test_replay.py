@@ -20,7 +20,8 @@ from tuner.cli.replay import replay
 from tuner.core.state import State, encode_state
 from tuner.core.step import start
 from tuner.journal.codec import decode, encode
-from tuner.journal.tables import FILE_NAME
+from tuner.journal.items import RunItem
+from tuner.journal.tables import FILE_NAME, Snapshot
 from tuner.journal.writer import JournalWriter
 from tuner.loop import drive
 from tuner.records import Command, TickRecord
@@ -41,14 +42,12 @@ def master(tmp_path_factory: pytest.TempPathFactory) -> Path:
     settings = Settings(mode=Mode.ACTIVE)
     facts = server.facts()
     state = start(settings, facts)
-    journal.begin_run(
-        settings=settings, facts=facts, state=encode_state(state), tick_number=0, wall=clock.wall()
-    )
+    journal.put(RunItem(settings=settings, facts=facts, state=encode_state(state), tick=0, wall=clock.wall()))
 
     def publish(after: State, record: TickRecord) -> None:
         journal.record(record)
         if record.tick.number % 100 == 0:
-            journal.snapshot(record.tick.number, encode_state(after))
+            journal.put(Snapshot(record.tick.number, encode_state(after)))
             assert journal.flush(SOON)
 
     inbox = SimInbox(clock, Command(name="originals_saved", who="journal"))

@@ -10,7 +10,9 @@ from pathlib import Path
 from msgspec.structs import replace
 
 from tests.journal.written import begin, rows
+from tuner.journal.items import NoteItem
 from tuner.journal.reader import last_record, originals, runs, trace
+from tuner.journal.tables import Originals, Snapshot
 from tuner.journal.writer import JournalWriter
 from tuner.records import Capacity, Decision, Facts, TickRecord
 
@@ -31,7 +33,7 @@ def test_originals_are_on_disk_when_done_is_called(writer: MakeWriter, tmp_path:
         seen.extend(rows(tmp_path, "SELECT identity, io_capacity, io_capacity_max FROM originals"))
         finished.set()
 
-    writer().save_originals("uuid-1", Capacity(10_000, 20_000), 5.0, "9.7.4", 6.0, done)
+    writer().put(Originals("uuid-1", Capacity(10_000, 20_000), 5.0, "9.7.4", 6.0), done)
 
     assert finished.wait(SOON)
     assert seen == [("uuid-1", 10_000, 20_000)]
@@ -48,9 +50,9 @@ def test_originals_are_on_disk_when_done_is_called(writer: MakeWriter, tmp_path:
 def test_originals_are_kept_for_each_server(writer: MakeWriter, tmp_path: Path) -> None:
     """A new pair of the same server replaces its old one; another server has its own."""
     journal = writer()
-    journal.save_originals("b", Capacity(200, 400), 1.0, "9.7.4", 1.0, lambda: None)
-    journal.save_originals("a", Capacity(300, 600), 1.0, "9.7.4", 1.0, lambda: None)
-    journal.save_originals("b", Capacity(500, 900), 2.0, "9.7.4", 2.0, lambda: None)
+    journal.put(Originals("b", Capacity(200, 400), 1.0, "9.7.4", 1.0))
+    journal.put(Originals("a", Capacity(300, 600), 1.0, "9.7.4", 1.0))
+    journal.put(Originals("b", Capacity(500, 900), 2.0, "9.7.4", 2.0))
     assert journal.flush(SOON)
 
     assert [(kept.identity, kept.capacity) for kept in originals(tmp_path)] == [
@@ -67,7 +69,7 @@ def test_it_can_be_read_while_it_is_written(
     begin(journal, facts)
     for number in range(1, 4):
         journal.record(record(number))
-    journal.snapshot(3, b"after three")
+    journal.put(Snapshot(3, b"after three"))
     assert journal.flush(SOON)
     reading = trace(tmp_path)
     assert next(reading) == runs(tmp_path)[0]
@@ -125,7 +127,7 @@ def test_the_ring_keeps_the_file_small(
     for number in range(1, 5001):
         journal.record(record(number))
         if number % 500 == 0:
-            journal.snapshot(number, b"s" * 1000)
+            journal.put(Snapshot(number, b"s" * 1000))
             assert journal.flush(SOON)
             sizes.append((tmp_path / "journal.db").stat().st_size)
 
@@ -186,7 +188,7 @@ def test_a_writer_that_is_given_nothing_leaves_no_journal(tmp_path: Path) -> Non
     assert unused.close(SOON)
     assert list(tmp_path.iterdir()) == []
 
-    used.note(wall=1.0, code="offline", message="parked", who="innobrim park")
+    used.put(NoteItem(wall=1.0, code="offline", message="parked", who="innobrim park"))
     assert (unused.started, used.started) == (False, True)
     assert used.close(SOON)
     assert rows(tmp_path, "SELECT message FROM events") == [("parked",)]

@@ -11,8 +11,10 @@ from pathlib import Path
 import pytest
 
 from tests.journal.written import begin, rows
+from tuner.journal.items import NoteItem, StandingItem
 from tuner.journal.reader import last_record, originals, runs, standing
 from tuner.journal.store import Store
+from tuner.journal.tables import Originals
 from tuner.journal.writer import JournalWriter
 from tuner.records import Capacity, Facts, TickRecord
 
@@ -41,7 +43,7 @@ def test_a_disk_that_hangs_never_blocks_the_loop(
     monkeypatch.setattr(Store, "commit", slow)
     journal = writer(queue_ticks=50)
     begin_hanging = threading.Event()
-    journal.save_originals("u", Capacity(1, 2), 0.0, "9", 0.0, begin_hanging.set)
+    journal.put(Originals("u", Capacity(1, 2), 0.0, "9", 0.0), begin_hanging.set)
     assert hanging.wait(SOON)
     started = time.perf_counter()
     for number in range(1, 201):
@@ -89,7 +91,7 @@ def test_a_full_disk_is_said_once_and_so_is_its_end(
     for number in range(1, 4):
         journal.record(record(number, events=("write",)))
         assert tried.acquire(timeout=SOON)
-    journal.save_originals("u", Capacity(1, 2), 0.0, "9", 0.0, kept.set)
+    journal.put(Originals("u", Capacity(1, 2), 0.0, "9", 0.0), kept.set)
     assert tried.acquire(timeout=SOON)
     assert not kept.is_set()
     full.clear()
@@ -123,8 +125,8 @@ def test_a_damaged_journal_is_set_aside_with_its_originals(
     """Broken pages cost the trace, not the originals that can still be read."""
     first = writer()
     begin(first, facts)
-    first.save_originals("uuid-1", Capacity(10_000, 20_000), 5.0, "9.7.4", 6.0, lambda: None)
-    first.save_standing("uuid-1", "paused")
+    first.put(Originals("uuid-1", Capacity(10_000, 20_000), 5.0, "9.7.4", 6.0))
+    first.put(StandingItem("uuid-1", "paused"))
     for number in range(1, 500):
         first.record(record(number))
     assert first.close(SOON)
@@ -164,7 +166,7 @@ def test_a_journal_that_breaks_while_it_runs_is_replaced(
     """The run and the originals go on in a fresh file."""
     journal = writer()
     begin(journal, facts)
-    journal.save_originals("uuid-1", Capacity(10_000, 20_000), 5.0, "9.7.4", 6.0, lambda: None)
+    journal.put(Originals("uuid-1", Capacity(10_000, 20_000), 5.0, "9.7.4", 6.0))
     journal.record(record(1))
     assert journal.flush(SOON)
     path = tmp_path / "journal.db"
@@ -191,7 +193,7 @@ def test_a_second_daemon_leaves_the_journal_alone(
     second = writer()
     second.record(record(99))
     confirmed = threading.Event()
-    second.save_originals("u", Capacity(1, 2), 0.0, "9", 0.0, confirmed.set)
+    second.put(Originals("u", Capacity(1, 2), 0.0, "9", 0.0), confirmed.set)
 
     assert not second.flush(0.2)
     assert not confirmed.is_set()
@@ -210,7 +212,7 @@ def test_a_thread_that_died_left_nothing_whole(writer: MakeWriter, monkeypatch: 
         raise ArithmeticError("a defect")
 
     monkeypatch.setattr(journal._keeper, "write", broken)
-    journal.note(wall=1.0, code="x", message="y", who="z")
+    journal.put(NoteItem(wall=1.0, code="x", message="y", who="z"))
     journal._thread.join(10.0)
 
     assert not journal.alive

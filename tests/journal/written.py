@@ -6,6 +6,7 @@ import sqlite3
 from contextlib import closing
 from pathlib import Path
 
+from tuner.journal.items import RunItem
 from tuner.journal.writer import JournalWriter
 from tuner.records import Facts
 from tuner.settings import Settings
@@ -19,4 +20,4 @@ def rows(directory: Path, query: str) -> list[tuple[object, ...]]:
 
 def begin(journal: JournalWriter, facts: Facts) -> None:
     """Start a run."""
-    journal.begin_run(settings=Settings(), facts=facts, state=b"state", tick_number=0, wall=1.0)
+    journal.put(RunItem(settings=Settings(), facts=facts, state=b"state", tick=0, wall=1.0))

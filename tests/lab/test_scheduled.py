@@ -10,16 +10,18 @@ from lab.plant.clock import SimClock
 from lab.plant.server import SimulatedServer
 from lab.scenarios import load_scenario
 from lab.simulate_loop import SimInbox
-from tests.almanac import table
+from tests.daemon.almanac import table
 from tests.factory import SAVED
 from tuner.cli.replay import replay_trace
 from tuner.core.state import State, encode_state
 from tuner.core.step import start
+from tuner.daemon.schedule import Schedule, ScheduledInbox
+from tuner.journal.items import RunItem
 from tuner.journal.reader import trace
+from tuner.journal.tables import Snapshot
 from tuner.journal.writer import JournalWriter
 from tuner.loop import drive
 from tuner.records import Sample, TickRecord
-from tuner.schedule import Schedule, ScheduledInbox
 from tuner.settings import Mode, Settings
 
 BEGINS, BACKUP, ENDS, OVER = 1_800, 2_400, 3_600, 4_500
@@ -42,14 +44,12 @@ def directory(tmp_path_factory: pytest.TempPathFactory) -> Path:
     server = SimulatedServer(load_scenario("steady-1200iops").plant, clock)
     settings, facts = Settings(mode=Mode.ACTIVE), server.facts()
     state = start(settings, facts)
-    journal.begin_run(
-        settings=settings, facts=facts, state=encode_state(state), tick_number=0, wall=clock.wall()
-    )
+    journal.put(RunItem(settings=settings, facts=facts, state=encode_state(state), tick=0, wall=clock.wall()))
 
     def publish(after: State, record: TickRecord) -> None:
         journal.record(record)
         if record.tick.number % 600 == 0:
-            journal.snapshot(record.tick.number, encode_state(after))
+            journal.put(Snapshot(record.tick.number, encode_state(after)))
 
     inbox = ScheduledInbox(SimInbox(clock, SAVED), clock, Schedule(SCHEDULE))
     drive(server, clock, inbox, state, interval=1.0, publish=publish, until=OVER)

@@ -12,9 +12,9 @@ import msgspec
 import pytest
 
 from api.models import OptimiserUnderWay
+from tests.daemon.life import Life
 from tests.factory import FACTS, A
-from tests.life import Life
-from tests.logged import lines
+from tests.system.logged import lines
 from tuner.cli.status import optimiser_texts
 from tuner.core.estimate.estimator import EstimatorState
 from tuner.core.memory import learn

@@ -21,11 +21,6 @@ from tests.factory import A, situation
 LAW = Cascade(LEGACY)
 
 
-def ask(**changes: Any) -> Proposal:  # noqa: ANN401 - any field
-    """Return what the law wants, asked for the first time."""
-    return LAW.propose(LAW.start(), situation(**changes))[1]
-
-
 def held(**changes: Any) -> Proposal:  # noqa: ANN401 - any field
     """Return what the law wants after five minutes at one place."""
     state = LAW.start()
@@ -51,7 +46,9 @@ def test_it_lands_once_where_the_age_rests() -> None:
 
 def test_a_start_at_the_set_point_writes_nothing() -> None:
     """A daemon that starts where the age is right has nothing to land: its first readings are no reason."""
-    assert not ask(age=0.8 * A, age_ahead=0.8 * A, new_density=0.0006).act
+    seen = situation(age=0.8 * A, age_ahead=0.8 * A, new_density=0.0006)
+
+    assert not LAW.propose(LAW.start(), seen)[1].act
 
 
 def test_holding_inside_the_band_writes_nothing() -> None:
@@ -338,15 +335,3 @@ def test_every_answer_is_a_rate(situations: list[Situation], *, wrote: bool, law
         assert all(math.isfinite(term) for term in proposal.terms.values())
         if wrote:
             state = law.wrote(state, min(2**32, max(100, round(proposal.io_capacity_max))))
-
-
-def test_a_flood_ahead_is_answered() -> None:
-    """Near the set-point with any flood ahead the answer is a rate, as far from the set-point."""
-    assert math.isfinite(ask(age=0.82 * A, age_ahead=600.0 * A, pages_due=1e9).io_capacity_max)
-
-
-def test_an_error_larger_than_the_set_point_still_gives_a_move() -> None:
-    """A mean of minutes below a set-point that has fallen since asks for a lower M, and ends no tick."""
-    move = LAW._move(situation(set_point=0.3), 1.0, -0.4)
-
-    assert -100.0 < move < 0.0

@@ -9,11 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from policies.pace import AIM, FULL, FULL_SECONDS, Pace
-from policies.registry import LAWS, make_policy
 from tests.factory import A, situation
 
 LAW = Pace()
-WITHOUT = sorted(name for name, law in LAWS.items() if not law.m_moves_age)
 BEYOND = 1.02
 """Age ratio a little beyond the flush limit."""
 
@@ -102,16 +100,3 @@ def test_no_m_is_ever_lowered(course: list[tuple[float, float, float]], io_capac
         state, proposal = LAW.propose(state, shown)
         assert proposal.io_capacity_max >= io_capacity_max
         assert proposal.act == (proposal.io_capacity_max > io_capacity_max)
-
-
-@pytest.mark.parametrize("flush_law", WITHOUT)
-@pytest.mark.parametrize("name", ["cascade", "pid"])
-def test_it_stands_in_for_laws_that_steer_the_age(flush_law: str, name: str) -> None:
-    """Where nothing steers the age, the pacing law decides, whichever other was asked for."""
-    assert make_policy(name, flush_law=flush_law, fixed_io_capacity_max=700).name == "pace"
-
-
-@pytest.mark.parametrize("flush_law", sorted(LAWS))
-def test_fixed_stays_fixed(flush_law: str) -> None:
-    """A person who wants one value has it on every server."""
-    assert make_policy("fixed", flush_law=flush_law, fixed_io_capacity_max=700).name == "fixed"

@@ -13,7 +13,7 @@ import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Self
 
-from lab.servers.base import LabServerError
+from lab.servers.spec import LabServerError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping

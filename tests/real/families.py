@@ -9,16 +9,17 @@ from pathlib import Path
 
 import pytest
 
-from lab.servers.base import MEBIBYTE, Flavour, LabServer, LabServerError, ServerSpec
+from lab.servers.base import LabServer
 from lab.servers.choose import server_named
 from lab.servers.reader import Reader, age_ratio
+from lab.servers.spec import MARIADB, MEBIBYTE, MYSQL_56, Kind, LabServerError, ServerSpec
 from lab.workloads.load import Load
 from lab.workloads.sysbench import prepare
 from tests.real.fixtures import missing
 from tests.real.support import DEFAULT, Work, until
 from tuner.records import Capacity
 
-MYSQL_56 = Path(__file__).parents[2] / ".cache" / "mysql-5.6.24" / "mysqld"
+MYSQL_56_PROGRAM = Path(__file__).parents[2] / ".cache" / "mysql-5.6.24" / "mysqld"
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,25 +29,25 @@ class Family:
     Attributes:
         words: what names it.
         version: what its version begins with.
-        flavour: how it is started, filled and ended.
+        kind: how it is started, filled and ended.
         law: its flush law as it is started for the tests.
         extra: what it is started with for the tests.
     """
 
     words: str
     version: str
-    flavour: Flavour
+    kind: Kind
     law: str
     extra: tuple[str, ...] = ()
 
 
-MARIADB = ("--innodb-max-dirty-pages-pct-lwm=0.001", "--performance-schema=ON")
+WITH_AUTHORITY = ("--innodb-max-dirty-pages-pct-lwm=0.001", "--performance-schema=ON")
 """What gives M authority over the age there, and what lets it keep the books that the referee compares."""
 
 FAMILIES = {
-    "mariadb-11.8": Family("innobrim/mariadb:11.8", "11.8.", Flavour.MARIADB, "mariadb", MARIADB),
-    "mariadb-10.11": Family("innobrim/mariadb:10.11", "10.11.", Flavour.MARIADB, "mariadb", MARIADB),
-    "mysql-5.6": Family(str(MYSQL_56), "5.6.24", Flavour.MYSQL_56, "legacy-56"),
+    "mariadb-11.8": Family("innobrim/mariadb:11.8", "11.8.", MARIADB, "mariadb", WITH_AUTHORITY),
+    "mariadb-10.11": Family("innobrim/mariadb:10.11", "10.11.", MARIADB, "mariadb", WITH_AUTHORITY),
+    "mysql-5.6": Family(str(MYSQL_56_PROGRAM), "5.6.24", MYSQL_56, "legacy-56"),
 }
 
 SHIPPED = Capacity(200, 2000)

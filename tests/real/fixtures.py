@@ -13,8 +13,9 @@ from typing import Any, NoReturn
 
 import pytest
 
-from lab.servers.base import LabServer, LabServerError, ServerSpec
+from lab.servers.base import LabServer
 from lab.servers.choose import choose
+from lab.servers.spec import LabServerError, ServerSpec
 from lab.workloads.sysbench import prepare
 from tests.real.installation import Innobrim, Install
 from tests.real.recording import BAND, Recording, held, record
@@ -78,7 +79,7 @@ def server() -> Iterator[LabServer]:
         warnings.simplefilter("ignore", ResourceWarning)  # the Docker SDK forgets the socket of no answer
         choice = choose(family="mysql")
         gc.collect()
-    if choice.kind == "none":
+    if not choice.name:
         missing("; ".join((choice.why, *choice.refusals)))
     spec = ServerSpec(io_capacity=DEFAULT.io_capacity, io_capacity_max=DEFAULT.io_capacity_max)
     try:

@@ -7,7 +7,8 @@ from collections.abc import Iterable
 
 from msgspec.structs import replace
 
-from lab.servers.base import Account, LabServer
+from lab.servers.base import LabServer
+from lab.servers.spec import Account
 from tuner.cli.setup_sql import drawn
 from tuner.records import Bounds
 from tuner.servers.setupsql import Request, removal, setup

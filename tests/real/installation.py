@@ -17,7 +17,8 @@ from http import HTTPStatus
 from pathlib import Path
 from typing import Any, Self
 
-from lab.servers.base import Account, LabServer
+from lab.servers.base import LabServer
+from lab.servers.spec import Account
 from tests.real.support import until
 from tuner.journal.reader import trace
 from tuner.journal.tables import JournalError

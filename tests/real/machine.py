@@ -16,9 +16,9 @@ from uuid import uuid4
 import docker
 from docker.errors import DockerException, ImageNotFound
 
-from lab.servers.base import LabServerError
 from lab.servers.container import LABEL, OWNER, remove_containers
 from lab.servers.owner import mine
+from lab.servers.spec import LabServerError
 from tests.real.support import until
 from tuner.records import Capacity
 

@@ -6,8 +6,9 @@ from collections.abc import Iterator
 
 import pytest
 
-from lab.servers.base import MEBIBYTE, LabServer, ServerSpec
+from lab.servers.base import LabServer
 from lab.servers.choose import Choice, choose
+from lab.servers.spec import MEBIBYTE, ServerSpec
 from tests.real.fixtures import missing
 
 SPEC = ServerSpec(redo_capacity=64 * MEBIBYTE, buffer_pool=256 * MEBIBYTE)
@@ -16,7 +17,7 @@ SPEC = ServerSpec(redo_capacity=64 * MEBIBYTE, buffer_pool=256 * MEBIBYTE)
 def available() -> Choice:
     """Return the server that can be had here; skip where there is none."""
     choice = choose(family="mysql")
-    if choice.kind == "none":
+    if not choice.name:
         missing("; ".join((choice.why, *choice.refusals)))
     return choice
 

@@ -7,8 +7,9 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from typing import ClassVar, TypeVar
 
-from lab.servers.base import Account, LabServer, LabServerError
+from lab.servers.base import LabServer
 from lab.servers.reader import age_ratio
+from lab.servers.spec import Account, LabServerError
 from lab.workloads.load import Load
 from lab.workloads.sysbench import SysbenchRun
 from tuner.records import Capacity

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import pytest
 
 from lab.bench.store import ROWS, read_rows
-from lab.servers.choose import choose
+from lab.servers.choose import choose, is_image
 from lab.servers.disk import block_device
 from lab.servers.owner import orphaned
 from tests.real.fixtures import FIGURES, missing
@@ -39,7 +39,7 @@ class Outcome(NamedTuple):
 def outcome(tmp_path_factory: pytest.TempPathFactory, pytestconfig: pytest.Config) -> Outcome:
     """Run the smoke suite, kill it with SIGKILL after its first row, and go on with it."""
     choice = choose()
-    if choice.kind == "none":
+    if not choice.name:
         missing("; ".join((choice.why, *choice.refusals)))
     if block_device(Path("/var/lib")) is None:
         missing("a disk that can be limited")
@@ -90,7 +90,7 @@ def test_a_killed_bench_leaves_no_server_once_it_was_gone_on_with(outcome: Outco
         ["/bin/ps", "-eo", "pid,args"], capture_output=True, text=True, timeout=10.0, check=True
     ).stdout
     assert [line for line in shown.splitlines() if str(outcome.directory) in line] == []
-    if choose().kind == "container":
+    if is_image(choose().name):
         form = '{{.Label "innobrim.owner"}}'
         command = ["docker", "ps", "-a", "--filter", "label=innobrim.lab=1", "--format", form]
         owners = subprocess.run(command, capture_output=True, text=True, timeout=10.0, check=True).stdout  # noqa: S603 - docker's own program

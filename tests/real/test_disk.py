@@ -12,7 +12,10 @@ from pathlib import Path
 import docker
 import pytest
 
-from lab.servers.base import DiskLimit, LabServer, LabServerError
+from lab.servers.base import LabServer
+from lab.servers.choose import is_image
+from lab.servers.disk import DiskLimit
+from lab.servers.spec import LabServerError
 from lab.workloads.load import Load
 from lab.workloads.sysbench import SysbenchRun, prepare
 from tests.real.fixtures import missing
@@ -86,7 +89,7 @@ def test_a_killed_run_leaves_nothing_after_the_next_start() -> None:
         following.start()
 
         assert not directory.exists()
-        if choice.kind == "container":
+        if is_image(choice.name):
             with contextlib.closing(docker.from_env()) as client:
                 assert name not in {one.name for one in client.containers.list(all=True)}
                 assert name not in {one.name for one in client.volumes.list()}

@@ -8,10 +8,12 @@ import time
 import docker
 import pytest
 
-from lab.servers.base import MEBIBYTE, DiskLimit, Flavour, LabServer, ServerSpec
+from lab.servers.base import LabServer
 from lab.servers.container import ContainerServer
+from lab.servers.disk import DiskLimit
 from lab.servers.local import LocalServer
 from lab.servers.reader import Reader
+from lab.servers.spec import MARIADB, MEBIBYTE, ServerSpec
 from lab.workloads.load import Load
 from lab.workloads.sysbench import SysbenchRun, prepare
 from tests.real.families import FAMILIES, named
@@ -58,7 +60,7 @@ def test_a_server_of_another_flavour_lives_and_ends_like_any_other(name: str, fi
     with server:
         said, comment = server.query("SELECT VERSION(), @@version_comment")[0]
         assert str(said).startswith(family.version)
-        assert server.flavour is family.flavour
+        assert server.kind is family.kind
         with contextlib.closing(server.connect(server.daemon)) as connection, connection.cursor() as cursor:
             cursor.execute("SET GLOBAL innodb_io_capacity_max = 2100")
             cursor.execute(
@@ -69,7 +71,7 @@ def test_a_server_of_another_flavour_lives_and_ends_like_any_other(name: str, fi
         assert server.query("SELECT @@innodb_io_capacity_max, @@innodb_buffer_pool_size") == [
             (2100, SPEC.buffer_pool)
         ]
-        files = 1 if family.flavour is Flavour.MARIADB else 2
+        files = 1 if family.kind is MARIADB else 2
         assert server.query("SELECT @@innodb_log_file_size") == [(SPEC.redo_capacity // files,)]
 
         prepare(server, LOAD)

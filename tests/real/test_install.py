@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from lab.servers.base import LabServerError
+from lab.servers.spec import LabServerError
 from tests.real.fixtures import missing
 from tests.real.machine import Machine
 from tests.real.support import until

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from lab.servers.base import MEBIBYTE, LabServer
+from lab.servers.base import LabServer
+from lab.servers.spec import MEBIBYTE
 from tests.real.support import Work, until
 from tuner.servers.families.redo_capacity import redo_limits
 

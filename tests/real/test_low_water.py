@@ -9,13 +9,14 @@ from dataclasses import replace
 import pymysql
 import pytest
 
-from lab.servers.base import Account, LabServer
+from lab.servers.base import LabServer
+from lab.servers.spec import Account
 from tests.real.families import FAMILIES, SPEC, named
 from tests.real.guarded import guard
 from tuner.cli.setup_sql import drawn
-from tuner.clock import SystemClock
 from tuner.records import LOW_WATER_MARK, LOWEST_ABOVE_ZERO, Bounds, Sample
 from tuner.servers.mysql import MySQLServer
+from tuner.system.clock import SystemClock
 from tuner.without_daemon import restore_offline
 
 pytestmark = [pytest.mark.real, pytest.mark.timeout(300)]

@@ -9,8 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from lab.servers.base import MEBIBYTE, LabServer
+from lab.servers.base import LabServer
 from lab.servers.reader import age_ratio
+from lab.servers.spec import MEBIBYTE
 from policies.pace import FULL
 from tests.faults.verdict import judge
 from tests.faults.witness import Witness

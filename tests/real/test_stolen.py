@@ -14,19 +14,20 @@ import pymysql
 import pytest
 from pymysql.constants import COMMAND
 
-from lab.servers.base import Account, Flavour, LabServer
+from lab.servers.base import LabServer
+from lab.servers.spec import MYSQL, MYSQL_56, Account
 from tests.real.families import FAMILIES, SPEC, named
 from tests.real.guarded import BOUNDS, guard
 from tests.real.small import available
 from tests.real.support import in_force, until
 from tests.real.thefts import ATTEMPTS, EVERYBODY, ITS_OWN, MAY_NOT, of
-from tuner.check import check
 from tuner.cli.setup_sql import drawn
-from tuner.clock import SystemClock
+from tuner.findings.check import check
 from tuner.records import Bounds, Capacity, Facts
 from tuner.servers.mysql import MySQLServer
 from tuner.servers.setupsql import CONNECTIONS
 from tuner.settings import Settings
+from tuner.system.clock import SystemClock
 
 pytestmark = pytest.mark.real
 
@@ -116,7 +117,7 @@ def test_the_server_refuses(stolen: Stolen, after: str) -> None:
     with contextlib.closing(stolen.server.connect()) as other, stolen.session() as session:
         admin = other.thread_id()
         with session.cursor() as cursor:
-            for statement in of(tries, stolen.server.flavour):
+            for statement in of(tries, stolen.server.kind):
                 made = statement.replace("{admin}", str(admin)).replace("{user}", stolen.account.user)
                 number = told(cursor, made)
                 if number not in refusals:
@@ -128,14 +129,14 @@ def test_the_server_refuses(stolen: Stolen, after: str) -> None:
 
 def test_they_are_enough_to_count(stolen: Stolen) -> None:
     """On each server at least forty different statements were tried."""
-    statements = {one for tries, _ in ATTEMPTS.values() for one in of(tries, stolen.server.flavour)}
+    statements = {one for tries, _ in ATTEMPTS.values() for one in of(tries, stolen.server.kind)}
 
     assert len(statements) >= LEAST
 
 
 def test_the_command_that_ends_a_server_is_refused(stolen: Stolen) -> None:
     """Where the protocol has a command that ends the server, which mysqladmin sends, it is refused."""
-    if stolen.server.flavour is Flavour.MYSQL:
+    if stolen.server.kind is MYSQL:
         pytest.skip("MySQL 8.0 and later have no such command any more")
     with stolen.session() as session:
         session._execute_command(COMMAND.COM_SHUTDOWN, "\0")
@@ -151,7 +152,7 @@ def test_without_its_strict_mode_the_bounds_hold_as_well(stolen: Stolen) -> None
     tries, refusals = ATTEMPTS["the procedure out of bounds"]
     with stolen.session() as session, session.cursor() as cursor:
         cursor.execute("SET SESSION sql_mode = ''")
-        numbers = {one: told(cursor, one) for one in of(tries, stolen.server.flavour)}
+        numbers = {one: told(cursor, one) for one in of(tries, stolen.server.kind)}
 
     assert {one for one, number in numbers.items() if number not in refusals} == set()
     assert in_force(stolen.server) == START
@@ -163,9 +164,7 @@ def test_where_there_is_no_refusal_there_is_nothing_to_see(stolen: Stolen) -> No
         cursor.execute("SELECT LOAD_FILE('/etc/passwd')")
         file = cursor.fetchall()
         tables = "SELECT table_name FROM information_schema.tables WHERE table_schema = 'innobrim_lab'"
-        cursor.execute(
-            "SHOW TABLES FROM innobrim_lab" if stolen.server.flavour is Flavour.MYSQL_56 else tables
-        )
+        cursor.execute("SHOW TABLES FROM innobrim_lab" if stolen.server.kind is MYSQL_56 else tables)
         names = cursor.fetchall()
 
     assert (file, names) == (((None,),), ())
@@ -174,7 +173,7 @@ def test_where_there_is_no_refusal_there_is_nothing_to_see(stolen: Stolen) -> No
 def test_what_every_account_may_do_is_what_the_page_says(stolen: Stolen) -> None:
     """What docs/security-model.md leaves to a thief is possible, and its own sessions are its own to end."""
     with stolen.session() as session, stolen.session() as second, session.cursor() as cursor:
-        mine = [*of(EVERYBODY, stolen.server.flavour), *of(ITS_OWN, stolen.server.flavour)]
+        mine = [*of(EVERYBODY, stolen.server.kind), *of(ITS_OWN, stolen.server.kind)]
         numbers = {one: told(cursor, one) for one in mine}
         numbers["KILL"] = told(cursor, f"KILL {second.thread_id()}")
 
@@ -264,7 +263,7 @@ def test_the_daemon_writes_through_the_procedure(stolen: Stolen, daemon: MySQLSe
     assert daemon.may_write() is False
     assert (up.error, up.in_force, up.done) == ("", Capacity(1500, 3000), 2)
     assert (down.error, down.in_force) == ("", START)
-    if stolen.server.flavour is Flavour.MYSQL:
+    if stolen.server.kind is MYSQL:
         assert ours == {"innodb_io_capacity", "innodb_io_capacity_max"}
 
 

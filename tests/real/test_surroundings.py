@@ -7,12 +7,13 @@ from collections.abc import Iterator
 
 import pytest
 
-from lab.servers.base import SCHEMA, Account, LabServer
+from lab.servers.base import LabServer
+from lab.servers.spec import SCHEMA, Account
 from tests.real.support import new_account
-from tuner.clock import SystemClock
 from tuner.records import Facts, Sample
 from tuner.servers.mysql import MySQLServer
 from tuner.servers.surroundings import PARTS, SURROUNDINGS_SECONDS
+from tuner.system.clock import SystemClock
 
 pytestmark = pytest.mark.real
 

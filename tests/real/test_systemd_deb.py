@@ -13,7 +13,8 @@ from pathlib import Path
 
 import pytest
 
-from lab.servers.base import LabServer, LabServerError
+from lab.servers.base import LabServer
+from lab.servers.spec import LabServerError
 from tests.real.fixtures import missing
 from tests.real.machine import Machine, parked
 from tests.real.newer_mariadb import install_newer, make_newer

@@ -7,9 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from lab.servers.base import Flavour
-
-NEW, OLD, MARIADB = Flavour.MYSQL, Flavour.MYSQL_56, Flavour.MARIADB
+from lab.servers.spec import MARIADB, MYSQL, MYSQL_56, Kind
 
 MAY_NOT = frozenset({1044, 1045, 1095, 1142, 1143, 1227, 1370, 1410})
 """Access to a schema, server, table, column, operation, routine denied; another's session; no GRANT."""
@@ -28,7 +26,7 @@ class Try:
     """
 
     statement: str
-    on: tuple[Flavour, ...] = (NEW, OLD, MARIADB)
+    on: tuple[Kind, ...] = (MYSQL, MYSQL_56, MARIADB)
 
 
 ROWS = (
@@ -88,8 +86,8 @@ GLOBALS = (
     Try("SET GLOBAL wait_timeout = 1"),
     Try("SET GLOBAL init_connect = 'SET @a = 1'"),
     Try("SET SESSION sql_log_bin = 0"),
-    Try("SET PERSIST innodb_io_capacity = 300", (NEW,)),
-    Try("SET GLOBAL innodb_redo_log_capacity = 8388608", (NEW,)),
+    Try("SET PERSIST innodb_io_capacity = 300", (MYSQL,)),
+    Try("SET GLOBAL innodb_redo_log_capacity = 8388608", (MYSQL,)),
     Try("BEGIN NOT ATOMIC SET GLOBAL innodb_io_capacity = 300; END", (MARIADB,)),
 )
 
@@ -102,11 +100,11 @@ GRANTS = (
     Try("CREATE USER 'stolen'@'%'"),
     Try("DROP USER 'lab_admin'@'%'"),
     Try("RENAME USER 'lab_admin'@'%' TO 'stolen'@'%'"),
-    Try("SET PASSWORD FOR 'innobrim_definer'@'localhost' = 'known'", (NEW,)),
-    Try("SET PASSWORD FOR 'innobrim_definer'@'localhost' = PASSWORD('known')", (OLD, MARIADB)),
-    Try("ALTER USER 'innobrim_definer'@'localhost' ACCOUNT UNLOCK", (NEW, MARIADB)),
+    Try("SET PASSWORD FOR 'innobrim_definer'@'localhost' = 'known'", (MYSQL,)),
+    Try("SET PASSWORD FOR 'innobrim_definer'@'localhost' = PASSWORD('known')", (MYSQL_56, MARIADB)),
+    Try("ALTER USER 'innobrim_definer'@'localhost' ACCOUNT UNLOCK", (MYSQL, MARIADB)),
     Try("ALTER USER 'lab_admin'@'%' PASSWORD EXPIRE"),
-    Try("CREATE ROLE stolen", (NEW, MARIADB)),
+    Try("CREATE ROLE stolen", (MYSQL, MARIADB)),
 )
 
 FLUSHES = (
@@ -114,24 +112,24 @@ FLUSHES = (
     Try("FLUSH TABLES WITH READ LOCK"),
     Try("FLUSH PRIVILEGES"),
     Try("FLUSH LOGS"),
-    Try("FLUSH STATUS", (NEW, OLD)),
+    Try("FLUSH STATUS", (MYSQL, MYSQL_56)),
     Try("PURGE BINARY LOGS BEFORE NOW()"),
-    Try("RESET MASTER", (OLD, MARIADB)),
-    Try("RESET BINARY LOGS AND GTIDS", (NEW,)),
-    Try("RESET QUERY CACHE", (OLD, MARIADB)),
-    Try("LOCK INSTANCE FOR BACKUP", (NEW,)),
+    Try("RESET MASTER", (MYSQL_56, MARIADB)),
+    Try("RESET BINARY LOGS AND GTIDS", (MYSQL,)),
+    Try("RESET QUERY CACHE", (MYSQL_56, MARIADB)),
+    Try("LOCK INSTANCE FOR BACKUP", (MYSQL,)),
     Try("BACKUP STAGE START", (MARIADB,)),
 )
 
 ENDS = (
-    Try("SHUTDOWN", (NEW, MARIADB)),
-    Try("RESTART", (NEW,)),
-    Try("ALTER INSTANCE DISABLE INNODB REDO_LOG", (NEW,)),
-    Try("ALTER INSTANCE ROTATE INNODB MASTER KEY", (NEW,)),
+    Try("SHUTDOWN", (MYSQL, MARIADB)),
+    Try("RESTART", (MYSQL,)),
+    Try("ALTER INSTANCE DISABLE INNODB REDO_LOG", (MYSQL,)),
+    Try("ALTER INSTANCE ROTATE INNODB MASTER KEY", (MYSQL,)),
     Try("STOP SLAVE", (MARIADB,)),
-    Try("STOP REPLICA", (NEW,)),
-    Try("CHANGE MASTER TO MASTER_HOST = 'stolen'", (OLD, MARIADB)),
-    Try("CHANGE REPLICATION SOURCE TO SOURCE_HOST = 'stolen'", (NEW,)),
+    Try("STOP REPLICA", (MYSQL,)),
+    Try("CHANGE MASTER TO MASTER_HOST = 'stolen'", (MYSQL_56, MARIADB)),
+    Try("CHANGE REPLICATION SOURCE TO SOURCE_HOST = 'stolen'", (MYSQL,)),
     Try("KILL {admin}"),
     Try("KILL QUERY {admin}"),
 )
@@ -141,7 +139,7 @@ READS = (
     Try("SELECT COUNT(*) FROM innobrim_lab.precious"),
     Try("HANDLER innobrim_lab.precious OPEN"),
     Try("USE innobrim_lab"),
-    Try("SHOW TABLES FROM innobrim_lab", (NEW,)),
+    Try("SHOW TABLES FROM innobrim_lab", (MYSQL,)),
     Try("SHOW CREATE TABLE innobrim_lab.precious"),
     Try("SHOW COLUMNS FROM innobrim_lab.precious"),
     Try("SELECT 1 INTO OUTFILE '/tmp/stolen'"),
@@ -219,6 +217,6 @@ ITS_OWN = (
 """What that page says of this account."""
 
 
-def of(tries: tuple[Try, ...], flavour: Flavour) -> list[str]:
-    """Return the statements that a server of this flavour knows."""
-    return [one.statement for one in tries if flavour in one.on]
+def of(tries: tuple[Try, ...], kind: Kind) -> list[str]:
+    """Return the statements that a server of this kind knows."""
+    return [one.statement for one in tries if kind in one.on]

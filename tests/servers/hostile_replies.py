@@ -16,12 +16,12 @@ from contextlib import contextmanager, suppress
 
 from tests.servers.hostile import Case, Hostile, cases
 from tests.servers.sockets.mysqld import LIMIT, endpoint
-from tuner.clock import SystemClock
-from tuner.printable import ERROR_CHARACTERS
 from tuner.records import Capacity, Missed, Sample
 from tuner.servers.mysql import MySQLServer
 from tuner.servers.port import ServerError
 from tuner.servers.session import Session
+from tuner.system.clock import SystemClock
+from tuner.system.printable import ERROR_CHARACTERS
 
 BUSY = 3.0
 """Seconds more that a machine with other work may take for a call."""

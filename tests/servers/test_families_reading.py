@@ -44,7 +44,7 @@ def test_a_group_of_57_has_one_primary() -> None:
 
     def replica() -> bool:
         rows = {name: (first, second) for name, first, second in database.execute(part.statement)}
-        found: bool = part.found(rows)["replica"]
+        found: bool = part.read(rows)["replica"]
         return found
 
     database.execute(f"INSERT INTO {table} VALUES ('group_replication_applier', 'ON')")

@@ -13,11 +13,11 @@ from msgspec.structs import replace
 from tests.servers.hostile import KINDS, VALUES, Case, Hostile, cases
 from tests.servers.hostile_replies import BUSY, WRITE_ANEW, Turn, answered, listening, reads, session_to
 from tests.servers.sockets.mysqld import LIMIT, endpoint
-from tuner.clock import SystemClock
-from tuner.printable import ERROR_CHARACTERS
 from tuner.servers.mysql import MySQLServer
 from tuner.servers.port import Unreachable
 from tuner.servers.session import Session
+from tuner.system.clock import SystemClock
+from tuner.system.printable import ERROR_CHARACTERS
 
 SEED = 20_261_126
 REPLIES = 200

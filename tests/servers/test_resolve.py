@@ -9,9 +9,9 @@ from collections.abc import Iterator
 
 import pytest
 
-from tuner.servers.driver import Address, Resolver, UnresolvedError, first_of
 from tuner.servers.endpoint import Endpoint
 from tuner.servers.port import Unreachable
+from tuner.servers.resolver import Address, Resolver, UnresolvedError, first_of
 from tuner.servers.session import Session
 
 SHORT = 0.02

@@ -158,7 +158,7 @@ def test_a_plugin_that_is_not_there_is_no_missing_grant(session: Scripted) -> No
 
     session.around["clone"] = [("clone", "1", None)]
     seen = [
-        surroundings.read(session, float(now), latency=False).cloning
+        surroundings.read(session, float(now), latency=False).get("cloning", False)
         for now in range(int(MISSING_SECONDS + 2 * SURROUNDINGS_SECONDS))
     ]
     assert seen[0] is False

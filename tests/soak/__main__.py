@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from lab.servers.base import LabServerError
 from lab.servers.container import PLAIN_IMAGE
+from lab.servers.spec import LabServerError
 from tests.soak.run import FILE, MINUTES, report, run
 
 if TYPE_CHECKING:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import httpx
 import pymysql
 
-from lab.servers.base import MEBIBYTE, LabServerError
+from lab.servers.spec import MEBIBYTE, LabServerError
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -14,8 +14,8 @@ from lab.bench.daemon import Daemon
 from lab.bench.plan import DiskPlan, Plan
 from lab.bench.rig import Rig
 from lab.bench.store import Ledger, read_rows
-from lab.servers.base import LabServerError, ServerSpec
 from lab.servers.container import ContainerServer
+from lab.servers.spec import LabServerError, ServerSpec
 from lab.statistics import slope
 from tests.faults.verdict import judge_run
 from tests.real.proxy import Proxy

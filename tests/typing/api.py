@@ -17,17 +17,16 @@ from policies.pace import Pace, PaceState
 from policies.pid import Pid, PidState
 from policies.registry import make_policy
 from policies.types import Policy, Proposal, Situation
-from tuner.board import BoardInbox
-from tuner.clock import Clock, SystemClock
 from tuner.core.state import State
 from tuner.core.step import start, step
-from tuner.inbox import Inbox
-from tuner.loop import Publish, drive
+from tuner.daemon.board import BoardInbox
+from tuner.daemon.schedule import ScheduledInbox
+from tuner.loop import Inbox, Publish, drive
 from tuner.records import Capacity, Facts, Missed, Receipt, Sample, Tick, TickRecord
-from tuner.schedule import ScheduledInbox
 from tuner.servers.mysql import MySQLServer
 from tuner.servers.port import Server
 from tuner.settings import Settings
+from tuner.system.clock import Clock, SystemClock
 
 
 def servers(real: MySQLServer, simulated: SimulatedServer, watched: WatchedServer) -> list[Server]:

@@ -10,11 +10,8 @@ import msgspec
 
 from policies.flushlaw import SOFT_LIMIT
 from policies.setpoint import LOWEST
-from tuner.advice import advise as advise_on
-from tuner.advice import broken_budgets, durations, expected_effect, statements
 from tuner.cli.answer import Refused, answering, say, say_json
 from tuner.cli.options import WholeNumber, configuration, real_server, server_options
-from tuner.clock import Clock, SystemClock
 from tuner.config.schema import Config
 from tuner.core.laws import law_of
 from tuner.core.leaving.park_restore import PARKED_RATIO, parked
@@ -23,10 +20,15 @@ from tuner.core.setpoint.budgets import KEYS, Budget, durations_of
 from tuner.core.state import State
 from tuner.core.step import start
 from tuner.core.targets import headroom_of, standing_budgets
-from tuner.findings import Finding, in_its_way, pages_dirtied
+from tuner.findings.advice import advise as advise_on
+from tuner.findings.advice import broken_budgets, durations, expected_effect, statements
+from tuner.findings.authority import pages_dirtied
+from tuner.findings.finding import Finding
+from tuner.findings.providers import in_its_way
 from tuner.loop import drive
 from tuner.records import Command, Estimate, Missed, Sample, TickRecord
 from tuner.settings import Mode, Settings
+from tuner.system.clock import Clock, SystemClock
 
 PROGRESS_TICKS = 10
 

@@ -13,8 +13,8 @@ import click
 import msgspec
 
 from tuner.config.schema import ConfigError
-from tuner.printable import escaped, printable
 from tuner.servers import port
+from tuner.system.printable import escaped, printable
 
 FINE = 0
 NO = 1

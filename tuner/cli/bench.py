@@ -9,23 +9,22 @@ import shlex
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any, NamedTuple, get_args
 
 import click
-import msgspec
 
 from lab.bench import plan, store
 from lab.bench.plan import Plan, Suite
 from lab.bench.progress import outline
 from lab.bench.runner import Bench, chosen
 from lab.bench.store import Ledger, PlanError
-from lab.keys import hint_at, wrong
-from lab.report.files import bench_summary, write_bench
+from lab.report.bench_page import bench_summary
+from lab.report.files import write_bench
 from lab.report.rows import ReportError, rows_of
 from lab.report.summary import groups
 from lab.report.words import comparison
-from lab.servers.base import MEBIBYTE, LabServer, LabServerError, ServerSpec
+from lab.servers.base import LabServer
 from lab.servers.choose import choose, is_image, remove_leftovers, server_named
+from lab.servers.spec import MEBIBYTE, LabServerError, ServerSpec
 from lab.workloads.sysbench import sysbench
 from tuner.cli.answer import (
     UNFINISHED,
@@ -55,121 +54,11 @@ ENDS = {
 Say = Callable[[str], None]
 
 
-class Option(NamedTuple):
-    """An option: its name among the command's, the key that it replaces, as it is typed, and itself."""
-
-    name: str
-    place: str
-    flag: str
-    option: Callable[..., Any]
-
-
-def _option(name: str, place: str, said: str, **how: Any) -> Option:  # noqa: ANN401 - as click has it
-    flag = f"--{how.pop('flag', name.replace('_', '-'))}"
-    return Option(name, place, flag, click.option(flag, name, help=said, **({"type": int} | how)))
-
-
-def _choice(kind: Any) -> click.Choice[str]:  # noqa: ANN401 - a literal type
-    return click.Choice(get_args(kind))
-
-
-OPTIONS = (
-    _option(
-        "contenders",
-        "contenders",
-        "default, C/M such as 2000/4000, best-static, ours, or a policy's name; repeat it for each.",
-        flag="contender",
-        type=str,
-        multiple=True,
-        metavar="NAME",
-    ),
-    _option("blocks", "blocks", "How often each contender runs."),
-    _option("redo", "server.redo_capacity", "Redo log capacity.", metavar="MIB"),
-    _option("buffer_pool", "server.buffer_pool", "Buffer pool size.", metavar="MIB"),
-    _option(
-        "settings",
-        "server.set",
-        "Another variable of mysqld.",
-        flag="set",
-        type=str,
-        multiple=True,
-        metavar="NAME=VALUE",
-    ),
-    _option("write_iops", "disk.write_iops", "Limit the disk to N write operations/s.", metavar="N"),
-    _option("write_mib", "disk.write_mib", "Limit the disk to N MiB written/s.", metavar="N"),
-    _option("kind", "load.kind", "Which transactions.", flag="load", type=_choice(plan.Kind)),
-    _option(
-        "distribution",
-        "load.distribution",
-        "Which rows the transactions touch.",
-        type=_choice(plan.Distribution),
-    ),
-    _option("threads", "load.threads", "Connections of the load."),
-    _option("rate", "load.rate", "Offered transactions/s; 0 is as many as possible."),
-    _option("tables", "load.tables", "Tables of the load."),
-    _option("rows", "load.rows", "Rows in each table."),
-    _option(
-        "crash",
-        "crash",
-        "Time crash recovery in odd blocks, and shutdown in even ones, each from the age held.",
-        type=None,
-        is_flag=True,
-        default=None,
-    ),
-)
-"""Options that replace a key of a suite's plans."""
-
-
-def plan_options(command: Callable[..., None]) -> Callable[..., None]:
-    """Add the options that replace keys of a suite's plan."""
-    for one in reversed(OPTIONS):
-        command = one.option(command)
-    return command
-
-
-def changed(suite: Suite, changes: dict[str, Any]) -> Suite:
-    """Return a suite with the keys that options replace, in every plan.
-
-    Raises:
-        PlanError: a value that no plan takes.
-    """
-    given = {one: value for one in OPTIONS if (value := changes.get(one.name)) not in (None, ())}
-    if not given:
-        return suite
-    given = {one: list(value) if isinstance(value, tuple) else value for one, value in given.items()}
-    lines = [
-        line
-        for one, value in given.items()
-        if one.name != "settings"
-        for line in wrong(value, hint_at(Plan, one.place), one.flag)
-    ]
-    if lines:
-        raise PlanError("\n".join(lines))
-    plans: list[Plan] = []
-    for one in suite.plans:
-        raw = msgspec.to_builtins(one)
-        for option, value in given.items():
-            *tables, key = option.place.split(".")
-            table = raw[tables[0]] if tables else raw
-            table[key] = table[key] | dict(map(_pair, value)) if option.name == "settings" else value
-        plans.append(msgspec.convert(raw, Plan))
-    plan.check(plans, suite.name)
-    about = f"{suite.about} Changed: {', '.join(sorted(one.name for one in given))}."
-    return Suite(name=suite.name, about=about, plans=tuple(plans))
-
-
-def _pair(text: str) -> tuple[str, str]:
-    name, equals, value = text.partition("=")
-    if not equals or not name.strip():
-        raise PlanError(f"--set {text}: write a variable and its value, such as innodb_doublewrite_pages=128")
-    return name.strip(), value.strip()
-
-
 _ELSEWHERE = {
-    "innodb_redo_log_capacity": "server.redo_capacity (--redo), MiB",
-    "innodb_log_file_size": "server.redo_capacity (--redo), MiB",
-    "innodb_log_files_in_group": "server.redo_capacity (--redo), MiB",
-    "innodb_buffer_pool_size": "server.buffer_pool (--buffer-pool), MiB",
+    "innodb_redo_log_capacity": "server.redo_capacity, MiB",
+    "innodb_log_file_size": "server.redo_capacity, MiB",
+    "innodb_log_files_in_group": "server.redo_capacity, MiB",
+    "innodb_buffer_pool_size": "server.buffer_pool, MiB",
     "innodb_io_capacity": "a contender C/M",
     "innodb_io_capacity_max": "a contender C/M",
 }
@@ -200,7 +89,7 @@ def specification(one: Plan) -> ServerSpec:
 
 @click.command(
     epilog="Example: innobrim bench --suite quick\n\n"
-    "Example: innobrim bench --write-iops 3000 --contender default --contender 2000/4000 --contender ours",
+    "Example: innobrim bench --set disk.write_iops=3000 --set contenders=default,2000/4000,ours",
 )
 @click.option(
     "--suite",
@@ -222,7 +111,13 @@ def specification(one: Plan) -> ServerSpec:
 @click.option(
     "--variant", "variants", multiple=True, metavar="NAME", help="Only this variant of the suite; repeat it."
 )
-@plan_options
+@click.option(
+    "--set",
+    "changes",
+    multiple=True,
+    metavar="KEY=VALUE",
+    help=f"Replace a key of the plan; repeat it. Keys (docs/bench.md): {', '.join(plan.keys())}.",
+)
 @click.option(
     "--output",
     type=click.Path(path_type=Path),
@@ -251,9 +146,9 @@ def bench(
     limit: float | None,
     seed: int | None,
     variants: tuple[str, ...],
+    changes: tuple[str, ...],
     only_plan: bool,
     as_json: bool,
-    **changes: Any,  # noqa: ANN401 - the plan's options, checked by the plan's own types
 ) -> None:
     """Run contenders against each other on a real server, and write rows, CSV and a page.
 
@@ -275,7 +170,7 @@ def bench(
             chosen(asked.suite, variants)
             directory, make = resume, _maker(asked.server, say)
         else:
-            suite = changed(plan.load_suite(suite_name), changes)
+            suite = plan.changed(plan.load_suite(suite_name), changes)
             _check_servers(suite)
             if server_words != "auto":
                 is_image(server_words)
@@ -349,7 +244,7 @@ def _maker(words: str, say: Say) -> Callable[[Plan], LabServer]:
 def best_here() -> str:
     """Return the best real server that can be had without installing anything."""
     choice = choose()
-    if choice.kind == "none":
+    if not choice.name:
         refusals = "".join(f"\n  {refusal}" for refusal in choice.refusals)
         raise LabServerError(f"no real server can be had here: {choice.why}{refusals}")
     return choice.name
@@ -418,7 +313,7 @@ def _page(ledger: Ledger, directory: Path) -> Path | None:
     if not any(row["stage"] == "block" for row in ledger.rows):
         return None
     try:
-        return write_bench(directory)[0]
+        return write_bench(directory)
     except ReportError as error:
         raise Refused(f"{error}; once that is put right: innobrim report {directory}") from error
 

@@ -7,14 +7,14 @@ import sys
 import click
 import msgspec
 
-from tuner.check import Report
-from tuner.check import check as look
 from tuner.cli.answer import FINE, NO, UNREACHABLE, Unusable, answering, say, say_json
 from tuner.cli.options import configuration, endpoint, real_server, server_options
-from tuner.clock import SystemClock
 from tuner.config.checks import unusable_extra
-from tuner.preconditions import connection_line
+from tuner.findings.check import Report
+from tuner.findings.check import check as look
+from tuner.findings.preconditions import connection_line
 from tuner.settings import Mode
+from tuner.system.clock import SystemClock
 
 MARKS = {"ok": "ok      ", "warning": "warning ", "problem": "PROBLEM ", "untested": "untested"}
 

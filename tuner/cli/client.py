@@ -18,13 +18,13 @@ from typing import Any, TypeVar
 import click
 import msgspec
 
-from tuner.board import PortTaken
 from tuner.cli.answer import CommandError, Refused, Unreachable, Unusable, answering
 from tuner.cli.options import configuration, socket_path, with_options
 from tuner.config.schema import is_loopback
-from tuner.files import read_whole, require_plain
-from tuner.imports import hidden
-from tuner.statedir import read_text
+from tuner.daemon.board import PortTaken
+from tuner.system.files import read_whole, require_plain
+from tuner.system.imports import hidden
+from tuner.system.statedir import read_text
 
 with hidden("pygments"):  # httpx has a command line of its own, which takes rich along
     import httpx

@@ -15,25 +15,25 @@ from msgspec.structs import replace
 
 from api.server import tcp_socket
 from lab import demo as show
-from lab.servers.base import LabServerError
 from lab.servers.choose import Family, choose
-from tuner.board import ApiFailure, Board, PortTaken
+from lab.servers.spec import LabServerError
 from tuner.cli.answer import NO, Refused, Unreachable, Unusable, answering, say
 from tuner.cli.client import port_taken
 from tuner.cli.options import WholeNumber
 from tuner.cli.run import make_api
-from tuner.clock import Clock, SystemClock
 from tuner.config.credentials import read_credentials
 from tuner.config.schema import ApiSection, Config, DaemonSection, LogSection, ServerSection
 from tuner.core.state import State
-from tuner.daemon import Daemon
-from tuner.logs import configure_logs
+from tuner.daemon.board import ApiFailure, Board, PortTaken
+from tuner.daemon.daemon import Daemon
 from tuner.records import Command, Sample, TickRecord
 from tuner.servers.endpoint import Endpoint
 from tuner.servers.mysql import MySQLServer
 from tuner.servers.port import Server
 from tuner.settings import Mode, Settings
-from tuner.systemd import Notifier
+from tuner.system.clock import Clock, SystemClock
+from tuner.system.logs import configure_logs
+from tuner.system.systemd import Notifier
 from tuner.without_daemon import restore_offline
 
 HOST = "127.0.0.1"
@@ -90,7 +90,7 @@ def _real(stack: contextlib.ExitStack, kind: str, *, seconds: int | None, port: 
     choice = choose(family=family)
     for refusal in choice.refusals:
         say(f"not taken: {refusal}")
-    if choice.kind == "none":
+    if not choice.name:
         if kind != "auto":
             raise Refused(f"no real {name} can be had here: {choice.why}")
         say(f"no real MySQL can be had here ({choice.why}); taking the simulated one")
@@ -183,7 +183,9 @@ def _present(server: Server, clock: Clock, board: Board, *, seconds: int, port: 
     table = show.Table(say, clock, every=LINE_SECONDS if speed == 1.0 else SIMULATED_LINE_SECONDS)
     asked: list[bool] = []
 
-    def watch(_state: State, record: TickRecord) -> None:
+    def watch(_state: State, record: TickRecord | None) -> None:
+        if record is None:
+            return
         if record.tick.number == 1:  # by now the API is served
             say(f"page: http://{HOST}:{port}/   token: {directory}/token   API: /docs")
             say(f"try: innobrim status --url http://{HOST}:{port}")

@@ -14,25 +14,26 @@ from api.views import status_of
 from tuner.cli.answer import Refused, Unreachable, Unusable
 from tuner.cli.client import NoDaemon
 from tuner.cli.options import in_state_directory, real_server
-from tuner.clock import SystemClock
 from tuner.config.keys import IDENTITY_VARIABLE
 from tuner.config.schema import Config
 from tuner.core.leaving.lowwater import may_be_written
 from tuner.core.ownership.standing import Standing
 from tuner.core.state import SAME_START_SECONDS
 from tuner.core.writes.restore_pace import HIDDEN
+from tuner.daemon.predecessors import known_from_journal, look
 from tuner.journal.ending import Ending, ending
+from tuner.journal.items import GivenBackItem, NoteItem
 from tuner.journal.keeper import claimed
 from tuner.journal.reader import absence, done_offline, last_record, originals, runs
 from tuner.journal.readonly import located, lost
 from tuner.journal.tables import LOCK_NAME, OFFLINE, JournalError, Originals
 from tuner.journal.writer import JournalWriter
-from tuner.memory import known_from_journal, look
 from tuner.records import Facts
 from tuner.servers.port import ServerError
 from tuner.servers.port import Unreachable as ServerUnreachable
 from tuner.settings import Mode
-from tuner.statedir import as_caller
+from tuner.system.clock import SystemClock
+from tuner.system.statedir import as_caller
 from tuner.without_daemon import NOTE_SECONDS, WAIT_SECONDS, WHO, park_offline, restore_offline, stands
 
 RETRY_SECONDS = 1.0
@@ -124,7 +125,7 @@ def restore_without_daemon(
                 raise Refused(str(error)) from error
             _done(notes, f"not restored: {error}", "innobrim restore")
             raise Refused(f"{error}\n{_by_hand(found)}") from error
-        notes.given_back(found.identity)
+        notes.put(GivenBackItem(found.identity))
         if standing.low_water is not None:
             stands(notes, replace(standing, low_water=None))
         pair = found.capacity
@@ -238,7 +239,7 @@ def _notes(directory: Path, config: Config) -> JournalWriter:
 
 def _done(notes: JournalWriter, message: str, who: str) -> None:
     """Note what was done to a server without its daemon, for whoever asks for the status."""
-    notes.note(wall=time.time(), code=OFFLINE, message=message, who=who)
+    notes.put(NoteItem(wall=time.time(), code=OFFLINE, message=message, who=who))
 
 
 def _lost(notes: JournalWriter, directory: Path) -> str:

@@ -13,7 +13,6 @@ from typing import Any, Concatenate, ParamSpec, TypeVar, get_args
 import click
 
 from tuner.cli.answer import Unusable, say
-from tuner.clock import Clock
 from tuner.config.credentials import Credentials, identity_of, read_credentials
 from tuner.config.load import load_config
 from tuner.config.schema import Config
@@ -22,7 +21,8 @@ from tuner.records import Facts
 from tuner.servers.endpoint import Endpoint, at
 from tuner.servers.mysql import MySQLServer
 from tuner.settings import REMOVED_POLICIES, PolicyName
-from tuner.statedir import as_caller, as_owner
+from tuner.system.clock import Clock
+from tuner.system.statedir import as_caller, as_owner
 
 SERVER_FLAGS = {
     "socket": "server.socket",

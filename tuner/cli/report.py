@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from lab.report.files import beside, is_journal, located, write
+from lab.report.files import default_page, is_journal, located, write
 from lab.report.rows import ReportError
 from tuner.cli.answer import Unusable, answering
 
@@ -43,7 +43,7 @@ def report(
             raise Unusable(f"--run {run}: it names a run of a journal, and {path} has the rows of a bench")
         if as_csv and not is_journal(path):
             raise Unusable(f"--csv: {path} has every second already; --json has the figures")
-        page = output or beside(sources[0], path)
+        page = output or default_page(sources[0], path)
         if page.resolve() == path.resolve():
             raise Unusable(f"--output {page}: that is what the page is made of; name another file")
         for written in write(path, page, as_csv=as_csv, as_json=as_json, run=run):

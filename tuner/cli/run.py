@@ -6,24 +6,28 @@ import os
 import signal
 import time
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import click
 from msgspec.structs import replace
 
-from tuner.board import ApiFailure, Board, PortTaken
 from tuner.cli.answer import Unusable
 from tuner.cli.options import PolicyChoice, configuration, endpoint, entered, server_options, socket_path
-from tuner.clock import SystemClock
 from tuner.config.credentials import identity_of
 from tuner.config.schema import PLAIN, Config, ConfigError
-from tuner.daemon import Api, Daemon
-from tuner.logs import configure_logs, get_logger
+from tuner.core.leaving.lowwater import may_be_written
+from tuner.core.state import State
+from tuner.daemon.board import ApiFailure, Board, PortTaken
+from tuner.daemon.daemon import Api, Daemon
+from tuner.records import TickRecord
 from tuner.servers.endpoint import Endpoint
 from tuner.servers.mysql import MySQLServer
 from tuner.settings import Mode, as_formerly
-from tuner.systemd import Notifier
-from tuner.version import program_version
+from tuner.system.clock import SystemClock
+from tuner.system.logs import configure_logs, get_logger
+from tuner.system.systemd import Notifier
+from tuner.system.version import program_version
 
 ANOTHER_PORT = "set api.port, or --api-port, to a free one, or to 0 for the unix socket only"
 
@@ -91,6 +95,15 @@ def run(
         _serve(config, where, config_path, flags, insecure_api=insecure_api)
 
 
+def permit(server: MySQLServer, state: State, record: TickRecord | None, *, enable_counters: bool) -> None:
+    """Let a server's connection do what the state calls for; an advisory daemon turns no counters on."""
+    active = state.mode is Mode.ACTIVE
+    server.claims_writer = active
+    server.enables_counters = enable_counters and active
+    server.watches_latency = record is not None and record.restore is not None
+    server.writes_low_water = may_be_written(state)
+
+
 def _serve(
     config: Config,
     where: Endpoint,
@@ -114,18 +127,7 @@ def _serve(
     server = MySQLServer(where, clock, name=identity_of(os.environ), beat=board.pulse.beat)
     state: list[Daemon] = []
 
-    def on_mode(mode: Mode) -> None:
-        server.claims_writer = mode is Mode.ACTIVE
-        server.enables_counters = config.daemon.enable_counters and mode is Mode.ACTIVE
-
-    def on_restore(under_way: bool) -> None:  # noqa: FBT001 - a callback
-        server.watches_latency = under_way
-
-    def on_low_water(writes: bool) -> None:  # noqa: FBT001 - a callback
-        server.writes_low_water = writes
-
-    on_low_water(config.loop.low_water_mark)
-    on_mode(Mode.ADVISORY)  # until the daemon knows what stands: an advisory one turns no counters on
+    server.writes_low_water = config.loop.low_water_mark  # until the daemon knows what stands
     api = None
     if config.api.enabled:
         api = make_api(config, board, configuration=lambda: state[0].config, insecure=insecure)
@@ -136,10 +138,8 @@ def _serve(
         board=board,
         notifier=Notifier(os.environ),
         reload=lambda: _reread(config_path, flags),
-        on_mode=on_mode,
-        on_restore=on_restore,
-        on_low_water=on_low_water,
         api=api,
+        watch=partial(permit, server, enable_counters=config.daemon.enable_counters),
     )
     state.append(daemon)
     log.info(
@@ -182,7 +182,6 @@ def make_api(
     from api.server import ApiServer, Certificate  # noqa: PLC0415 - the same
     from api.tokens import TokenError, Tokens, prepare  # noqa: PLC0415 - the same
     from api.vitals import About  # noqa: PLC0415 - the same
-    from tuner.advice import advise_now  # noqa: PLC0415 - the same
 
     try:
         tokens = Tokens(prepare(config.daemon.state_directory))
@@ -198,7 +197,7 @@ def make_api(
     access = Access(
         tokens, names=frozenset({api.address, *api.names}), open_reading=insecure or not api.public
     )
-    app = create_app(board, access=access, about=about, advice=lambda: advise_now(board))
+    app = create_app(board, access=access, about=about, advice=board.advice)
     return ApiServer(
         app,
         api.address,

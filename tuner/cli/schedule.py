@@ -15,9 +15,9 @@ from tuner.cli.options import WholeNumber, configuration
 from tuner.cli.wording import columns, duration
 from tuner.config import load
 from tuner.config.schema import Config
+from tuner.daemon.schedule import DAY, Schedule, Series
 from tuner.records import Window, effects, winners
 from tuner.records.window import said
-from tuner.schedule import DAY, Schedule, Series
 from tuner.settings import Mode
 
 MOST_DAYS, LINES = 366, 100

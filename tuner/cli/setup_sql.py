@@ -16,13 +16,12 @@ from tuner.cli.options import endpoint as where_from
 from tuner.config.credentials import read_credentials, socket_there
 from tuner.config.optionfile import written
 from tuner.config.schema import Config
-from tuner.printable import printable
 from tuner.records import Bounds, account_of, is_local
 from tuner.servers.endpoint import Endpoint
 from tuner.servers.port import ServerError, Unsupported
 from tuner.servers.port import Unreachable as ServerUnreachable
 from tuner.servers.release import version_in, version_of
-from tuner.servers.session import Session, text
+from tuner.servers.session import Session
 from tuner.servers.setupsql import (
     Request,
     Step,
@@ -34,7 +33,9 @@ from tuner.servers.setupsql import (
     setup,
     superfluous,
 )
+from tuner.servers.values import text
 from tuner.servers.writing import DEFINER
+from tuner.system.printable import printable
 
 UNPROTECTED = (
     "the account would have no password: give the daemon's (INNOBRIM_PASSWORD, or an option file by "

@@ -23,7 +23,7 @@ from tuner.cli.wording import counted, duration, gain_text
 from tuner.config.checks import unusable_extra
 from tuner.config.load import load_config
 from tuner.config.schema import ConfigError
-from tuner.core.trials.evidence import said
+from tuner.core.trials.evidence import describe
 from tuner.settings import PolicyName, Settings
 
 
@@ -261,7 +261,7 @@ def _optimiser(found: Optimised) -> None:
     going = f", {found.under_way} under way" if found.under_way else ""
     used = "the analytic set-point"
     if (won := found.in_use) is not None:
-        used = f"{said(won.suggestion)}, which won {gain_text(won)}"
+        used = f"{describe(won.suggestion)}, which won {gain_text(won)}"
     click.echo(
         f"optimiser: {counted(found.questions, 'question')}, {counted(found.begun, 'trial')}: {ends}{going}; "
         f"at the end {used}"

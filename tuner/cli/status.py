@@ -18,7 +18,6 @@ from api.models import (
 )
 from policies.flushlaw import FlushLaw
 from policies.registry import LAWS
-from tuner.advice import expected_effect
 from tuner.cli.answer import say, say_json
 from tuner.cli.client import Daemon, NoDaemon, Where, daemon_options, require_unnamed
 from tuner.cli.offline import status_from_journal
@@ -39,8 +38,9 @@ from tuner.core.estimate.trends import HOURS
 from tuner.core.laws import without_authority
 from tuner.core.memory import Known
 from tuner.core.setpoint.budgets import SHORT, Durations, durations_of
-from tuner.core.trials.evidence import said
-from tuner.printable import printable
+from tuner.core.trials.evidence import describe
+from tuner.findings.advice import expected_effect
+from tuner.findings.remedies import ENABLE, who_changed
 from tuner.records import (
     Decision,
     Estimate,
@@ -52,8 +52,8 @@ from tuner.records import (
     percent,
 )
 from tuner.records.window import said as said_effect
-from tuner.remedies import ENABLE, who_changed
 from tuner.settings import Mode
+from tuner.system.printable import printable
 
 _WEAKER = "ages are the checkpoint's, sync flushing is not seen, the flush law is not checked"
 
@@ -254,14 +254,14 @@ def optimiser_texts(optimiser: OptimiserUnderWay, *, at: float) -> Iterator[str]
     yield f"{_doing(progress)}; {progress.known} trials known" + (f"; {health}" if health else "")
     won = progress.in_use
     if won is not None:
-        yield f"in use: {said(won.suggestion)}; it won {gain_text(won)} over the analytic set-point"
+        yield f"in use: {describe(won.suggestion)}; it won {gain_text(won)} over the analytic set-point"
 
 
 def _doing(progress: OptimiserProgress) -> str:
     if progress.phase is OptimiserPhase.TRIAL and progress.trying is not None:
         blocks = f"{progress.blocks} of at most {progress.most_blocks} blocks done"
         now = "a suggested" if progress.suggested else "an analytic"
-        return f"trial {progress.number}: {said(progress.trying)}; {blocks}, now {now} one"
+        return f"trial {progress.number}: {describe(progress.trying)}; {blocks}, now {now} one"
     if progress.phase is OptimiserPhase.ASKING:
         return f"asks for a suggestion for trial {progress.number}"
     if progress.phase is OptimiserPhase.BARRED:
@@ -350,7 +350,7 @@ def _predicted(status: Status, found: Estimate) -> Iterator[str]:
 
 
 def _against(one: Durations, budget: BudgetInForce | None) -> str:
-    text = one.said(duration)
+    text = one.describe(duration)
     if budget is None:
         return text
     if budget.allowed is not None:

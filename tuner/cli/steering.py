@@ -25,7 +25,7 @@ from tuner.cli.options import (
     stand_in_options,
 )
 from tuner.cli.wording import drain_text, duration, pair_text, restore_text, to_write
-from tuner.core.ages import said
+from tuner.core.ages import readable
 from tuner.core.holds import CANNOT_WRITE
 from tuner.records import LONGEST_TTL, Capacity, EventCode
 from tuner.settings import Mode
@@ -102,7 +102,7 @@ def _described(state: State) -> dict[str, str]:
         "holds": ", ".join(code.value for code in state.holds) or "none",
         "target": pair_text(state.target),
         "override": "none" if left is None else f"{left:.0f} s left",
-        "drain": "none" if state.drain_target is None else f"to {said(state.drain_target)}",
+        "drain": "none" if state.drain_target is None else f"to {readable(state.drain_target)}",
         "settings": ", ".join(f"{name} {value:.10g}" for name, value in sorted((state.overlay or {}).items()))
         or "the file's",
     }
@@ -420,8 +420,8 @@ def until_drained(daemon: Daemon) -> str:
             ended = [one for one in daemon.get("/v1/events", Events).events if one.code == "drain_ended"]
             raise Refused(ended[-1].message if ended else "the drain is over: the daemon was started anew")
         if drain.reached is not None:
-            age = "unknown" if drain.age is None else said(drain.age)
-            kept = f"kept at or below {said(drain.target)} for {duration(drain.ends_in)}"
+            age = "unknown" if drain.age is None else readable(drain.age)
+            kept = f"kept at or below {readable(drain.target)} for {duration(drain.ends_in)}"
             return f"drained: checkpoint age {age}, {kept}"
         held = next((hold for hold in now.holds if hold.seconds >= HELD_SECONDS), None)
         if held is not None:

@@ -10,7 +10,7 @@ from api.models import (
     RestoreUnderWay,
     Status,
 )
-from tuner.core.ages import said
+from tuner.core.ages import readable
 from tuner.records import Capacity, InUse
 
 MIB = 1024 * 1024
@@ -63,14 +63,14 @@ def set_point_text(status: Status) -> str:
 
 def drain_text(drain: DrainInForce) -> str:
     """Return how far a drain is: where the age is, what is left to go, and when it ends."""
-    age = "unknown" if drain.age is None else said(drain.age)
+    age = "unknown" if drain.age is None else readable(drain.age)
     if drain.reached is not None:
         progress = "there"
     elif drain.seconds_left is None:
         progress = "not falling yet"
     else:
         progress = f"about {duration(drain.seconds_left)} to go"
-    way = f"checkpoint age {age}, from {said(drain.start_age)} down to {said(drain.target)}"
+    way = f"checkpoint age {age}, from {readable(drain.start_age)} down to {readable(drain.target)}"
     return f"{way}; {progress}; ends in {duration(drain.ends_in)}"
 
 

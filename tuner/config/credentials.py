@@ -20,9 +20,9 @@ from tuner.config.keys import IDENTITY_VARIABLE, PASSWORD_FILE_VARIABLE, PASSWOR
 from tuner.config.optionfile import OptionFileError, includes, read_options
 from tuner.config.schema import UTF_16, ConfigError, ServerSection
 from tuner.config.tls import MODES, FileTls, read_tls, require_certificates
-from tuner.files import read_whole
 from tuner.servers import endpoint
 from tuner.servers.endpoint import Endpoint
+from tuner.system.files import read_whole
 
 DEFAULT_HOST = "127.0.0.1"
 DEFAULT_PORT = 3306

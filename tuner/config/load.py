@@ -38,9 +38,9 @@ from tuner.config.keys import (
 )
 from tuner.config.schedule import read_schedule
 from tuner.config.schema import UTF_16, Config, ConfigError, ScheduleTable
-from tuner.files import read_whole
 from tuner.settings import Settings
-from tuner.systemd import watchdog_seconds
+from tuner.system.files import read_whole
+from tuner.system.systemd import watchdog_seconds
 
 DEFAULT_PATH = "/etc/innobrim/innobrim.toml"
 _PROTOCOL = "(TCP|UDP|SCTP)"

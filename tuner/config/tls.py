@@ -18,8 +18,8 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from tuner.config.schema import ConfigError
-from tuner.files import read_whole, require_plain
 from tuner.servers.endpoint import USUAL, VERSIONS, TlsDetails, required
+from tuner.system.files import read_whole, require_plain
 
 MODES = ("off", "preferred", "required", "verify_ca", "verify_identity")
 """What can be asked of a TCP connection, each more than the one before; the words of ``server.tls``."""

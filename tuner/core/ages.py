@@ -27,11 +27,11 @@ def bytes_of(text: str, *, redo_capacity: int) -> int:
     value = float(number[0])
     found = value / 100.0 * redo_capacity if unit == "%" else value * _UNITS[unit]
     if not 1.0 <= found <= redo_capacity:
-        raise ValueError(f"{text} must be above 0 and at most the redo capacity, {said(redo_capacity)}")
+        raise ValueError(f"{text} must be above 0 and at most the redo capacity, {readable(redo_capacity)}")
     return int(found)
 
 
-def said(count: float) -> str:
+def readable(count: float) -> str:
     """Return bytes as people read them."""
     for size, unit in ((2**40, "TiB"), (2**30, "GiB"), (2**20, "MiB"), (2**10, "KiB")):
         if count >= size:

@@ -1,7 +1,7 @@
 """Reasons not to write: one table of what sets each, what ends it, and what it stops besides writes.
 
-They are worked out afresh at every tick, from what is latched and what was seen; ``tuner.remedies`` has the
-words of what ends them.
+They are worked out afresh at every tick, from what is latched and what was seen; ``tuner.findings.remedies``
+has the words of what ends them.
 """
 
 from __future__ import annotations

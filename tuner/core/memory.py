@@ -16,7 +16,7 @@ import msgspec
 from msgspec import NODEFAULT, Meta, Struct
 from msgspec.structs import FieldInfo, fields
 
-from policies.suggestions import sound as sound_trial
+from policies.suggestions import valid as valid_trial
 from policies.types import Trial
 from tuner.core.estimate.estimator import EstimatorState
 from tuner.core.estimate.load import Load
@@ -187,8 +187,8 @@ def _value(raw: Any, kind: Any, path: str) -> tuple[Any, str]:  # noqa: ANN401 -
 def _can_be(value: Any, path: str) -> bool:  # noqa: ANN401 - any type
     """Tell whether a part can be true; one that says nothing of that can."""
     if path == "recovery_factor":
-        return Recovery(factor=value).sound
-    return sound_trial(value) if isinstance(value, Trial) else getattr(value, "sound", True)
+        return Recovery(factor=value).valid
+    return valid_trial(value) if isinstance(value, Trial) else getattr(value, "valid", True)
 
 
 def _named(path: str) -> str:

@@ -5,10 +5,10 @@ from __future__ import annotations
 from msgspec.structs import replace
 
 from tuner.core import holds, observe
-from tuner.core.baseline import way_back
+from tuner.core.baseline import restoring
 from tuner.core.commands import handlers, schedule
 from tuner.core.commands.context import CommandContext
-from tuner.core.decide import carry_out, drain
+from tuner.core.decide import drain, precedence
 from tuner.core.gate import GateState
 from tuner.core.leaving import lowwater, park_restore
 from tuner.core.memory import Learned, recall
@@ -17,7 +17,6 @@ from tuner.core.ownership.standing import why_advisory
 from tuner.core.state import Originals, OwedPark, ParkFor, State, Writes
 from tuner.core.trials import optimising
 from tuner.core.trials.engine import Trials
-from tuner.core.trials.evidence import turned
 from tuner.records import (
     Acknowledgement,
     Capacity,
@@ -60,9 +59,6 @@ def start(
         lost: the parts of that which could not be read, each with the reason.
     """
     kept = Originals(capacity=originals, saved=True) if originals is not None else None
-    trials = Trials()
-    if learned is not None:
-        trials = Trials(evidence=learned.evidence.beside(optimising.known_as(learned.evidence, facts)))
     return State(
         settings=settings,
         facts=facts,
@@ -71,22 +67,24 @@ def start(
         writes=Writes(left=left, known=known),
         estimator=recall(learned, version=facts.version),
         gate=GateState(proven=learned.proof_of(facts.flush_law) if learned is not None else ""),
-        trials=trials,
-        pending_events=_pending_events(facts, learned, trials, lost),
+        trials=Trials(evidence=learned.evidence) if learned is not None else Trials(),
+        pending_events=_pending_events(facts, learned, lost),
     )
 
 
 def _pending_events(
-    facts: Facts, learned: Learned | None, trials: Trials, lost: tuple[str, ...]
+    facts: Facts, learned: Learned | None, lost: tuple[str, ...]
 ) -> tuple[tuple[str, str], ...]:
-    """Return the events that say what of earlier knowledge begins afresh, beside this server."""
-    said = [("learned_lost", LOST + "; ".join(lost))] if lost else []
-    if learned is not None:
-        afresh = learned.afresh(version=facts.version, law=facts.flush_law)
-        parts = [part for part in (*afresh, turned(learned.evidence, trials.evidence)) if part]
-        if parts:
-            said.append(("learned_afresh", f"the server is {trials.evidence.server} now: {'; '.join(parts)}"))
-    return tuple(said)
+    """Return the events that say what of earlier knowledge begins afresh, beside this server.
+
+    What becomes of trials is said once its role is known, by the outer loop.
+    """
+    events = [("learned_lost", LOST + "; ".join(lost))] if lost else []
+    afresh = learned.afresh(version=facts.version, law=facts.flush_law) if learned is not None else ()
+    if afresh:
+        message = f"the server is {facts.version} {facts.flush_law} now: {'; '.join(afresh)}"
+        events.append(("learned_afresh", message))
+    return tuple(events)
 
 
 def step(state: State, tick: Tick) -> tuple[State, TickRecord]:
@@ -124,18 +122,18 @@ def step(state: State, tick: Tick) -> tuple[State, TickRecord]:
     if state.lifecycle is Lifecycle.STARTING and state.estimate is not None:
         state = transitions.running(state)
     overridden, owed = state.override is not None, state.park_owed
-    state, decision = carry_out.decide(state, sample, found, now=now)
+    state, decision = precedence.decide(state, sample, found, now=now)
     if overridden and state.override is None:
         events.append(Event(code="override_cancelled", message="an emergency ended the override"))
     if owed is not None and state.park_owed is None and (sample is None or state.estimate is None):
-        events.append(Event(code="not_parked", message=carry_out.given_up(state, sample)))
+        events.append(Event(code="not_parked", message=park_restore.given_up(state, sample)))
     if state.mode is not mode_before and decision.reason == Reason.RESTORED:
         events.append(Event(code=EventCode.RESTORED, message=decision.detail))
     if decision.kind is not DecisionKind.KEEP and decision.target is not None:
         what = "" if decision.kind is DecisionKind.LOW_WATER else f"C/M → {decision.target}: "
         events.append(Event(code=decision.kind.value, message=f"{what}{decision.detail}"))
-    state, said_of_trials = optimising.follow(state, sample, decision, now=now)
-    state, said_of_baseline = way_back.follow(state, sample, decision, before=returned_before, now=now)
+    state, said_of_trials = optimising.update(state, sample, decision, now=now)
+    state, said_of_baseline = restoring.update(state, sample, decision, before=returned_before, now=now)
     events.extend([*said_of_trials, *said_of_baseline])
     if mode_before is Mode.ACTIVE and state.mode is Mode.ADVISORY:
         state = lowwater.left_active(state, now=now)

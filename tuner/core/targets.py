@@ -14,9 +14,9 @@ from policies.setpoint import (
     Headroom,
     SetPointSource,
     bounds_of,
-    follow,
     highest_ratio,
     suggested_ratio,
+    with_hysteresis,
 )
 from policies.types import Suggestion
 from tuner.core.baseline.guard import Side
@@ -24,10 +24,7 @@ from tuner.core.commands import schedule
 from tuner.core.commands.overlay import configured
 from tuner.core.estimate.load import MEMORY_SECONDS
 from tuner.core.estimate.sawtooth import Sawtooth
-from tuner.core.estimate.window import telling, warm
 from tuner.core.laws import MARGIN, law_of
-from tuner.core.leaving.park_restore import parked
-from tuner.core.limits import bounds, home_of
 from tuner.core.ownership.handover import role_of
 from tuner.core.setpoint import budgets
 from tuner.core.setpoint.announced import drop, update
@@ -35,7 +32,7 @@ from tuner.core.setpoint.budgets import foreseen
 from tuner.core.setpoint.resting import heeded_from, law_found, resting_ratio
 from tuner.core.state import Role, State
 from tuner.core.trials import optimising
-from tuner.records import Capacity, Estimate, Event, Sample, winners
+from tuner.records import Estimate, Event, Sample, winners
 from tuner.settings import HIGHEST_CHECKPOINT_AGE_RATIO, Settings
 
 FOLLOWED = frozenset(
@@ -82,7 +79,6 @@ def follow_targets(state: State, sample: Sample, *, now: float) -> tuple[State, 
         state,
         announced=announced,
         estimate=foreseen(found, state.estimator.recovery, headroom, set_point=set_point),
-        park_target=_park_target(state, sample, found),
     ), events
 
 
@@ -152,7 +148,7 @@ def _take_set_point(
     held, trials = state.set_point, state.trials
     set_point = wanted
     if source not in FOLLOWED:
-        set_point = min(cap, follow(None if trials.moved else held, wanted, steady=headroom.steady))
+        set_point = min(cap, with_hysteresis(None if trials.moved else held, wanted, steady=headroom.steady))
     if trials.moved:
         moved_from = held if held is not None and held != set_point else 0.0
         trials = replace(trials, moved=False, moved_from=moved_from)
@@ -283,28 +279,4 @@ def _sawtooth(state: State, sample: Sample) -> Sawtooth:
         redo_rate=state.estimator.trends.rate_mean,
         checkpoint_age=float(sample.checkpoint_age),
         allowed=state.sawtooth.allowed(sample, share=state.settings.max_checkpoint_age_ratio),
-    )
-
-
-def _park_target(state: State, sample: Sample, found: Estimate) -> Capacity | None:
-    """Return what a park would leave behind; once one is owed, what was promised with it.
-
-    The first seconds' rates are no reason to lower what somebody else had set, and those of two readings
-    that came at nearly the same time are none at all. Where no M moves the age a lower one is none either.
-    """
-    if state.park_owed is not None and state.park_target is not None and state.clocks.gap is None:
-        return state.park_target
-    if not telling(state.estimator.window):
-        return None
-    lowest, highest = bounds(state)
-    law = law_of(state)
-    keep = state.writes.own == sample.capacity or not warm(state.estimator.window) or not law.m_moves_age
-    return parked(
-        found,
-        law,
-        state.settings,
-        current=sample.io_capacity_max if keep else lowest,
-        home=home_of(state, sample.capacity),
-        lowest=lowest,
-        highest=highest,
     )

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import heapq
 import threading
-from collections import deque
+from collections import defaultdict, deque
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import NamedTuple
 
+from tuner.findings.remedies import told
 from tuner.journal.codec import encode
-from tuner.journal.tables import Originals, stored
+from tuner.journal.tables import Originals, Snapshot, stored
 from tuner.records import Capacity, DecisionKind, EventCode, Facts, Sample, TickRecord
-from tuner.remedies import told
 from tuner.settings import Settings
 
 NEWS = 0.05
@@ -51,7 +51,15 @@ class RowsItem:
 
 @dataclass(slots=True)
 class RunItem:
-    """The start of a run."""
+    """The start of a run: what a replay begins with.
+
+    Attributes:
+        settings: in force at the start.
+        facts: the server.
+        state: the loop's encoded state before the run's first tick.
+        tick: number of the tick before the first one; 0 at the daemon's start.
+        wall: Unix time.
+    """
 
     settings: Settings
     facts: Facts
@@ -61,28 +69,11 @@ class RunItem:
 
 
 @dataclass(slots=True)
-class SnapshotItem:
-    """The loop's state after a tick."""
-
-    tick: int
-    state: bytes
-
-
-@dataclass(slots=True)
-class OriginalsItem:
-    """Originals to be kept, and who wants to know that they are."""
-
-    originals: Originals
-    done: Callable[[], None]
-
-
-@dataclass(slots=True)
 class StandingItem:
-    """What the next daemon has to know of one server, and who wants to know that it is on disk."""
+    """What the next daemon has to know of one server, in place of what was kept before."""
 
     identity: str
     text: str
-    done: Callable[[], None] = lambda: None
 
 
 @dataclass(slots=True)
@@ -116,30 +107,31 @@ class EndItem:
 
 @dataclass(slots=True)
 class NoteItem:
-    """An event beside the ticks: when, code, message, who."""
+    """An event beside the ticks, at a Unix time."""
 
-    row: tuple[float, str, str, str]
+    wall: float
+    code: str
+    message: str
+    who: str = "journal"
 
 
 @dataclass(slots=True)
-class BarrierItem:
-    """Somebody who waits until everything before it is on disk."""
-
-    reached: threading.Event = field(default_factory=threading.Event)
+class Barrier:
+    """Nothing to be stored: once it is done, all that came before it is on disk."""
 
 
 Item = (
     TickItem
     | RowsItem
     | RunItem
-    | SnapshotItem
-    | OriginalsItem
+    | Snapshot
+    | Originals
     | GivenBackItem
     | StandingItem
     | LearnedItem
     | EndItem
     | NoteItem
-    | BarrierItem
+    | Barrier
 )
 
 
@@ -220,7 +212,15 @@ _ROWS = 4000
 _SNAPSHOTS = 4
 _FEW = 64
 
-Numbered = tuple[int, Item]
+Done = Callable[[], None]
+
+
+class Entry(NamedTuple):
+    """An item in its place, and who wants to know when it is on disk."""
+
+    number: int
+    item: Item
+    done: Done | None
 
 
 class Backlog:
@@ -232,54 +232,45 @@ class Backlog:
 
     def __init__(self, ticks: int = TICKS) -> None:
         self.dropped = 0
-        self._limits: Mapping[type, int] = {
-            TickItem: ticks,
-            RowsItem: _ROWS,
-            SnapshotItem: _SNAPSHOTS,
-            LearnedItem: _FEW,
-            RunItem: _FEW,
-            OriginalsItem: _FEW,
-            GivenBackItem: _FEW,
-            StandingItem: _FEW,
-            EndItem: _FEW,
-            NoteItem: _FEW,
-            BarrierItem: _FEW,
-        }
-        self._lanes: dict[type, deque[Numbered]] = {kind: deque() for kind in self._limits}
+        self._limits: Mapping[type, int] = {TickItem: ticks, RowsItem: _ROWS, Snapshot: _SNAPSHOTS}
+        self._lanes: dict[type, deque[Entry]] = defaultdict(deque)
         self._lock = threading.Lock()
         self._next = 0
 
-    def put(self, item: Item) -> bool:
+    def put(self, item: Item, done: Done | None = None) -> bool:
         """Add an item, in microseconds, whatever the disk does; tell whether its lane is getting full."""
         with self._lock:
-            kind = type(item)
-            lane = self._lanes[kind]
-            lane.append((self._next, item))
+            lane = self._lanes[type(item)]
+            lane.append(Entry(self._next, item, done))
             self._next += 1
-            self._cut(kind, lane)
-            return 2 * len(lane) > self._limits[kind]
+            return 2 * self._cut(type(item)) > self._limit(type(item))
 
-    def take(self) -> list[Numbered]:
+    def take(self) -> list[Entry]:
         """Take everything, in the order it was put."""
         with self._lock:
-            items = list(heapq.merge(*self._lanes.values(), key=_number))
-            for lane in self._lanes.values():
-                lane.clear()
-        return items
+            entries = list(heapq.merge(*self._lanes.values(), key=_number))
+            self._lanes.clear()
+        return entries
 
-    def put_back(self, items: Iterable[Numbered]) -> None:
+    def put_back(self, entries: Iterable[Entry]) -> None:
         """Return what could not be written to its place before everything that came since."""
         with self._lock:
-            for number, item in sorted(items, key=_number, reverse=True):
-                self._lanes[type(item)].appendleft((number, item))
-            for kind, lane in self._lanes.items():
-                self._cut(kind, lane)
+            for entry in sorted(entries, key=_number, reverse=True):
+                self._lanes[type(entry.item)].appendleft(entry)
+            for kind in self._lanes:
+                self._cut(kind)
 
-    def _cut(self, kind: type, lane: deque[Numbered]) -> None:
-        while len(lane) > self._limits[kind]:
+    def _limit(self, kind: type) -> int:
+        return self._limits.get(kind, _FEW)
+
+    def _cut(self, kind: type) -> int:
+        """Drop the oldest of a lane that is too long; return its length."""
+        lane = self._lanes[kind]
+        while len(lane) > self._limit(kind):
             lane.popleft()
             self.dropped += kind is TickItem
+        return len(lane)
 
 
-def _number(entry: Numbered) -> int:
-    return entry[0]
+def _number(entry: Entry) -> int:
+    return entry.number

@@ -11,16 +11,18 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import NamedTuple
+from typing import TypeVar
 
 from tuner.journal import reader
-from tuner.journal.items import GivenBackItem, Item, LearnedItem, OriginalsItem, RunItem, StandingItem
+from tuner.journal.items import GivenBackItem, Item, LearnedItem, NoteItem, RunItem, StandingItem
 from tuner.journal.reader import Unheard
 from tuner.journal.readonly import ASIDE, newest_aside
 from tuner.journal.store import Damaged, Store, is_damage
 from tuner.journal.tables import LOCK_NAME, LOCK_SUFFIX, JournalError, Originals
-from tuner.statedir import give_to_owner
-from tuner.version import program_version
+from tuner.system.statedir import give_to_owner
+from tuner.system.version import program_version
+
+T = TypeVar("T")
 
 
 class Claimed(Exception):  # noqa: N818 - reads as the state it names
@@ -208,7 +210,12 @@ class Keeper:
             damage: why it was; empty where that was not now, and no other one was begun in its place, or it
                 is gone: then what stands there need not be what stood last.
         """
-        _, found, standing, why, unheard, learned, unlearned = read_aside(away)
+        found, why = _read(reader.read_originals, away, list[Originals]())
+        standing, unread = _read(reader.read_standing, away, dict[str, str]())
+        unheard, unsure = _read(reader.read_unheard, away, Unheard())
+        if unread or unsure:
+            unheard = Unheard(unread or unsure)
+        (learned, whole), _ = _read(reader.read_learned, away, (list[LearnedItem](), False))
         self._aside_known = away
         for kept in found:
             self._originals.setdefault(kept.identity, kept)
@@ -231,9 +238,9 @@ class Keeper:
             self._unheard = Unheard(lost, before | self._unheard.heard)
         self._learned = {one.identity: one for one in learned[-SERVERS:]} | self._learned
         if learned:
-            rest = ", the rest could not be read" if unlearned else ""
+            rest = "" if whole else ", the rest could not be read"
             fate += f"; what was learned of {len(learned)} servers was carried over{rest}"
-        elif unlearned:
+        elif not whole:
             fate += "; what was learned could not be read, and what is known since this start is kept"
         message = f"{done}; {fate}"
         self._aside.append(message)
@@ -244,7 +251,7 @@ class Keeper:
         if self._run is not None:
             store.add_run(replace(self._run, state=b""))
         for kept in self._originals.values():
-            store.put_originals(kept)
+            store.add(kept)
         for identity, text in self._standing.items():
             store.put_standing(StandingItem(identity, text))
         if self._unheard.why:
@@ -256,10 +263,10 @@ class Keeper:
         store.run = self._run_number
         now = time.time()
         for message in self._aside:
-            store.add_event(wall=now, code="journal_set_aside", message=message)
+            store.add(NoteItem(now, "journal_set_aside", message))
         if dropped > self._dropped:
             lost = f"{dropped - self._dropped} ticks were dropped because the disk took none"
-            store.add_event(wall=now, code="journal_gap", message=lost)
+            store.add(NoteItem(now, "journal_gap", lost))
         for item in items:
             store.add(item)
         store.trim()
@@ -271,8 +278,8 @@ class Keeper:
         for item in items:
             if isinstance(item, RunItem):
                 self._run = item
-            elif isinstance(item, OriginalsItem):
-                self._originals[item.originals.identity] = item.originals
+            elif isinstance(item, Originals):
+                self._originals[item.identity] = item
             elif isinstance(item, GivenBackItem):
                 self._originals.pop(item.identity, None)
             elif isinstance(item, StandingItem):
@@ -289,28 +296,6 @@ class Keeper:
             with contextlib.suppress(sqlite3.Error):
                 self._store.close(tidy=tidy)
             self._store = None
-
-
-class Aside(NamedTuple):
-    """A journal that was moved out of the way.
-
-    Attributes:
-        path: where it is now.
-        originals: those that could be read from it.
-        standing: what stands, by server, as far as it could be read.
-        why: why the originals could not be read; empty where they were.
-        unheard: why it is not known of every server what stands; empty where it is.
-        learned: what was learned of servers, as far as it could be read.
-        unlearned: that some of it could not.
-    """
-
-    path: Path
-    originals: list[Originals]
-    standing: dict[str, str]
-    why: str
-    unheard: Unheard
-    learned: list[LearnedItem]
-    unlearned: bool
 
 
 def set_aside(path: Path, *, wall: float) -> Path:
@@ -331,22 +316,9 @@ def set_aside(path: Path, *, wall: float) -> Path:
     return away
 
 
-def read_aside(away: Path) -> Aside:
-    """Return what a journal that was moved out of the way still tells; never raises ``JournalError``."""
-    found: list[Originals] = []
-    standing: dict[str, str] = {}
-    why, unheard = "", Unheard()
+def _read(read: Callable[[Path], T], away: Path, otherwise: T) -> tuple[T, str]:
+    """Return what a journal that was moved out of the way still tells, and why not where it does not."""
     try:
-        found = reader.read_originals(away)
+        return read(away), ""
     except JournalError as error:
-        why = str(error)
-    try:
-        standing = reader.read_standing(away)
-        unheard = reader.read_unheard(away)
-    except JournalError as error:
-        unheard = Unheard(str(error))
-    try:
-        learned, whole = reader.read_learned(away)
-    except JournalError:
-        learned, whole = [], False
-    return Aside(away, found, standing, why, unheard, learned, unlearned=not whole)
+        return otherwise, str(error)

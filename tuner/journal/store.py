@@ -20,11 +20,9 @@ from tuner.journal.items import (
     Item,
     LearnedItem,
     NoteItem,
-    OriginalsItem,
     Row,
     RowsItem,
     RunItem,
-    SnapshotItem,
     StandingItem,
     TickItem,
 )
@@ -41,10 +39,11 @@ from tuner.journal.tables import (
     UNHEARD,
     LeftPair,
     Originals,
+    Snapshot,
     stored,
 )
 from tuner.records import EventCode
-from tuner.statedir import give_to_owner
+from tuner.system.statedir import give_to_owner
 
 FILE_MODE = 0o640
 BUSY_SECONDS = 5.0
@@ -60,8 +59,6 @@ FREE_PAGES = 256
 """Pages left free for new rows before the file is shortened."""
 
 _DAMAGED = (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
-_DECISION_COLUMNS = 13
-_EVENT_COLUMNS = 6
 
 
 class Damaged(Exception):  # noqa: N818 - reads as the state it names
@@ -226,13 +223,15 @@ class Store:
         handlers: dict[type, Callable[[Any], None]] = {
             TickItem: self._add_tick,
             RowsItem: self._add_rows,
-            SnapshotItem: self._add_snapshot,
+            Snapshot: lambda one: self._replace("snapshots", self.run, one.tick, one.state),
             RunItem: self.add_run,
-            OriginalsItem: lambda kept: self.put_originals(kept.originals),
+            Originals: self._put_originals,
             GivenBackItem: self._forget_originals,
             StandingItem: self._hear,
-            LearnedItem: self._put_learned,
-            NoteItem: lambda note: self._add("events", _EVENT_COLUMNS, [(self.run, 0, *note.row)]),
+            LearnedItem: lambda one: self._replace(
+                "learned", one.identity, one.wall, self._program, one.blob
+            ),
+            NoteItem: self.add_event,
             EndItem: self._end_run,
         }
         handler = handlers.get(type(item))
@@ -250,10 +249,10 @@ class Store:
         self._db.execute("DELETE FROM runs WHERE run <= ?", (self.run - KEEP_RUNS,))
 
     def _end_run(self, end: EndItem) -> None:
-        self.add_event(wall=end.wall, code=ENDED, message="ended in order")
+        self.add_event(NoteItem(end.wall, ENDED, "ended in order"))
         if end.left is not None:
             mark = msgspec.json.encode(LeftPair(self.run, end.left)).decode()
-            self._db.execute("INSERT OR REPLACE INTO meta VALUES (?, ?)", (LEFT, mark))
+            self._replace("meta", LEFT, mark)
 
     def _add_tick(self, item: TickItem) -> None:
         row = (self._last + 1, self.run, item.number, item.wall, item.record)
@@ -262,37 +261,25 @@ class Store:
 
     def _add_rows(self, item: RowsItem) -> None:
         if item.decision is not None:
-            self._add("decisions", _DECISION_COLUMNS, [(self.run, item.tick, *item.decision)])
-        self._add("events", _EVENT_COLUMNS, [(self.run, item.tick, *event) for event in item.events])
+            self._add("decisions", [(self.run, item.tick, *item.decision)])
+        self._add("events", [(self.run, item.tick, *event) for event in item.events])
         if item.server:
-            name = f"{SERVER}{self.run}:{item.tick}"
-            self._db.execute("INSERT OR REPLACE INTO meta VALUES (?, ?)", (name, item.server))
+            self._replace("meta", f"{SERVER}{self.run}:{item.tick}", item.server)
 
-    def add_event(self, *, wall: float, code: str, message: str) -> None:
-        """Add an event of the journal itself."""
-        self._add("events", _EVENT_COLUMNS, [(self.run, 0, wall, code, message, "journal")])
+    def add_event(self, event: NoteItem) -> None:
+        """Add an event beside the ticks."""
+        self._add("events", [(self.run, 0, event.wall, event.code, event.message, event.who)])
 
-    def _add_snapshot(self, item: SnapshotItem) -> None:
-        self._db.execute(
-            "INSERT OR REPLACE INTO snapshots VALUES (?, ?, ?)", (self.run, item.tick, item.state)
-        )
-
-    def put_originals(self, kept: Originals) -> None:
-        """Keep originals, in place of older ones of the same server."""
-        pair = kept.capacity
-        row = (kept.identity, stored(pair.io_capacity), stored(pair.io_capacity_max))
-        self._db.execute(
-            "INSERT OR REPLACE INTO originals VALUES (?, ?, ?, ?, ?, ?)",
-            (*row, kept.started, kept.version, kept.taken_at),
-        )
+    def _put_originals(self, kept: Originals) -> None:
+        pair = (stored(kept.capacity.io_capacity), stored(kept.capacity.io_capacity_max))
+        self._replace("originals", kept.identity, *pair, kept.started, kept.version, kept.taken_at)
 
     def _forget_originals(self, item: GivenBackItem) -> None:
         self._db.execute("DELETE FROM originals WHERE identity = ?", (item.identity,))
 
     def put_standing(self, item: StandingItem) -> None:
         """Keep what stands for one server, in place of what was kept before."""
-        row = (f"{STANDING}{item.identity}", item.text)
-        self._db.execute("INSERT OR REPLACE INTO meta VALUES (?, ?)", row)
+        self._replace("meta", f"{STANDING}{item.identity}", item.text)
 
     def _hear(self, item: StandingItem) -> None:
         """Keep what a daemon says that stands; where it was unknown before, it is known of this server."""
@@ -306,10 +293,6 @@ class Store:
         """Keep why it is not known what stood, and of which servers it is known all the same."""
         rows = [(UNHEARD, why), *((f"{HEARD}{identity}", "") for identity in heard)]
         self._db.executemany("INSERT OR REPLACE INTO meta VALUES (?, ?)", rows)
-
-    def _put_learned(self, item: LearnedItem) -> None:
-        row = (item.identity, item.wall, self._program, item.blob)
-        self._db.execute("INSERT OR REPLACE INTO learned VALUES (?, ?, ?, ?)", row)
 
     def trim(self) -> None:
         """Delete what is beyond the limits, a bounded number of rows at a time."""
@@ -356,9 +339,15 @@ class Store:
         finally:
             self._db.close()
 
-    def _add(self, table: str, columns: int, rows: Sequence[Row]) -> None:
-        marks = ", ".join("?" * columns)
-        self._db.executemany(f"INSERT INTO {table} VALUES (NULL, {marks})", rows)
+    def _add(self, table: str, rows: Sequence[Row]) -> None:
+        for row in rows:
+            marks = ", ".join("?" * len(row))
+            self._db.execute(f"INSERT INTO {table} VALUES (NULL, {marks})", row)
+
+    def _replace(self, table: str, *row: str | float | bytes) -> None:
+        """Put a row in place of the one with the same key."""
+        marks = ", ".join("?" * len(row))
+        self._db.execute(f"INSERT OR REPLACE INTO {table} VALUES ({marks})", row)
 
     def _ends(self, table: str) -> tuple[int, int]:
         first, last = self._db.execute(f"SELECT min(id), max(id) FROM {table}").fetchone()

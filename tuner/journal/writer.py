@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import threading
-import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -11,24 +10,21 @@ from tuner.journal.items import (
     TICKS,
     Advice,
     Backlog,
-    BarrierItem,
-    EndItem,
-    GivenBackItem,
+    Barrier,
+    Done,
     Item,
     LearnedItem,
-    NoteItem,
-    OriginalsItem,
-    RunItem,
-    SnapshotItem,
-    StandingItem,
+    TickItem,
     advice_of,
     rows_item,
     tick_item,
 )
 from tuner.journal.keeper import FAILURES, Keeper
-from tuner.journal.tables import FILE_NAME, Originals
-from tuner.records import Capacity, Facts, TickRecord
-from tuner.settings import Settings
+from tuner.journal.tables import FILE_NAME, Snapshot
+from tuner.records import TickRecord
+
+PATIENT = (TickItem, Snapshot, LearnedItem)
+"""Items that wait for the next batch; originals, and what people or the next daemon go by, do not."""
 
 BATCH_SECONDS = 5.0
 """Ticks wait at most this long for their commit; decisions, events and originals do not wait."""
@@ -103,90 +99,29 @@ class JournalWriter:
         self._wake.set()
         self._thread.start()
 
-    def begin_run(
-        self, *, settings: Settings, facts: Facts, state: bytes, tick_number: int, wall: float
-    ) -> None:
-        """Note that a run starts: what a replay begins with.
+    def put(self, item: Item, done: Done | None = None) -> None:
+        """Take something to be kept.
 
         Args:
-            settings: in force at the start.
-            facts: the server.
-            state: the loop's encoded state before the run's first tick.
-            tick_number: number of the tick before the first one; 0 at the daemon's start.
-            wall: Unix time.
+            item: what.
+            done: called from the journal's thread when it is on disk for good, and only then.
         """
-        self._put(RunItem(settings, facts, state, tick_number, wall), urgent=True)
+        self._put(item, done, urgent=not isinstance(item, PATIENT))
 
     def record(self, record: TickRecord) -> None:
         """Take one tick; the oldest is dropped where the disk has taken none for long."""
-        self._put(tick_item(record), urgent=False)
+        self.put(tick_item(record))
         rows = rows_item(record, self._advice)
         if rows is not None:
             if rows.decision is not None:
                 self._advice = advice_of(record)
             self._put(rows, urgent=rows.urgent)
 
-    def snapshot(self, tick_number: int, blob: bytes) -> None:
-        """Take the loop's encoded state after a tick; a replay can begin there."""
-        self._put(SnapshotItem(tick_number, blob), urgent=False)
-
-    def save_originals(  # noqa: PLR0917 - what is kept, in the order of its columns
-        self,
-        identity: str,
-        originals: Capacity,
-        started: float,
-        version: str,
-        wall: float,
-        done: Callable[[], None],
-    ) -> None:
-        """Keep the pair that a server had, in place of what was kept for it before.
-
-        Args:
-            identity: which server.
-            originals: C and M, pages/s.
-            started: when the server had started, Unix time.
-            version: the server's version.
-            wall: now, Unix time.
-            done: called from the journal's thread when they are on disk for good, and only then.
-        """
-        self._put(OriginalsItem(Originals(identity, originals, started, version, wall), done), urgent=True)
-
-    def save_standing(self, identity: str, text: str, done: Callable[[], None] = lambda: None) -> None:
-        """Keep what the next daemon has to know about a server, in place of what was kept before.
-
-        Args:
-            identity: which server.
-            text: what.
-            done: called from the journal's thread when it is on disk for good, and only then.
-        """
-        self._put(StandingItem(identity, text, done), urgent=True)
-
-    def given_back(self, identity: str) -> None:
-        """Forget a server's originals: they are in force again, and the next ones may be others."""
-        self._put(GivenBackItem(identity), urgent=True)
-
-    def save_learned(self, identity: str, blob: bytes) -> None:
-        """Keep what was learned about a server, in place of what was known before."""
-        self._put(LearnedItem(identity, time.time(), blob), urgent=False)
-
-    def end_run(self, wall: float, *, left: Capacity | None = None) -> None:
-        """Note that the run ends in order: nothing is left to be done in its place.
-
-        Args:
-            wall: when, Unix time.
-            left: the pair that it left in force; None where that is not known, or none of its business.
-        """
-        self._put(EndItem(wall, left), urgent=True)
-
-    def note(self, *, wall: float, code: str, message: str, who: str) -> None:
-        """Put an event beside the ticks."""
-        self._put(NoteItem((wall, code, message, who)), urgent=True)
-
     def flush(self, timeout: float) -> bool:
         """Wait until everything taken so far is on disk; False when it is not in time (seconds)."""
-        barrier = BarrierItem()
-        self._put(barrier, urgent=True)
-        return barrier.reached.wait(timeout)
+        reached = threading.Event()
+        self.put(Barrier(), reached.set)
+        return reached.wait(timeout)
 
     def close(self, timeout: float) -> bool:
         """Write what is left and stop; False when the disk did not take it in time (seconds), or it died."""
@@ -197,8 +132,8 @@ class JournalWriter:
         self._thread.join(timeout)
         return self._ended and not self._keeper.trouble
 
-    def _put(self, item: Item, *, urgent: bool) -> None:
-        if self._backlog.put(item) or urgent:
+    def _put(self, item: Item, done: Done | None = None, *, urgent: bool) -> None:
+        if self._backlog.put(item, done) or urgent:
             self._wake.set()
         if not self._started:
             self.start()
@@ -208,18 +143,16 @@ class JournalWriter:
             self._wake.wait(self._batch_seconds)
             self._wake.clear()
             closing = self._closing
-            items = self._backlog.take()
+            entries = self._backlog.take()
             try:
-                self._keeper.write([item for _, item in items], dropped=self._backlog.dropped)
+                self._keeper.write([entry.item for entry in entries], dropped=self._backlog.dropped)
             except FAILURES as error:
-                self._backlog.put_back(items)
+                self._backlog.put_back(entries)
                 self._keeper.failed(error)
             else:
-                for _, item in items:
-                    if isinstance(item, OriginalsItem | StandingItem):
-                        item.done()
-                    elif isinstance(item, BarrierItem):
-                        item.reached.set()
+                for entry in entries:
+                    if entry.done is not None:
+                        entry.done()
             if closing:
                 self._keeper.close()
                 self._ended = True

@@ -17,7 +17,7 @@ import msgspec
 from msgspec import Struct
 
 from policies.bayes import Bayes
-from policies.suggestions import sound
+from policies.suggestions import valid
 from policies.types import LoadContext, Suggestion, Trial
 
 LONGEST = 32_768
@@ -97,7 +97,7 @@ def answer(log: Sequence[Trial], context: LoadContext, *, seed: int) -> Suggesti
     """
     law = Bayes(seed)
     for trial in log:
-        if sound(trial):
+        if valid(trial):
             law.tell(trial)
     return law.ask(context)
 

@@ -2,7 +2,7 @@
 
 Each field carries its unit, help, metric kind and, where PMM charts the same thing, PMM's
 name. Metrics, CSV header, JSON schema and the metrics reference are generated from here
-(``tuner.fields``). Bytes, pages, seconds and their rates throughout.
+(``tuner.records.fields``). Bytes, pages, seconds and their rates throughout.
 """
 
 from tuner.records.account import account_of, grant, is_account, is_local, literal, login, revoke

@@ -39,7 +39,7 @@ class HoldCode(StrEnum):
 
 
 class Remedy(StrEnum):
-    """What ends a hold or lets the loop write; ``tuner.remedies`` has the words, statements and commands."""
+    """What ends a hold or lets the loop write; the words are in ``tuner.findings.remedies``."""
 
     RESUME = "resume"
     RESUME_WITH_GRANT = "resume_with_grant"

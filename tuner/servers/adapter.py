@@ -13,13 +13,12 @@ from collections.abc import Collection, Mapping
 from typing import Any, ClassVar
 
 from msgspec import Struct
-from msgspec.structs import asdict
 
-from tuner.printable import printable
 from tuner.records import WRITE_PRIVILEGE, Sample
-from tuner.servers.surroundings import PARTS, Around, Part
+from tuner.servers.surroundings import PARTS, Part
 from tuner.servers.writerlock import WRITER_LOCK
 from tuner.servers.writing import THERE
+from tuner.system.printable import printable
 
 Answers = Mapping[str, str]
 """What both statements said, by name."""
@@ -98,28 +97,6 @@ STARTED_BY_SCHEMA = (
     " WHERE variable_name = 'UPTIME'"
 )
 """``Adapter.started`` of servers whose status variables are in INFORMATION_SCHEMA."""
-
-
-class Moment(Struct, frozen=True):
-    """What a reading knows beside the server's answers.
-
-    Attributes:
-        monotonic: when, on the daemon's clock, seconds.
-        wall: when, Unix time, seconds.
-        read_seconds: how long the reading took.
-        around: what is known of the surroundings.
-        writer: false where the lock is known to be somebody else's.
-        lock: who has it, or why it is one of this host alone; empty where it is simply ours.
-        undo_truncating: an undo tablespace is being truncated.
-    """
-
-    monotonic: float
-    wall: float
-    read_seconds: float
-    around: Around
-    writer: bool
-    undo_truncating: bool
-    lock: str = ""
 
 
 def statements(answers: Answers) -> dict[str, Any]:
@@ -384,19 +361,35 @@ class Adapter(ABC):
         """Return how many undo tablespaces are not active."""
         return 0
 
-    def sample(self, answers: Answers, moment: Moment) -> Sample:
+    def sample(
+        self,
+        answers: Answers,
+        *,
+        monotonic: float,
+        wall: float,
+        read_seconds: float,
+        writer: bool = True,
+        **seen: Any,  # noqa: ANN401 - of any field
+    ) -> Sample:
         """Return the sample that the answers make; a degraded one where a counter is missing.
+
+        Args:
+            answers: what both statements said.
+            monotonic: when, on the daemon's clock, seconds.
+            wall: when, Unix time, seconds.
+            read_seconds: how long the reading took.
+            writer: false where the lock is known to be somebody else's.
+            seen: further fields of the sample, which are not in the answers.
 
         Raises:
             KeyError: an answer is missing.
             ValueError: an answer makes no sense.
         """
-        around = moment.around
         degraded = bool(self.off(answers))
         return Sample(
-            monotonic=moment.monotonic,
-            wall=moment.wall,
-            read_seconds=moment.read_seconds,
+            monotonic=monotonic,
+            wall=wall,
+            read_seconds=read_seconds,
             identity=printable(answers["identity"]),
             uptime=float(answers["Uptime"]),
             io_capacity=int(answers["innodb_io_capacity"]),
@@ -409,18 +402,16 @@ class Adapter(ABC):
             free_page_waits=int(answers["Innodb_buffer_pool_wait_free"]),
             row_changes=self.row_changes(answers),
             commits=int(answers["Handler_commit"]),
-            writer=answers["writer"] == "1" and moment.writer,
-            lock=moment.lock,
+            writer=answers["writer"] == "1" and writer,
             read_only=answers["read_only"] not in OFF,
             super_read_only=answers.get("super_read_only", "0") not in OFF,
             dirty_limit=float(answers["innodb_max_dirty_pages_pct"]),
             ddl_statements=sum(int(answers[name]) for name in DDL),
             drop_statements=sum(int(answers[name]) for name in DROPS),
-            undo_truncating=moment.undo_truncating,
             pool_loading=_POOL_LOADING.match(answers.get("Innodb_buffer_pool_load_status", "")) is not None,
             degraded=degraded,
             flush_law=self.law(answers),
-            **asdict(around),
+            **seen,
             **statements(answers),
             **self.redo(answers),
             **(self.uncounted(answers) if degraded else self.counted(answers)),

@@ -6,7 +6,6 @@ from collections.abc import Mapping
 
 import pymysql
 
-from tuner.printable import printable
 from tuner.records import CAPACITY_MINIMUM, Bounds, Facts, grant, is_account
 from tuner.servers.adapter import Adapter, Family, quoted
 from tuner.servers.failures import (
@@ -20,8 +19,9 @@ from tuner.servers.failures import (
 from tuner.servers.families import SUPPORTED, asked, recognise
 from tuner.servers.port import ServerError, Unreachable, Unsupported
 from tuner.servers.release import version_of
-from tuner.servers.session import Session, decimal, text, whole
-from tuner.servers.sound import plain, sound_words
+from tuner.servers.session import Session
+from tuner.servers.values import decimal, plain, short, text, whole
+from tuner.system.printable import printable
 
 
 def detect(session: Session) -> tuple[Facts, Adapter]:
@@ -65,7 +65,7 @@ def _failed(session: Session, error: pymysql.MySQLError) -> ServerError:
 
 
 def _detect(session: Session) -> tuple[Facts, Adapter]:
-    variables = sound_words(_variables(session))
+    variables = short(_variables(session))
     plain({name: said for name, said in variables.items() if name.startswith("innodb_")})
     family = recognise(variables)
     adapter = family.adapter

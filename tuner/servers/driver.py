@@ -7,13 +7,10 @@ largest size. Who is given the password is decided in ``tuner.servers.passwords`
 
 from __future__ import annotations
 
-import contextlib
 import socket
 import ssl
-import threading
 import time
-from collections.abc import Callable, Sequence
-from concurrent.futures import Future, wait
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, NoReturn
 
 import pymysql
@@ -21,15 +18,10 @@ from pymysql.connections import Connection
 from pymysql.constants import CR
 from pymysql.protocol import FieldDescriptorPacket, MysqlPacket
 
-from tuner.printable import shortened
 from tuner.servers.endpoint import required
 from tuner.servers.passwords import NATIVE, SCRAMBLED, Login, without_name
-
-Address = tuple[int, Any]
-"""Address family, and what ``socket.connect`` takes."""
-
-Lookup = Callable[[str, int], list[Address]]
-"""Returns the addresses of a host and port; takes as long as it takes."""
+from tuner.servers.resolver import RESOLVER, Resolver, first_of
+from tuner.system.printable import shortened
 
 PACKET_BYTES = 2 * 1024 * 1024
 """Most of one packet, which is a row or less: the longest row that is asked for is SHOW ENGINE INNODB STATUS,
@@ -48,76 +40,6 @@ SHOW ALL SLAVES STATUS, the widest one that is asked for, has some 70 columns.""
 
 SLACK = 0.02
 """The system's own limit on a wait is set anew where it is more than this beyond the deadline, seconds."""
-
-
-class UnresolvedError(TimeoutError):
-    """The system has not said in time where a host is."""
-
-
-def asked_of_the_system(host: str, port: int) -> list[Address]:
-    """Return what the system's resolver says, which has no time limit of ours.
-
-    Raises:
-        OSError: it knows no such host.
-        UnicodeError: no host can have that name.
-    """
-    found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
-    return [(family, address) for family, _, _, _, address in found]
-
-
-class Resolver:
-    """Looks hosts up, each in a thread that lasts as long as the system takes.
-
-    A thread that hangs in the system's resolver cannot be ended: whoever asks for the same host again waits
-    for the answer to the same question, so that no second thread hangs.
-    """
-
-    def __init__(self, lookup: Lookup = asked_of_the_system) -> None:
-        """Ask nothing yet."""
-        self._lookup = lookup
-        self._lock = threading.Lock()
-        self._asked: dict[tuple[str, int], Future[list[Address]]] = {}
-
-    def addresses(self, host: str, port: int, seconds: float) -> list[Address]:
-        """Return where a host is, best address first; at once for an address in figures.
-
-        Args:
-            host: name or address.
-            port: TCP port.
-            seconds: to wait at most.
-
-        Raises:
-            UnresolvedError: no answer in that time; the message names the host and the limit.
-            OSError: the system knows no such host.
-            UnicodeError: no host can have that name.
-        """
-        with contextlib.suppress(socket.gaierror):
-            figures = socket.AI_NUMERICHOST
-            found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=figures)
-            return [(family, address) for family, _, _, _, address in found]
-        with self._lock:
-            answer = self._asked.get((host, port))
-            if answer is None:
-                answer = self._asked[host, port] = Future()
-                # no exit of ours waits for this thread
-                threading.Thread(
-                    target=self._look, args=(answer, host, port), name="innobrim-resolver", daemon=True
-                ).start()
-        if not wait([answer], seconds).done:
-            raise UnresolvedError(f"host {host!r} was not resolved within {seconds:g} s")
-        with self._lock:
-            self._asked.pop((host, port), None)
-        return answer.result()
-
-    def _look(self, answer: Future[list[Address]], host: str, port: int) -> None:
-        try:
-            answer.set_result(self._lookup(host, port))
-        except Exception as error:  # noqa: BLE001 - raised where the answer is waited for
-            answer.set_exception(error)
-
-
-RESOLVER = Resolver()
-"""The one of this process."""
 
 
 if TYPE_CHECKING:
@@ -145,134 +67,26 @@ else:
     _Connection = Connection
 
 
-class BoundedConnection(_Connection):
-    """A connection on which each statement has one deadline, ``read_timeout`` from when it is sent.
-
-    All of connecting has one as well, from ``allow`` on.
-    """
-
-    def __init__(self, *, read_timeout: float, **given: Any) -> None:  # noqa: ANN401 - the driver's own arguments
-        self._seconds_for_each = read_timeout
-        self._connecting = False
-        self._deadline = self._allowed = 0.0
-        self._bytes = self._packets = self._columns = 0
-        super().__init__(read_timeout=read_timeout, **given)
-
-    def allow(self, seconds: float) -> None:
-        """Begin what is to be over within so many seconds, with an answer that is as long as one may be."""
-        self._deadline = time.monotonic() + seconds
-        self._allowed = seconds
-        self._bytes = self._packets = self._columns = 0
-
-    def close(self) -> None:
-        """Say goodbye, which has its own time; see the driver."""
-        self.allow(self._seconds_for_each)
-        super().close()
-
-    def _execute_command(self, command: int, sql: str | bytes) -> None:
-        if not self._connecting:
-            self.allow(self._seconds_for_each)
-        super()._execute_command(command, sql)
-
-    def _read_query_result(self, unbuffered: bool = False) -> Any:  # noqa: ANN401, FBT001, FBT002 - the driver's own
-        """Read an answer whose rows have as many columns each as the server announced."""
-        affected = super()._read_query_result(unbuffered)
-        for row in self._result.rows or ():
-            if len(row) != self._result.field_count:
-                found, said = len(row), self._result.field_count
-                raise ValueError(f"a row of {found} columns where {said} were announced")
-        return affected
-
-    def _read_packet(self, packet_type: Any = MysqlPacket) -> Any:  # noqa: ANN401 - the driver's own
-        self._packets += 1
-        if self._packets > PACKETS:
-            self._refuse(f"an answer of more than {PACKETS} rows")
-        self._columns += packet_type is FieldDescriptorPacket
-        if self._packets * self._columns > VALUES:
-            self._refuse(f"an answer of more than {VALUES} values")
-        try:
-            return super()._read_packet(packet_type)
-        except pymysql.MySQLError as error:
-            if len(error.args) > 1 and isinstance(error.args[1], str):
-                error.args = (error.args[0], shortened(error.args[1]), *error.args[2:])
-            raise
-
-    def _read_bytes(self, num_bytes: int) -> bytes:
-        """Return so many bytes, in time; see the driver."""
-        self._bytes += num_bytes
-        if num_bytes > PACKET_BYTES:
-            self._refuse(f"a packet of {num_bytes} bytes, more than {PACKET_BYTES}")
-        if self._bytes > ANSWER_BYTES:
-            self._refuse(f"an answer of more than {ANSWER_BYTES} bytes")
-        data = b""
-        try:
-            while len(data) < num_bytes:
-                self._wait_no_longer()
-                part = self._rfile.read1(num_bytes - len(data))
-                if not part:
-                    break
-                data += part
-        except TimeoutError as error:
-            self._force_close()
-            said = f"no whole answer within {self._allowed:g} s"
-            raise pymysql.OperationalError(CR.CR_SERVER_LOST, said) from error
-        except OSError as error:
-            self._force_close()
-            said = f"Lost connection to MySQL server during query ({error})"
-            raise pymysql.OperationalError(CR.CR_SERVER_LOST, said) from error
-        if len(data) < num_bytes:
-            self._force_close()
-            raise pymysql.OperationalError(CR.CR_SERVER_LOST, "Lost connection to MySQL server during query")
-        return data
-
-    def _write_bytes(self, data: bytes) -> None:
-        try:
-            self._wait_no_longer()
-        except TimeoutError as error:
-            self._force_close()
-            said = f"nothing could be sent within {self._allowed:g} s"
-            raise pymysql.OperationalError(CR.CR_SERVER_LOST, said) from error
-        super()._write_bytes(data)
-
-    def _wait_no_longer(self) -> None:
-        """Have the next wait end with the deadline.
-
-        Raises:
-            TimeoutError: it is over.
-        """
-        left = self._deadline - time.monotonic()
-        if left <= 0.0:
-            raise TimeoutError("the time is over")
-        now = self._current_timeout
-        if now is None or not left <= now <= left + SLACK:
-            self._read_timeout = self._write_timeout = self._current_timeout = min(left, self._allowed)
-            self._sock.settimeout(self._current_timeout)
-
-    def _refuse(self, what: str) -> NoReturn:
-        self._force_close()
-        raise pymysql.OperationalError(CR.CR_MALFORMED_PACKET, f"the server sent {what}: not read further")
-
-
-class DriverConnection(BoundedConnection):
-    """A connection whose ``connect_timeout`` is for all of connecting, over TCP as over a socket.
+class DriverConnection(_Connection):
+    """A connection on which all of connecting, and each statement, has one deadline.
 
     By itself the driver waits for the system's resolver as long as that takes, and then for each address of
-    the host as long as for one.
-
-    And where encryption is only preferred, it makes a context at every attempt, before it connects, and loads
-    every certificate authority of the system into it: 0.8 MiB and 20 ms for a check that it then turns off.
-
-    And it sends the password itself to whoever asks for it; here ``tuner.servers.passwords`` decides that.
-    ``method`` is the last one that the server has asked by.
+    the host as long as for one. Where encryption is only preferred, it makes a context at every attempt,
+    before it connects, and loads every certificate authority of the system into it: 0.8 MiB and 20 ms for a
+    check that it then turns off. And it sends the password itself to whoever asks for it.
 
     Connecting has up to eight waits, which share the one limit: reaching the host, greeting, encryption, four
     answers of the authentication (three with encryption), character set, autocommit. Each is announced.
+
+    Attributes:
+        method: of logging in, the last one that the server has asked by.
     """
 
     def __init__(
         self,
         *,
         connect_timeout: float,
+        read_timeout: float,
         resolver: Resolver = RESOLVER,
         beat: Callable[[float], None] = lambda _: None,
         preferred: ssl.SSLContext | None = None,
@@ -282,17 +96,27 @@ class DriverConnection(BoundedConnection):
 
         Args:
             connect_timeout: for finding the host and connecting, seconds.
-            resolver: finds it.
+            read_timeout: for each statement from when it is sent, seconds.
+            resolver: finds the host.
             beat: told before each wait for the server while connecting how long that may take, seconds.
             preferred: for encryption where the server offers it; None is the one that checks nothing.
             given: the driver's further arguments.
         """
         self._resolver = resolver
-        self._seconds = connect_timeout
+        self._seconds, self._seconds_for_each = connect_timeout, read_timeout
         self._beat = beat
         self._preferred = preferred
+        self._connecting = False
+        self._deadline = self._allowed = 0.0
+        self._bytes = self._packets = self._columns = 0
         self.method = ""
-        super().__init__(connect_timeout=connect_timeout, **given)
+        super().__init__(connect_timeout=connect_timeout, read_timeout=read_timeout, **given)
+
+    def _allow(self, seconds: float) -> None:
+        """Begin what is to be over within so many seconds, with an answer that is as long as one may be."""
+        self._deadline = time.monotonic() + seconds
+        self._allowed = seconds
+        self._bytes = self._packets = self._columns = 0
 
     def connect(self, sock: socket.socket | None = None) -> None:
         """Connect; see the driver.
@@ -301,7 +125,7 @@ class DriverConnection(BoundedConnection):
             pymysql.MySQLError: there is no connection; what the system said is its ``__context__``.
         """
         self._connecting = True
-        self.allow(self._seconds)
+        self._allow(self._seconds)
         try:
             self._connect(sock)
         finally:
@@ -312,10 +136,6 @@ class DriverConnection(BoundedConnection):
         self._announce()
         super().write_packet(payload)
 
-    def _read_packet(self, packet_type: Any = MysqlPacket) -> Any:  # noqa: ANN401 - the driver's own
-        self._announce()
-        return super()._read_packet(packet_type)
-
     def _announce(self) -> None:
         """Say that a wait begins; where it is a statement's, whoever sends that has said so."""
         if self._connecting:
@@ -324,19 +144,14 @@ class DriverConnection(BoundedConnection):
     def _connect(self, sock: socket.socket | None) -> None:
         self._announce()
         if sock is None and not self.unix_socket:
+            deadline = time.monotonic() + self._seconds
             try:
-                sock = self._reached()
+                sock = first_of(self._resolver.addresses(self.host, self.port, self._seconds), deadline)
             except OSError as error:
                 said = f"Can't connect to MySQL server on {self.host!r} ({error})"
                 raise pymysql.OperationalError(CR.CR_CONN_HOST_ERROR, said) from error
             self.host_info = f"socket {self.host}:{self.port}"
         super().connect(sock)
-
-    def _reached(self) -> socket.socket:
-        """Return a connection to the first address of the host that takes one, in time."""
-        deadline = time.monotonic() + self._seconds
-        found = self._resolver.addresses(self.host, self.port, self._seconds)
-        return first_of(found, deadline)
 
     def _create_ssl_ctx(self, wanted: ssl.SSLContext | dict[str, Any]) -> ssl.SSLContext:
         return wanted if isinstance(wanted, ssl.SSLContext) else self._preferred or required(None)
@@ -379,40 +194,88 @@ class DriverConnection(BoundedConnection):
         self.method = plugin_name.decode("utf-8", "replace")
         return Login(self, self.method)
 
+    def close(self) -> None:
+        """Say goodbye, which has its own time; see the driver."""
+        self._allow(self._seconds_for_each)
+        super().close()
 
-def first_of(addresses: Sequence[Address], deadline: float) -> socket.socket:
-    """Return a connection to the first of some addresses that takes one.
+    def _execute_command(self, command: int, sql: str | bytes) -> None:
+        if not self._connecting:
+            self._allow(self._seconds_for_each)
+        super()._execute_command(command, sql)
 
-    Each is given its share of the time that is left, so that one that swallows everything leaves some for the
-    next.
+    def _read_query_result(self, unbuffered: bool = False) -> Any:  # noqa: ANN401, FBT001, FBT002 - the driver's own
+        """Read an answer whose rows have as many columns each as the server announced."""
+        affected = super()._read_query_result(unbuffered)
+        for row in self._result.rows or ():
+            if len(row) != self._result.field_count:
+                found, said = len(row), self._result.field_count
+                raise ValueError(f"a row of {found} columns where {said} were announced")
+        return affected
 
-    Args:
-        addresses: in the order in which they are tried.
-        deadline: by ``time.monotonic``, seconds.
-
-    Raises:
-        OSError: none takes one; what the last one said.
-    """
-    failure = OSError("the host has no address")
-    for number, (family, address) in enumerate(addresses):
-        share = (deadline - time.monotonic()) / (len(addresses) - number)
-        if share <= 0.0:
-            raise failure if number else TimeoutError("finding the host took all of the time")
+    def _read_packet(self, packet_type: Any = MysqlPacket) -> Any:  # noqa: ANN401 - the driver's own
+        self._announce()
+        self._packets += 1
+        if self._packets > PACKETS:
+            self._refuse(f"an answer of more than {PACKETS} rows")
+        self._columns += packet_type is FieldDescriptorPacket
+        if self._packets * self._columns > VALUES:
+            self._refuse(f"an answer of more than {VALUES} values")
         try:
-            return _connected(family, address, share)
+            return super()._read_packet(packet_type)
+        except pymysql.MySQLError as error:
+            if len(error.args) > 1 and isinstance(error.args[1], str):
+                error.args = (error.args[0], shortened(error.args[1]), *error.args[2:])
+            raise
+
+    def _read_bytes(self, num_bytes: int) -> bytes:
+        """Return so many bytes, in time; see the driver."""
+        self._bytes += num_bytes
+        if num_bytes > PACKET_BYTES:
+            self._refuse(f"a packet of {num_bytes} bytes, more than {PACKET_BYTES}")
+        if self._bytes > ANSWER_BYTES:
+            self._refuse(f"an answer of more than {ANSWER_BYTES} bytes")
+        data = b""
+        try:
+            while len(data) < num_bytes:
+                self._wait_no_longer()
+                part = self._rfile.read1(num_bytes - len(data))
+                if not part:
+                    break
+                data += part
+        except TimeoutError as error:
+            raise self._lost(f"no whole answer within {self._allowed:g} s") from error
         except OSError as error:
-            failure = error
-    raise failure
+            raise self._lost(f"Lost connection to MySQL server during query ({error})") from error
+        if len(data) < num_bytes:
+            raise self._lost("Lost connection to MySQL server during query")
+        return data
 
+    def _write_bytes(self, data: bytes) -> None:
+        try:
+            self._wait_no_longer()
+        except TimeoutError as error:
+            raise self._lost(f"nothing could be sent within {self._allowed:g} s") from error
+        super()._write_bytes(data)
 
-def _connected(family: int, address: Any, seconds: float) -> socket.socket:  # noqa: ANN401 - depends on the family
-    found = socket.socket(family, socket.SOCK_STREAM)
-    try:
-        found.settimeout(seconds)
-        found.connect(address)
-        found.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        found.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
-    except OSError:
-        found.close()
-        raise
-    return found
+    def _wait_no_longer(self) -> None:
+        """Have the next wait end with the deadline.
+
+        Raises:
+            TimeoutError: it is over.
+        """
+        left = self._deadline - time.monotonic()
+        if left <= 0.0:
+            raise TimeoutError("the time is over")
+        now = self._current_timeout
+        if now is None or not left <= now <= left + SLACK:
+            self._read_timeout = self._write_timeout = self._current_timeout = min(left, self._allowed)
+            self._sock.settimeout(self._current_timeout)
+
+    def _lost(self, why: str, number: int = CR.CR_SERVER_LOST) -> pymysql.OperationalError:
+        """End the connection; return the error that says why."""
+        self._force_close()
+        return pymysql.OperationalError(number, why)
+
+    def _refuse(self, what: str) -> NoReturn:
+        raise self._lost(f"the server sent {what}: not read further", CR.CR_MALFORMED_PACKET)

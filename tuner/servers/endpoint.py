@@ -11,8 +11,8 @@ from pathlib import Path
 from msgspec import Struct
 from msgspec.structs import replace
 
-from tuner.files import require_plain
 from tuner.servers.port import Unreachable
+from tuner.system.files import require_plain
 
 VERSIONS = {"TLSv1.2": ssl.TLSVersion.TLSv1_2, "TLSv1.3": ssl.TLSVersion.TLSv1_3}
 """The versions of TLS that are spoken here, oldest first, by MySQL's names."""

@@ -16,7 +16,8 @@ import re
 from collections.abc import Mapping, Sequence
 
 from tuner.servers.port import ServerError
-from tuner.servers.session import Session, text
+from tuner.servers.session import Session
+from tuner.servers.values import text
 
 LONGEST = 1024 * 1024 - 1
 """Bytes that mysqld cuts the status to (``MAX_STATUS_SIZE`` in handler/ha_innodb.cc): the transactions in the

@@ -14,12 +14,12 @@ import pymysql
 from pymysql.connections import Connection
 from pymysql.constants import CLIENT, ER
 
-from tuner.printable import shortened
 from tuner.records import is_account, is_local, login
-from tuner.servers.driver import UnresolvedError
 from tuner.servers.endpoint import Endpoint
 from tuner.servers.passwords import CACHING, CHECKED_TLS, CLEAR, EXTRA, PasswordKeptError
 from tuner.servers.release import LONGEST, release_of
+from tuner.servers.resolver import UnresolvedError
+from tuner.system.printable import shortened
 
 LOST = 2013
 """The driver's number for a connection that ended, or gave no answer in time."""

@@ -16,7 +16,6 @@ import pymysql
 from msgspec import Struct
 from pymysql.constants import CR
 
-from tuner.clock import Clock
 from tuner.servers.adapter import Adapter, quoted
 from tuner.servers.enginestatus import SECONDS
 from tuner.servers.failures import error_number
@@ -24,8 +23,10 @@ from tuner.servers.families import FAMILIES, asked
 from tuner.servers.port import Unreachable
 from tuner.servers.release import version_of
 from tuner.servers.scrub import Scrubber, privileges
-from tuner.servers.session import Session, text
-from tuner.version import program_version
+from tuner.servers.session import Session
+from tuner.servers.values import text
+from tuner.system.clock import Clock
+from tuner.system.version import program_version
 
 SCHEMA = 1
 """The file's own version."""

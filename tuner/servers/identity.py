@@ -10,12 +10,12 @@ from __future__ import annotations
 from msgspec import Struct
 from msgspec.structs import replace
 
-from tuner.printable import shortened
 from tuner.records import Sample
 from tuner.servers.adapter import OFF, Adapter, Answers
 from tuner.servers.port import ServerError
 from tuner.servers.session import Session
-from tuner.servers.sound import plain
+from tuner.servers.values import plain
+from tuner.system.printable import shortened
 
 SAME_START_SECONDS = 5.0
 """A start of mysqld that comes out this near to another is the same one; uptime counts whole seconds."""

@@ -9,7 +9,6 @@ import pymysql
 from msgspec.structs import replace
 from pymysql.constants import ER
 
-from tuner.clock import Clock
 from tuner.records import (
     LOW_WATER_MARK,
     MILLIONTHS,
@@ -21,7 +20,7 @@ from tuner.records import (
     Sample,
 )
 from tuner.servers import writing
-from tuner.servers.adapter import Adapter, Moment
+from tuner.servers.adapter import Adapter
 from tuner.servers.detect import detect
 from tuner.servers.endpoint import Endpoint
 from tuner.servers.enginestatus import EngineStatus
@@ -29,10 +28,11 @@ from tuner.servers.failures import FIXES, NOT_READY, error_number, in_words, ref
 from tuner.servers.families.redo_capacity import RedoCapacityAdapter
 from tuner.servers.identity import Identity
 from tuner.servers.port import ServerError, Unreachable
-from tuner.servers.session import Session, decimal, whole
-from tuner.servers.sound import plain, sound, sound_facts, sound_pair
+from tuner.servers.session import Session
 from tuner.servers.surroundings import Surroundings, UndoWatch, recovery_seconds
+from tuner.servers.values import decimal, plain, plausible, whole
 from tuner.servers.writerlock import WriterLock
+from tuner.system.clock import Clock
 
 DENIED = frozenset(
     {
@@ -107,7 +107,7 @@ class MySQLServer:
     def facts(self) -> Facts:
         """Return what this server is; see the port."""
         try:
-            return sound_facts(self._facts())
+            return plausible(self._facts())
         except ServerError:
             raise
         except Exception as error:
@@ -129,7 +129,7 @@ class MySQLServer:
             calls_itself="" if adapter.lasting else facts.identity,
             procedure=self._procedure,
             sets_low_water=self._sets_low_water(),
-            unseen=self._surroundings.look(self._session, adapter.parts),
+            unseen=self._surroundings.look(self._session, adapter.parts, self._clock.monotonic()),
             recovery_seconds=recovery_seconds(self._session),
         )
 
@@ -153,17 +153,18 @@ class MySQLServer:
                 answers |= self._engine.read(self._session, now)
             if off:
                 now, wall = self._clock.monotonic(), self._clock.wall()
-            around = self._surroundings.read(self._session, now, latency=self.watches_latency)
-            moment = Moment(
+            seen = self._surroundings.read(self._session, now, latency=self.watches_latency)
+            sample = adapter.sample(
+                plain(answers),
                 monotonic=now,
                 wall=wall,
                 read_seconds=self._clock.monotonic() - started,
-                around=around,
                 writer=not self._lock.refused,
                 lock=self._lock.said,
                 undo_truncating=self._undo.truncating(now, adapter.inactive_undo(answers)),
+                **seen,
             )
-            reading = sound(adapter.sample(plain(answers), moment))
+            reading = plausible(sample)
             return self._identity.of_reading(self._session, adapter, reading, answers)
         except ServerError as error:
             reason = str(error)
@@ -202,7 +203,7 @@ class MySQLServer:
         try:
             if answers:
                 row = self._session.query(READ_BACK)[0]
-                in_force = sound_pair(Capacity(whole(row[0]), whole(row[1])))
+                in_force = plausible(Capacity(whole(row[0]), whole(row[1])))
                 mark = None if asked is None else self._low_water_mark()
         except Exception as failure:  # noqa: BLE001 - an answer without sense ends in no traceback, whatever it is
             error = error or f"read back: {in_words(failure)}"

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import pymysql
 from pymysql import _auth  # its functions are the driver's own, and there are no public ones
 
-from tuner.printable import printable
+from tuner.system.printable import printable
 
 if TYPE_CHECKING:
     from tuner.servers.driver import DriverConnection

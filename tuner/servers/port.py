@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Protocol
 
-from tuner.printable import printable
 from tuner.records import Capacity, Facts, Missed, Receipt, Sample
+from tuner.system.printable import printable
 
 MESSAGE_CHARACTERS = 16_384
 """Most of a message: some texts of a server's, and our own, which may have a line for each server known."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import re
 import time
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -12,11 +11,13 @@ import pymysql
 from pymysql.connections import Connection
 from pymysql.constants import ER
 
-from tuner.servers.driver import RESOLVER, DriverConnection, Resolver
+from tuner.servers.driver import DriverConnection
 from tuner.servers.endpoint import Endpoint, context_of, located
 from tuner.servers.failures import COUNTED, LOST, cause, error_number, is_refusal, unanswered
 from tuner.servers.port import Unreachable
 from tuner.servers.release import release_of
+from tuner.servers.resolver import RESOLVER, Resolver
+from tuner.servers.values import decimal, text
 
 IDLE_SECONDS = 15
 """Session ``wait_timeout``: a session whose client vanished is gone, with its locks, after this."""
@@ -29,12 +30,6 @@ UPTIME_SLACK = 1.5
 
 EXECUTION_TIME = (5, 7, 8)
 """The release from which on MySQL ends a SELECT that takes too long."""
-
-_WHOLE = re.compile(r"([0-9]{1,20})(\.[0-9]{1,30})?")
-"""A number as servers write sums and counts; what has an exponent can be longer than any memory."""
-
-_DECIMAL = re.compile(r"-?[0-9]{1,20}(\.[0-9]{1,30})?([eE][-+]?[0-9]{1,2})?")
-"""A number as servers write times, shares and differences."""
 
 SHORTEST = 1.0
 
@@ -73,34 +68,6 @@ class Patience:
     def answered(self) -> None:
         """Note an answer, or a refusal that counts for nothing: the next attempt may come at once."""
         self._wait, self._until = 0.0, float("-inf")
-
-
-def text(value: object) -> str:
-    """Return what the driver gave, which is str, bytes or a number, as text."""
-    return value.decode(errors="replace") if isinstance(value, bytes) else str(value)
-
-
-def whole(value: object) -> int:
-    """Return a number that the driver gave as a whole one, its fraction cut off.
-
-    Raises:
-        ValueError: it is none that a server says.
-    """
-    found = _WHOLE.fullmatch(said := text(value))
-    if found is None:
-        raise ValueError(f"{said[:25]!r} is no whole number of at most 20 digits")
-    return int(found[1])
-
-
-def decimal(value: object) -> float:
-    """Return a number that the driver gave, of which Python alone would take more: nan, inf, 1_0, ४२.
-
-    Raises:
-        ValueError: it is none that a server says.
-    """
-    if _DECIMAL.fullmatch(said := text(value)) is None:
-        raise ValueError(f"{said[:25]!r} is no number in plain digits")
-    return float(said)
 
 
 def answered(connection: DriverConnection, statement: str) -> Sequence[tuple[Any, ...]]:

@@ -12,7 +12,6 @@ from collections.abc import Iterator
 
 from msgspec import Struct
 
-from tuner.printable import printable
 from tuner.records import (
     CAPACITY_MINIMUM,
     LOW_WATER_MARK,
@@ -34,6 +33,7 @@ from tuner.servers.port import Unsupported
 from tuner.servers.release import release_of, version_of
 from tuner.servers.surroundings import ERROR_LOG
 from tuner.servers.writing import DEFINER, ENABLES, SCHEMA
+from tuner.system.printable import printable
 
 NO_PASSWORD = "*" + 40 * "0"
 """A hash that no password is known to have, for MySQL 5.6, which locks no account."""

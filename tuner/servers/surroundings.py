@@ -8,18 +8,18 @@ made up from silence.
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any
 
 import pymysql
 from msgspec import Struct
-from msgspec.structs import replace
 from pymysql.constants import ER
 
-from tuner.printable import printable
 from tuner.servers.failures import CUT_SHORT, error_number
 from tuner.servers.port import Unreachable
-from tuner.servers.session import Session, decimal, text, whole
+from tuner.servers.session import Session
+from tuner.servers.values import decimal, text, whole
+from tuner.system.printable import printable
 
 EPOCH_LAG = 1e9
 """A lag beyond this, seconds, was counted from 1970: the source told no commit time."""
@@ -40,6 +40,8 @@ _EVENTS = ", ".join(repr(name) for name in WRITES)
 
 ROLE = frozenset({"replica", "group"})
 """The parts that tell the server's role: asked for until they answer."""
+
+NO_SUCH_TABLE = frozenset({ER.NO_SUCH_TABLE, ER.UNKNOWN_TABLE})
 
 SURROUNDINGS_SECONDS = 10.0
 """Between two looks at the surroundings; the last answer stands in between."""
@@ -73,31 +75,17 @@ ERROR_LOG = (
 )
 
 
-class Around(Struct, frozen=True):
-    """The answer; fields as in ``Sample``, as they stand where a part is not seen."""
-
-    replica: bool = False
-    replica_lag: float | None = None
-    group_role: str = ""
-    write_statements: int | None = None
-    write_time: float | None = None
-    cloning: bool = False
-    backup_locked: bool = False
-    read_locked: bool = False
-    role_known: bool = False
-
-
 class Part(Struct, frozen=True):
     """One part of the surroundings.
 
     Attributes:
         statement: rows of name and two values, to be joined with those of other parts.
-        found: turns its rows, by name, into fields of ``Around``.
+        read: turns its rows, by name, into fields of a sample.
         fields: the names of these.
     """
 
     statement: str
-    found: Callable[[Mapping[str, Row]], dict[str, Any]]
+    read: Callable[[Mapping[str, Row]], dict[str, Any]]
     fields: tuple[str, ...]
 
 
@@ -206,24 +194,6 @@ def _applying(rows: Mapping[str, Row]) -> dict[str, Any]:
     return {"replica": counted(rows["replica"][0]) > 0, "replica_lag": None}
 
 
-def ask(session: Session, parts: Mapping[str, Part], names: Sequence[str]) -> dict[str, Any]:
-    """Return fields of ``Around``.
-
-    Raises:
-        Unreachable: nothing answers in time.
-        pymysql.MySQLError: the server refused, or gave an answer without sense.
-    """
-    rows = session.query(" UNION ALL ".join(parts[name].statement for name in names))
-    found: dict[str, Any] = {}
-    try:
-        by_name = {text(name): (first, second) for name, first, second in rows}
-        for name in names:
-            found |= parts[name].found(by_name)
-    except (KeyError, ValueError, TypeError, ArithmeticError) as error:
-        raise pymysql.DataError(0, f"unexpected answer: {error}") from error
-    return found
-
-
 def _number(value: object) -> float:
     return 0.0 if value is None else decimal(value)
 
@@ -234,19 +204,17 @@ def counted(value: object) -> int:
 
 
 class Surroundings:
-    """The parts that an account may look at, and what they said last."""
+    """What was seen last, and when each part is asked for again: all together, as long as all answer."""
 
     def __init__(self) -> None:
         self._parts: Mapping[str, Part] = PARTS
-        self._seen: tuple[str, ...] = ()
-        self._later: tuple[str, ...] = ()
-        self._doubted: list[str] = []
-        self._settled: frozenset[str] = frozenset()
-        self._around = Around()
+        self._seen: dict[str, Any] = {}
+        self._due: dict[str, float] = {}
+        self._alone: set[str] = set()
+        self._answered: set[str] = set()
         self._asked_by: object | None = None
-        self._asked_at = self._asked_later_at = 0.0
 
-    def look(self, session: Session, parts: Mapping[str, Part] = PARTS) -> tuple[str, ...]:
+    def look(self, session: Session, parts: Mapping[str, Part] = PARTS, now: float = 0.0) -> tuple[str, ...]:
         """Find out which parts can be seen; return those that the account may not look at.
 
         One statement where all can be; otherwise one more for each part. Where no answer comes in time,
@@ -256,37 +224,34 @@ class Surroundings:
         Args:
             session: who asks.
             parts: those that a server of this family has.
+            now: monotonic time, seconds.
         """
-        self._parts = parts
-        self._seen, self._later, self._doubted, self._asked_by = (), (), [], None
+        self._parts, self._asked_by = parts, None
+        self._due, self._alone = dict.fromkeys(parts, now), set()
         for name in parts.keys() - ROLE:
             self._forget(name)
         try:
-            self._learn(session, tuple(parts))
+            self._ask(session, parts)
         except Unreachable:
-            self._doubted = list(parts)
-            return ()
+            self._alone = set(parts)
         except pymysql.MySQLError:
-            return self._look_singly(session)
-        self._seen = tuple(parts)
+            self._alone = set(parts)
+            return self._look_singly(session, now)
         return ()
 
-    def _look_singly(self, session: Session) -> tuple[str, ...]:
+    def _look_singly(self, session: Session, now: float) -> tuple[str, ...]:
         unseen: list[str] = []
-        left = list(self._parts)
-        while left:
-            name = left.pop(0)
+        for name in self._parts:
             try:
-                seen = self._try(session, name)
+                self._ask_alone(session, name, now)
             except Unreachable:
-                self._doubted = left
                 break
-            if not seen and name not in self._later:
+            if name not in self._due:
                 unseen.append(name)
         return tuple(unseen)
 
-    def read(self, session: Session, now: float, *, latency: bool) -> Around:
-        """Return what is known; asks at most one statement, and mostly none.
+    def read(self, session: Session, now: float, *, latency: bool) -> Mapping[str, Any]:
+        """Return what is known, as fields of a sample; asks at most one statement, and mostly none.
 
         Args:
             session: who asks; a new connection is asked at once.
@@ -296,61 +261,71 @@ class Surroundings:
         Raises:
             Unreachable: nothing answers in time; each part is tried alone from then on.
         """
-        if session.current is not self._asked_by or now - self._asked_at >= SURROUNDINGS_SECONDS:
-            self._asked_at, self._asked_by = now, session.current
-            self._ask_all(session, self._seen)
-        elif self._doubted:
-            self._try(session, self._doubted.pop(0))
-        elif latency and "latency" in self._seen:
-            self._ask_all(session, ("latency",))
-        elif self._later and now - self._asked_later_at >= MISSING_SECONDS:
-            self._asked_later_at = now
-            self._doubted, self._later = list(self._later), ()
-        return replace(self._around, role_known=self._settled >= ROLE & self._parts.keys())
+        together = [name for name in self._due if name not in self._alone]
+        anew, self._asked_by = session.current is not self._asked_by, session.current
+        if together and (anew or any(self._due[name] <= now for name in together)):
+            self._ask_together(session, together, now)
+        elif alone := [name for name in self._due if name in self._alone and self._due[name] <= now]:
+            self._ask_alone(session, alone[0], now)
+        elif latency and "latency" in together:
+            self._ask_together(session, ["latency"], self._due["latency"] - SURROUNDINGS_SECONDS)
+        return self._seen | {"role_known": self._answered >= ROLE & self._parts.keys()}
 
-    def _ask_all(self, session: Session, names: tuple[str, ...]) -> None:
-        if not names:
-            return
+    def _ask_together(self, session: Session, names: Sequence[str], now: float) -> None:
         try:
-            self._learn(session, names)
+            self._ask(session, names)
         except (pymysql.MySQLError, Unreachable) as error:
-            self._doubted, self._seen = [*self._seen, *self._doubted], ()
+            self._alone |= self._due.keys()
             if isinstance(error, Unreachable):
                 raise
-
-    def _try(self, session: Session, name: str) -> bool:
-        """Ask for one part alone; tell whether it can be seen from now on."""
-        try:
-            self._learn(session, (name,))
-        except Unreachable:
-            self._leave_out(name)
-            raise
-        except pymysql.MySQLError as error:
-            if error_number(error) in CUT_SHORT:
-                self._leave_out(name)
-                return False
-            self._forget(name)
-            self._settled |= {name}
-            if error_number(error) in {ER.NO_SUCH_TABLE, ER.UNKNOWN_TABLE}:
-                self._later += (name,)
-            return False
-        self._seen += (name,)
-        return True
-
-    def _learn(self, session: Session, names: tuple[str, ...]) -> None:
-        self._around = replace(self._around, **ask(session, self._parts, names))
-        self._settled |= set(names)
-
-    def _leave_out(self, name: str) -> None:
-        """Ask no more for a part that gives no answer; one of the role's keeps its last, and waits."""
-        if name in ROLE:
-            self._later += (name,)
         else:
-            self._forget(name)
+            self._due |= dict.fromkeys(names, now + SURROUNDINGS_SECONDS)
+
+    def _ask_alone(self, session: Session, name: str, now: float) -> None:
+        """Ask for one part; leave out what gives no answer in time or may not be seen.
+
+        One of the role's that gives no answer keeps its last and is asked for again, as is a missing table.
+        """
+        try:
+            self._ask(session, (name,))
+        except (pymysql.MySQLError, Unreachable) as error:
+            silent = isinstance(error, Unreachable) or error_number(error) in CUT_SHORT
+            waits = silent and name in ROLE
+            if not silent:
+                self._answered.add(name)
+            if not waits:
+                self._forget(name)
+            if waits or error_number(error) in NO_SUCH_TABLE:
+                self._due[name] = now + MISSING_SECONDS
+            else:
+                del self._due[name]
+            if isinstance(error, Unreachable):
+                raise
+        else:
+            self._alone.remove(name)
+            self._due[name] = now + SURROUNDINGS_SECONDS
+
+    def _ask(self, session: Session, names: Collection[str]) -> None:
+        """Ask for some parts by one statement, and keep what they say.
+
+        Raises:
+            Unreachable: nothing answers in time.
+            pymysql.MySQLError: the server refused, or gave an answer without sense.
+        """
+        rows = session.query(" UNION ALL ".join(self._parts[name].statement for name in names))
+        seen: dict[str, Any] = {}
+        try:
+            by_name = {text(name): (first, second) for name, first, second in rows}
+            for name in names:
+                seen |= self._parts[name].read(by_name)
+        except (KeyError, ValueError, TypeError, ArithmeticError) as error:
+            raise pymysql.DataError(0, f"unexpected answer: {error}") from error
+        self._seen |= seen
+        self._answered |= set(names)
 
     def _forget(self, name: str) -> None:
-        nothing, fields = Around(), self._parts[name].fields
-        self._around = replace(self._around, **{one: getattr(nothing, one) for one in fields})
+        for field in self._parts[name].fields:
+            self._seen.pop(field, None)
 
 
 class UndoWatch:

@@ -13,12 +13,13 @@ import pymysql
 from msgspec import Struct
 from pymysql.constants import ER
 
-from tuner.clock import Clock
-from tuner.printable import shortened
 from tuner.records import STRANGER
 from tuner.servers.failures import CUT_SHORT, error_number, in_words
 from tuner.servers.port import Unreachable
-from tuner.servers.session import Session, text, whole
+from tuner.servers.session import Session
+from tuner.servers.values import text, whole
+from tuner.system.clock import Clock
+from tuner.system.printable import shortened
 
 WRITER_LOCK = "innobrim.writer"
 """Named lock that the one writing daemon holds; it is gone with its session."""

@@ -23,8 +23,8 @@ from tuner.records import (
 )
 from tuner.servers.failures import CUT_SHORT, FIXES, HANGS, NOT_READY, error_number, in_words
 from tuner.servers.port import ServerError, Unreachable
-from tuner.servers.session import Session, text, whole
-from tuner.servers.sound import sound_numbers
+from tuner.servers.session import Session
+from tuner.servers.values import plausible, text, whole
 
 SCHEMA, SETS = SET_GLOBAL.split(".")
 ENABLES = "enable_counters"
@@ -53,7 +53,7 @@ def bounds(session: Session) -> Bounds | None:
     try:
         rows = session.query(ASK)
         lowest, highest, capacity = (whole(value) for value in rows[0])
-        return sound_numbers(Bounds(lowest, highest, capacity))
+        return plausible(Bounds(lowest, highest, capacity))
     except pymysql.MySQLError as error:
         if (number := error_number(error)) in CUT_SHORT or number == NOT_READY:
             raise Unreachable(f"{session.endpoint}: {in_words(error)}", FIXES.get(number, HANGS)) from error

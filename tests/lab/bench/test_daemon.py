@@ -18,7 +18,8 @@ from msgspec.structs import replace
 
 from lab.bench.daemon import Daemon, configuration, holding
 from lab.servers import owner
-from lab.servers.base import Account, LabServer
+from lab.servers.base import LabServer
+from lab.servers.spec import Account
 from tests.bench import Bench as Loop
 from tests.factory import ACTIVE
 from tests.real.fixtures import missing
@@ -29,7 +30,8 @@ BENCH = """
 import sys, time
 from pathlib import Path
 from lab.bench import daemon
-from lab.servers.base import Account, LabServer
+from lab.servers.base import LabServer
+from lab.servers.spec import Account
 
 class Server:
     host, port, socket, daemon = "127.0.0.1", 3307, None, Account("nobody")

@@ -13,8 +13,8 @@ from lab.bench.figures import Reading
 from lab.bench.plan import DiskPlan, Plan
 from lab.bench.rig import Rig, Sampler
 from lab.servers.disk import DiskLimit
-from lab.servers.flavour import LabServerError, ServerSpec
 from lab.servers.local import LocalServer
+from lab.servers.spec import LabServerError, ServerSpec
 from tests.factory import sample
 from tests.lab.bench.factory import look
 from tuner.records import Sample

@@ -13,7 +13,7 @@ from lab.bench.figures import Reading
 from lab.bench.plan import DiskPlan, Plan, Timing, parse_contender
 from lab.bench.rig import Sampler
 from lab.bench.row import measure
-from lab.servers.flavour import LabServerError, ServerSpec
+from lab.servers.spec import LabServerError, ServerSpec
 from lab.workloads.reports import Second
 from tests.lab.bench.factory import look
 from tuner.records import Capacity

@@ -13,7 +13,7 @@ from lab.bench import runner as module
 from lab.bench.plan import Contender, DiskPlan, LoadPlan, Plan, Suite, parse_contender
 from lab.bench.runner import Bench, chosen, turns
 from lab.bench.store import Ledger, PlanError
-from lab.servers.base import LabServerError
+from lab.servers.spec import LabServerError
 from tuner.records import Capacity
 
 EDGE = 400

@@ -12,6 +12,7 @@ from lab.scenarios.load import load_scenario
 from lab.simulate_loop import SimInbox
 from tuner.core.state import State, encode_state
 from tuner.core.step import start
+from tuner.journal.items import RunItem
 from tuner.journal.writer import JournalWriter
 from tuner.loop import drive
 from tuner.records import Command, Missed, Sample, TickRecord
@@ -52,9 +53,7 @@ def record_loop(
     server = SilentServer(load_scenario(scenario).plant, clock)
     settings, facts = Settings(mode=mode), server.facts()
     state = start(settings, facts)
-    journal.begin_run(
-        settings=settings, facts=facts, state=encode_state(state), tick_number=0, wall=clock.wall()
-    )
+    journal.put(RunItem(settings=settings, facts=facts, state=encode_state(state), tick=0, wall=clock.wall()))
 
     def publish(_: State, record: TickRecord) -> None:
         journal.record(record)

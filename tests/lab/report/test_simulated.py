@@ -32,12 +32,17 @@ def run(directory: Path, *words: str) -> Result:
     return CliRunner().invoke(module.simulate, ["--scenario", str(scenario), "--policy", "fixed", *words])
 
 
-def test_a_run_becomes_a_page_with_what_was_counted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Scenario, policy, server and seed, the figures, the best static setting, and every chart."""
+@pytest.mark.parametrize(
+    ("best", "words"),
+    [(BestStatic(440, 3000.0, 0.15), "M = 440, 3\u202f000 commits/s"), (NoStatic(), "none keeps the rules")],
+)
+def test_a_run_becomes_a_page_with_what_was_counted(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, best: BestStatic | NoStatic, words: str
+) -> None:
+    """Scenario, policy, server and seed, the figures, the best static setting, and every tick."""
 
     def judged(*arguments: Any, **named: Any) -> Any:  # noqa: ANN401 - handed on as they are
-        named["oracle"] = False  # a search takes a while
-        return replace(really(*arguments, **named), best_static=BestStatic(440, 3000.0, 0.15))
+        return replace(really(*arguments, **named | {"oracle": False}), best_static=best)
 
     monkeypatch.setattr(module, "run_simulation", judged)
     path = tmp_path / "run.html"
@@ -47,26 +52,10 @@ def test_a_run_becomes_a_page_with_what_was_counted(tmp_path: Path, monkeypatch:
     text = path.read_text(encoding="utf-8")
 
     assert "&lt;b&gt;short: policy fixed on mysql-9.7, seed 1" in text
-    assert "best static setting: M = 440, 3\u202f000 commits/s" in text
+    assert f"best static setting: {words}" in text
     assert "counted from 240 s on: " in text
     assert len(Page(text).data["trace"]["at"]) == 421
     assert sorted(one.name for one in tmp_path.iterdir()) == ["run.html", "short.toml"]
-
-
-def test_where_no_static_setting_keeps_the_rules_none_is_named(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """There is no M to show."""
-
-    def judged(*arguments: Any, **named: Any) -> Any:  # noqa: ANN401 - handed on as they are
-        named["oracle"] = False  # a search takes a while
-        return replace(really(*arguments, **named), best_static=NoStatic())
-
-    monkeypatch.setattr(module, "run_simulation", judged)
-    path = tmp_path / "run.html"
-    assert run(tmp_path, "--plot", str(path), "--oracle").exit_code == 0
-
-    assert "best static setting: none keeps the rules" in path.read_text(encoding="utf-8")
 
 
 def test_a_long_run_takes_no_more_memory_than_a_short_one(

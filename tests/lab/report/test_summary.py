@@ -1,210 +1,240 @@
-"""What is claimed of contenders, and what is not."""
+"""What is claimed of contenders, what is not, and what a reader has to know first."""
 
 from __future__ import annotations
 
-import copy
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from lab.bench import search
+from lab.report.bench_page import bench_page, bench_summary
 from lab.report.rows import read_rows, rows_of
-from lab.report.summary import Group, groups
-from lab.report.words import heading, idle_said, lacking, verdict_sentences
-from lab.statistics import ratio_bounds
-from tests.lab.report.factory import CONDITIONS, row
+from lab.report.summary import Group, groups, winner_sentences
+from lab.report.words import comparison, heading, idle_said, lacking, verdict_sentences
+from tests.lab.report.factory import CONDITIONS, row, searched, suite
+from tests.lab.report.reading import Page
+from tuner.settings import Settings
+
+Rows = list[dict[str, Any]]
 
 
-def one_group(rows: list[dict[str, Any]]) -> Group:
+def one_group(rows: Rows) -> Group:
     """Return the only group of rows."""
     (found,) = groups(rows_of(rows))
     return found
 
 
-def with_commits(name: str, block: int, commits: float, **figures: object) -> dict[str, Any]:
-    """Return a row with these figures alone."""
-    return row(name, block, figures={"commits_mean": commits, **figures})
-
-
-def compared(ours: list[float], theirs: list[float]) -> Group:
-    """Return ours and the default with these commits/s, block by block."""
-    rows = [with_commits("cascade", block, value) for block, value in enumerate(ours, 1)]
-    rows += [with_commits("default", block, value) for block, value in enumerate(theirs, 1)]
-    return one_group(rows)
-
-
-def test_ratios_are_paired_by_block() -> None:
-    """A machine that was slower in one block for both does not widen the bounds of their ratio."""
-    found = ratio_bounds([(200.0, 100.0), (100.0, 50.0), (400.0, 200.0)])
-
-    assert found is not None
-    assert (found.mean, found.low, found.high) == pytest.approx((2.0, 2.0, 2.0))
+def blocks(name: str, figure: str, values: list[float]) -> Rows:
+    """Return a row for each block, with this value of a figure."""
+    return [
+        row(name, block, figures={"commits_mean": 100.0, figure: value})
+        for block, value in enumerate(values, 1)
+    ]
 
 
 @pytest.mark.parametrize(
-    ("ours", "theirs", "outcome"),
+    ("figure", "ours", "theirs", "outcome"),
     [
-        ([200.0, 210.0, 205.0], [100.0, 101.0, 99.0], "gains"),
-        ([100.0, 101.0, 99.0], [200.0, 210.0, 205.0], "loses"),
-        ([100.0, 110.0, 95.0], [101.0, 99.0, 104.0], "no difference shown"),
-        ([300.0], [100.0], "one block, nothing claimed"),
+        ("commits_mean", [200.0, 210.0, 205.0], [100.0, 101.0, 99.0], "gains"),
+        ("commits_mean", [100.0, 101.0, 99.0], [200.0, 210.0, 205.0], "loses"),
+        ("commits_mean", [100.0, 110.0, 95.0], [101.0, 99.0, 104.0], "no difference shown"),
+        ("commits_mean", [300.0], [100.0], "one block, nothing claimed"),
+        ("latency_p99", [0.0201, 0.0202, 0.0203], [0.0101, 0.0102, 0.0103], "loses"),
+        ("sync_pages", [0, 0], [40, 40], "better, no bounds"),
     ],
 )
 def test_an_outcome_follows_from_the_bounds_alone(
-    ours: list[float], theirs: list[float], outcome: str
+    figure: str, ours: list[float], theirs: list[float], outcome: str
 ) -> None:
-    """Gain and loss only where the bounds leave 1 out; a single block claims nothing, whatever its ratio."""
-    found = compared(ours, theirs)
+    """Gain and loss only where the bounds leave 1 out; a count has none, nor has a single block."""
+    found = one_group([*blocks("cascade", figure, ours), *blocks("default", figure, theirs)])
+    (verdict,) = [one for one in found.verdicts if one.name == figure]
 
-    assert [one.outcome for one in found.verdicts if one.name == "commits_mean"] == [outcome]
-
-
-def test_less_is_better_where_less_is_better() -> None:
-    """Twice the latency is a loss, and is said as one in capitals."""
-    rows = [with_commits("cascade", block, 100.0, latency_p99=0.02 + block / 1e4) for block in (1, 2, 3)]
-    rows += [with_commits("default", block, 100.0, latency_p99=0.01 + block / 1e4) for block in (1, 2, 3)]
-
-    found = one_group(rows)
-
-    assert [one.outcome for one in found.verdicts if one.name == "latency_p99"] == ["loses"]
-    assert any(one.loses and "latency p99" in one.text for one in verdict_sentences(found))
+    assert verdict.outcome == outcome
+    loses = [one.text for one in verdict_sentences(found) if one.loses]
+    assert bool(loses) == (outcome == "loses")
+    assert all("LOSES" in one for one in loses)
 
 
-def test_counts_are_compared_without_pretending_to_bounds() -> None:
-    """Sync-flushed pages have no ratio: ours 0 against theirs is better, and said to be without bounds."""
-    rows = [with_commits("cascade", block, 100.0, sync_pages=0) for block in (1, 2)]
-    rows += [with_commits("default", block, 100.0, sync_pages=40) for block in (1, 2)]
-
-    (found,) = [one for one in one_group(rows).verdicts if one.name == "sync_pages"]
-
-    assert (found.ratio, found.ours, found.theirs) == (None, "0", "80")
-    assert found.outcome == "better, no bounds"
-
-
-def test_a_block_that_only_one_has_is_left_out_and_said() -> None:
+def test_ratios_are_of_the_blocks_that_both_have() -> None:
     """An unfinished suite compares what can be paired, and names what is missing."""
-    found = compared([200.0, 200.0, 900.0], [100.0, 100.0])
+    ours = blocks("cascade", "commits_mean", [200.0, 200.0, 900.0])
+    found = one_group([*ours, *blocks("default", "commits_mean", [100.0, 100.0])])
 
-    ours = next(one for one in found.contenders if one.ours)
-    assert ours.to["default"].mean == pytest.approx(2.0)
-    assert ours.to["default"].blocks == 2
+    to = next(one for one in found.contenders if one.ours).to["default"]
+    assert (to.mean, to.blocks) == (pytest.approx(2.0), 2)
     assert any("default has no row yet in block 3" in one for one in lacking(found))
 
 
-def test_other_conditions_are_never_compared() -> None:
-    """Rows at another disk limit, or under another load, are a group of their own."""
-    elsewhere = copy.deepcopy(CONDITIONS) | {"disk": {"write_iops": 600}}
-    rows = [row("cascade"), row("default"), row("cascade", conditions=elsewhere)]
+def test_a_block_taken_again_counts_once() -> None:
+    """A resumed bench that measured a block twice keeps the newest."""
+    rows = [row("cascade", 1, figures={"commits_mean": commits}) for commits in (100.0, 300.0)]
 
-    found = groups(rows_of(rows))
-
-    assert [len(one.rows) for one in found] == [2, 1]
-    assert found[1].verdicts == ()
-    assert "no ratio is claimed" in verdict_sentences(found[1])[0].text
+    assert one_group(rows).contenders[0].blocks == {1: 300.0}
 
 
-def test_what_a_limit_could_not_do_parts_no_rows_and_is_said() -> None:
-    """The sentences on what could not be limited are put together over the rows."""
-    one, other = (
-        CONDITIONS | {"not_limited": [said]} for said in ("writes: refused", "reads: no controller")
+@pytest.mark.parametrize(
+    ("other", "sizes"),
+    [
+        ({"disk": {"write_iops": 600}}, [1, 1]),
+        ({"not_limited": ["disk not limited: refused"]}, [1, 1]),
+        ({}, [2]),
+    ],
+    ids=["another disk", "a limit that was refused", "the same"],
+)
+def test_other_conditions_are_never_compared(other: dict[str, Any], sizes: list[int]) -> None:
+    """Rows at another disk limit, or without the limit, are a group of their own without a verdict."""
+    found = groups(rows_of([row("cascade"), row("default", conditions=CONDITIONS | other)]))
+
+    assert [len(one.rows) for one in found] == sizes
+    assert all(bool(one.verdicts) == (len(one.rows) > 1) for one in found)
+    assert len(found) == 1 or "no ratio is claimed" in verdict_sentences(found[1])[0].text
+
+
+def test_what_a_limit_could_not_do_parts_no_rows() -> None:
+    """How a refusal is put differs from start to start; all of it is told."""
+    refused = [CONDITIONS | {"not_limited": [why]} for why in ("writes: refused", "reads: no controller")]
+    rows = [row("cascade", conditions=refused[0]), row("default", conditions=refused[1])]
+
+    assert "disk NOT limited to 1200 writes/s" in heading(one_group(rows))
+    assert "disk limited to 1200 writes/s" in heading(one_group([row()]))
+    assert {"not limited: writes: refused", "not limited: reads: no controller"} <= set(
+        comparison(groups(rows_of(rows)))
     )
 
-    found = one_group([row("cascade", conditions=one), row("default", conditions=other)])
 
-    assert len(found.not_limited) == 2
-    assert "not limited: reads: no controller" in lacking(found)
+OUT = {"schema": 1, "stage": "left out", "contender": "high_checkpoint", "why": "the server has none"}
 
 
-def test_a_disk_that_could_not_be_limited_is_not_called_limited() -> None:
-    """The first line of a group says what the rows ran on, not what was asked for."""
-    own = CONDITIONS | {
-        "not_limited": ["disk not limited to 1,200 writes/s: dba@db1 is a server of your own"]
-    }
+@pytest.mark.parametrize(
+    ("rows", "words"),
+    [
+        ([row("cascade", settled=False)], "cascade had not settled when counting began in block 1"),
+        ([row("default", reset_ratio=0.31)], "the reset came to an age ratio of 0.310, not below 0.25"),
+        ([row("default", reset_ratio=0.25)], ""),
+        (
+            [row("default", figures={"commits_mean": 9.0, "errors": 12})],
+            "default, block 1: 12 errors of the load",
+        ),
+        ([row("default"), OUT], "high_checkpoint is left out: the server has none"),
+        ([row("default")], ""),
+    ],
+    ids=["not settled", "reset too short", "reset, rounded", "errors", "left out", "nothing"],
+)
+def test_what_has_to_be_known_first_is_told(rows: Rows, words: str) -> None:
+    """Nobody has to look for it in a table."""
+    found = lacking(one_group(rows))
 
-    assert "disk NOT limited to 1200 writes/s" in heading(one_group([row(conditions=own)]))
-    assert "disk limited to 1200 writes/s" in heading(one_group([row()]))
+    assert len(found) == bool(words)
+    assert all(words in one for one in found)
 
 
-def test_processors_without_rest_are_said() -> None:
+def test_processors_without_rest_are_told() -> None:
     """Where nothing was left of them the disk may not have been the limit; else nobody is bothered."""
-    busy = row()
-    busy["figures"]["machine_idle"] = 0.02
+    busy = row(figures={"machine_idle": 0.02})
 
     assert "may have been the limit" in idle_said(one_group([busy]))[0]
     assert idle_said(one_group([row()])) == []
 
 
-def test_rows_on_a_limited_disk_are_not_compared_with_rows_on_a_free_one() -> None:
-    """Where a limit was refused when the bench was gone on with, no ratio mixes the two disks."""
-    free = CONDITIONS | {"not_limited": ["disk not limited: refused"]}
-
-    found = groups(rows_of([row("cascade", conditions=free), row("default")]))
-
-    assert [len(one.rows) for one in found] == [1, 1]
-    assert all(one.verdicts == () for one in found)
-
-
-def test_rows_that_had_not_settled_or_had_errors_are_named() -> None:
-    """Nobody has to look for them in a table."""
-    rows = [row("cascade", settled=False, reset_ratio=0.24), row("default", reset_ratio=0.31)]
-    rows.append(row("folk rule", reset_ratio=0.25))  # rounded from what was just below
-    rows[1]["figures"]["errors"] = 12
-
-    found = lacking(one_group(rows))
-
-    assert "cascade had not settled when counting began in block 1" in found
-    assert "default, block 1: 12 errors of the load" in found
-    assert "default, block 1: the reset came to an age ratio of 0.310, not below 0.25" in found
-    assert sum("the reset came" in one for one in found) == 1
-
-
-def test_a_block_taken_again_counts_once() -> None:
-    """A resumed bench that measured a block twice keeps the newest."""
-    rows = [with_commits("cascade", 1, 100.0), with_commits("cascade", 1, 300.0)]
-
-    (found,) = one_group(rows).contenders
-
-    assert found.blocks == {1: 300.0}
-
-
-@pytest.mark.parametrize(
-    ("searched", "against"), [((), "static 2000/4000"), (("best static",), "best static")]
-)
-def test_ours_is_compared_with_the_setting_that_was_given(searched: tuple[str, ...], against: str) -> None:
+@pytest.mark.parametrize("against", ["static 2000/4000", "best static"])
+def test_ours_is_compared_with_the_setting_that_was_given(against: str) -> None:
     """Who brings a setting of his own reads whether ours beats it; a searched one speaks for all."""
+    commits = {"cascade": 200.0, "static 2000/4000": 100.0, against: 150.0}
     rows = [
-        with_commits(name, block, value + block)
-        for name, value in {
-            "cascade": 200.0,
-            "static 2000/4000": 100.0,
-            **dict.fromkeys(searched, 150.0),
-        }.items()
-        for block in (1, 2, 3)
+        one for name, value in commits.items() for one in blocks(name, "commits_mean", [value, value + 1])
     ]
-    found = one_group(rows).verdicts
-    assert {(one.reference, one.outcome) for one in found} == {(against, "gains")}
 
-
-def test_who_was_left_out_is_said_with_the_reason_and_counts_for_nothing() -> None:
-    """A contender that the server does not know is a sentence, not a row without figures."""
-    out = {"schema": 1, "stage": "left out", "contender": "high_checkpoint", "why": "the server has none"}
-    (group,) = groups(rows_of([row("default"), row("cascade"), out]))
-    assert "high_checkpoint" not in [one.name for one in group.contenders]
-    assert "high_checkpoint is left out: the server has none" in lacking(group)
+    assert {(one.reference, one.outcome) for one in one_group(rows).verdicts} == {(against, "gains")}
 
 
 def test_the_row_that_found_the_knee_is_no_block() -> None:
-    """What the default sustains as a closed load is said beside the blocks, whose load is another one."""
+    """What the default sustains as a closed load is told beside the blocks, whose load is another one."""
     closed, offered = (CONDITIONS | {"load": CONDITIONS["load"] | {"rate": rate}} for rate in (0, 600))
     knee = row("default", 0, stage="knee", variant="50 %", conditions=closed)
-    blocks = [row(name, variant="50 %", conditions=offered) for name in ("default", "cascade")]
-
-    (group,) = groups(rows_of([knee, *blocks]))
+    group = one_group(
+        [knee, *(row(one, variant="50 %", conditions=offered) for one in ("default", "cascade"))]
+    )
 
     assert (group.blocks, len(group.knee)) == ([1], 1)
     assert heading(group).startswith("50 %: MySQL 9.7.4")
     assert "600 transactions/s offered" in heading(group)
     assert any("the default sustains" in one for one in lacking(group))
+
+
+def test_the_summary_has_every_variant_and_who_was_left_out() -> None:
+    """A machine that counts contenders finds the one that is missing."""
+    rows = [row(variant="open, 50 %"), OUT | {"variant": "open, 50 %"}, row(variant="open, 70 %")]
+    found = bench_summary(rows_of(rows))["groups"]
+
+    assert [one["variant"] for one in found] == ["open, 50 %", "open, 70 %"]
+    assert [one["left_out"] for one in found] == [{"high_checkpoint": "the server has none"}, {}]
+
+
+def test_a_variant_that_is_still_searched_for_hides_no_other() -> None:
+    """A bench that was stopped while it searched shows what it has, and nothing of the search."""
+    lines = comparison(groups(rows_of([searched(400) | {"variant": "slow disk"}, *suite()])))
+
+    assert any(line.startswith("default") for line in lines)
+    assert not any("M = 400" in line or "slow disk" in line for line in lines)
+
+
+@pytest.fixture
+def budgets(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Give ours budgets, which it has none of by default."""
+    monkeypatch.setattr(search, "OURS", Settings(max_recovery_seconds=300.0, max_shutdown_seconds=300.0))
+
+
+@pytest.mark.usefixtures("budgets")
+def test_the_winners_without_budgets_and_without_any_rule_are_printed_beside() -> None:
+    """In the terminal, on the page and for machines; a capped contender is compared with the capped one."""
+    rows = [
+        searched(600, commits_mean=2500.0),
+        searched(420, commits_mean=2600.0, shutdown_seconds_predicted=500.0),
+        searched(400, commits_mean=2650.0, checkpoint_ratio_max=0.83),
+        searched(200, commits_mean=2900.0, sync_pages=9),
+        row("best static"),
+    ]
+    words = (
+        "300/600 (2\u202f500 commits/s, 0.160 pages per commit) with the alarm cap and all budgets; "
+        "200/400 (2\u202f650 commits/s, 0.160 pages per commit) without cap and budgets; "
+        "100/200 (2\u202f900 commits/s, 0.160 pages per commit) without any constraint."
+    )
+
+    assert f"Best static setting: {words}" in comparison(groups(rows_of(rows)))
+    assert words in Page(bench_page(rows_of(rows))).words
+    found = bench_summary(rows_of(rows))["groups"][0]["best_static"]
+    winners = (found.best, found.without_cap, found.unconstrained)
+    assert [one.io_capacity_max for one in winners] == [600, 400, 200]
+
+
+@pytest.mark.parametrize(
+    ("rows", "disk", "sentence", "words"),
+    [
+        ([searched(400, checkpoint_ratio_max=0.83)], {"alternate_iops": 800}, 0, "with all budgets;"),
+        ([searched(200, sync_pages=9), row("best static")], {}, 0, "none with the alarm cap"),
+        ([searched(m, commits_mean=c) for m, c in ((100, 2e3), (104, 2.1e3))], {}, 1, "M = 110 was still to"),
+    ],
+    ids=["no cap on a disk that alternates", "nothing keeps the rules", "ended early"],
+)
+def test_what_a_search_did_not_show_is_told(
+    rows: Rows, disk: dict[str, int], sentence: int, words: str
+) -> None:
+    """No cap is said to be kept that was not asked for, nor the best of what was tried to be the best."""
+    for one in rows:
+        one["conditions"] = CONDITIONS | {"disk": {"write_iops": 2400} | disk}
+
+    assert words in winner_sentences(rows_of([one for one in rows if one["stage"] == "search"]))[sentence]
+
+
+def test_a_whole_search_or_none_has_no_more_to_say() -> None:
+    """One sentence of a search that was complete; without a search nothing is said of a winner."""
+    whole = [searched(m, commits_mean=c) for m, c in ((100, 2000.0), (104, 2100.0), (108, 2050.0))]
+
+    assert len(winner_sentences(rows_of(whole))) == 1
+    assert bench_summary(rows_of([row()]))["groups"][0]["best_static"] is None
+    assert winner_sentences([]) == []
 
 
 PUBLISHED = sorted((Path(__file__).parents[3] / "docs/results/bench").glob("*/rows.jsonl"))

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 
-from lab.report.page import build
 from lab.report.trace import Trace, read_trace, trace_of
+from lab.report.trace_page import trace_page
 from tests.factory import FACTS, estimate, missed, sample, tick
 from tests.lab.report.reading import Page
 from tests.lab.report.recorded import SILENT, record_loop
@@ -36,7 +36,7 @@ def trace(journal: Path) -> Trace:
 @pytest.fixture(scope="module")
 def page(trace: Trace) -> Page:
     """Return its page."""
-    return Page(build("Trace", trace))
+    return Page(trace_page(trace))
 
 
 def of(*readings: Sample | Missed) -> Trace:
@@ -93,7 +93,7 @@ def test_an_advisory_trace_says_what_would_have_been_set(tmp_path: Path) -> None
     """Nothing was written, and the page says both that and what an active loop would have done."""
     found = read_trace(record_loop(tmp_path, seconds=120, mode=Mode.ADVISORY))
 
-    page = Page(build("Trace", found))
+    page = Page(trace_page(found))
 
     assert "Advisory throughout: nothing was written to the server." in page.words
     assert {cells[1] for cells in page.table("C/M from")[1:]} == {"would set"}
@@ -156,7 +156,7 @@ def test_without_counters_nothing_is_drawn_that_was_not_seen() -> None:
     """A modified age and sync flushing that the readings do not have are left out, and that is said."""
     found = of(*(sample(second, degraded=True) for second in range(5)), missed(6))
 
-    page = Page(build("Trace", found))
+    page = Page(trace_page(found))
 
     assert "modified_age" not in page.data["trace"]["series"]
     assert "sync_pages" not in page.data["trace"]["series"]
@@ -171,7 +171,7 @@ def test_hours_are_thinned_and_their_worst_second_is_not() -> None:
         replace(sample(0), monotonic=float(s), wall=float(s), commits=n) for s, n in enumerate(commits)
     ]
 
-    text = build("Trace", of(*readings))
+    text = trace_page(of(*readings))
 
     assert len(text.encode()) < 700_000
     assert min(one for one in Page(text).data["trace"]["series"]["commits"] if one is not None) == 10
@@ -186,7 +186,7 @@ def test_names_cannot_become_markup() -> None:
     run = replace(RUN, facts=replace(FACTS, endpoint=evil))
     silent = TickRecord(tick(reading), Lifecycle.RUNNING, Mode.ACTIVE, None, KEPT)
 
-    text = build("Trace", trace_of("made", [run, silent, record]))
+    text = trace_page(trace_of("made", [run, silent, record]))
 
     assert "<script>alert" not in text
     assert Page(text).words.count(evil) >= 3
@@ -195,7 +195,7 @@ def test_names_cannot_become_markup() -> None:
 @pytest.mark.parametrize("readings", [(missed(0), missed(1)), (sample(0),), (sample(0), missed(1))])
 def test_a_trace_of_hardly_anything_has_a_page(readings: tuple[Sample | Missed, ...]) -> None:
     """A server that never answered, or once: what is known is shown, and nothing breaks."""
-    page = Page(build("Trace", of(*readings)))
+    page = Page(trace_page(of(*readings)))
 
     assert "In figures" in page.words
     assert len(page.plots) == len([rows for rows in page.tables if rows and rows[0][0] == "seconds"])

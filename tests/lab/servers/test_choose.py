@@ -10,23 +10,24 @@ import docker.errors
 import pytest
 
 from lab.servers import choose as chooser
-from lab.servers.base import LabServerError
-from lab.servers.choose import is_image, server_named
-from lab.servers.flavour import Flavour, Version, asked_version, image_version
+from lab.servers.choose import Family, is_image, server_named
+from lab.servers.images import best
+from lab.servers.spec import MARIADB, MYSQL, MYSQL_56, MYSQL_57, Kind, LabServerError
+from lab.servers.version import Version, asked_version, image_version
 
 
 @pytest.mark.parametrize(
     ("text", "found"),
     [
-        ("/usr/sbin/mysqld  Ver 9.7.4-2 for Linux on x86_64 ((Debian))", Flavour.MYSQL),
-        ("mysqld  Ver 8.0.30 for Linux on x86_64 (MySQL Community Server - GPL)", Flavour.MYSQL),
-        ("Ver 8.4.8-1.el9", Flavour.MYSQL),
-        ("mysqld  Ver 8.0.36-28 for Linux on x86_64 (Percona Server (GPL), Release 28)", Flavour.MYSQL),
-        ("mysqld  Ver 8.0.29 for Linux on x86_64 (MySQL Community Server - GPL)", Flavour.MYSQL_57),
-        ("mysqld  Ver 5.7.44 for Linux on x86_64", Flavour.MYSQL_57),
-        ("mysqld  Ver 5.6.24 for linux-glibc2.5 on x86_64 (MySQL Community Server (GPL))", Flavour.MYSQL_56),
-        ("mysqld  Ver 10.11.18-MariaDB-0+deb12u1 for debian-linux-gnu", Flavour.MARIADB),
-        ("mariadbd  Ver 11.8.6-MariaDB-0+deb13u1 from Debian for debian-linux-gnu", Flavour.MARIADB),
+        ("/usr/sbin/mysqld  Ver 9.7.4-2 for Linux on x86_64 ((Debian))", MYSQL),
+        ("mysqld  Ver 8.0.30 for Linux on x86_64 (MySQL Community Server - GPL)", MYSQL),
+        ("Ver 8.4.8-1.el9", MYSQL),
+        ("mysqld  Ver 8.0.36-28 for Linux on x86_64 (Percona Server (GPL), Release 28)", MYSQL),
+        ("mysqld  Ver 8.0.29 for Linux on x86_64 (MySQL Community Server - GPL)", MYSQL_57),
+        ("mysqld  Ver 5.7.44 for Linux on x86_64", MYSQL_57),
+        ("mysqld  Ver 5.6.24 for linux-glibc2.5 on x86_64 (MySQL Community Server (GPL))", MYSQL_56),
+        ("mysqld  Ver 10.11.18-MariaDB-0+deb12u1 for debian-linux-gnu", MARIADB),
+        ("mariadbd  Ver 11.8.6-MariaDB-0+deb13u1 from Debian for debian-linux-gnu", MARIADB),
         ("mysqld  Ver 5.5.62 for Linux on x86_64", "MySQL 5.5.62 is not supported: MySQL 5.6 is the oldest"),
         (
             "mysqld  Ver 10.4.34-MariaDB for Linux",
@@ -36,12 +37,12 @@ from lab.servers.flavour import Flavour, Version, asked_version, image_version
         ("something else", "not understood"),
     ],
 )
-def test_versions_are_told_apart_or_refused(text: str, found: Flavour | str) -> None:
+def test_versions_are_told_apart_or_refused(text: str, found: Kind | str) -> None:
     """What a server says decides how it is started; one too old is told the oldest that would do."""
     version = asked_version(text)
-    if isinstance(found, Flavour):
+    if isinstance(found, Kind):
         assert isinstance(version, Version)
-        assert version.flavour is found
+        assert version.kind is found
     else:
         assert found in str(version)
 
@@ -81,31 +82,25 @@ class Stored:
 
 
 OTHERS = {"debian:12.5": "", "mariadb:11.4": "MARIADB_VERSION=1:11.4.5", "percona:5.6": "PS_VERSION=5.6.51"}
+NEW = {"mysql:9.1": "MYSQL_VERSION=9.1.0", "mysql:8.0": "MYSQL_VERSION=8.0.42"}
+OLD = {"mysql:5.7": "MYSQL_VERSION=5.7.44"}
 
 
 @pytest.mark.parametrize(
-    ("more", "family", "name", "flavour"),
+    ("more", "family", "name"),
     [
-        (
-            {"mysql:9.1": "MYSQL_VERSION=9.1.0", "mysql:8.0": "MYSQL_VERSION=8.0.42"},
-            None,
-            "mysql:8.0",
-            "mysql",
-        ),
-        ({"mysql:5.7": "MYSQL_VERSION=5.7.44"}, None, "mysql:5.7", "mysql-5.7"),
-        ({"mysql:5.7": "MYSQL_VERSION=5.7.44"}, "mariadb", "mariadb:11.4", "mariadb"),
-        ({}, None, "mariadb:11.4", "mariadb"),
+        (NEW, None, "mysql:8.0"),
+        (OLD, None, "mysql:5.7"),
+        (OLD, "mariadb", "mariadb:11.4"),
+        ({}, None, "mariadb:11.4"),
     ],
 )
 def test_the_best_image_of_the_family_is_taken(
-    more: dict[str, str], family: chooser.Family | None, name: str, flavour: str
+    more: dict[str, str], family: Family | None, name: str
 ) -> None:
     """MySQL comes before MariaDB, our list before the rest, and what is too old is shown with the reason."""
     refusals: list[str] = []
-    images = Stored(**OTHERS, **more).list()
-    found = chooser.best(images, refusals, family)
-    assert found is not None
-    assert (found[0], found[1].flavour) == (name, flavour)
+    assert best(Stored(**OTHERS, **more).list(), refusals, family) == name
     assert [one.partition(": ")[0] for one in refusals] == ["image percona:5.6"]
 
 
@@ -113,7 +108,7 @@ def test_without_sysbench_there_is_no_real_server(monkeypatch: pytest.MonkeyPatc
     """Where no load can be driven no server is chosen, and the load driver is named as what is missing."""
     monkeypatch.setattr("shutil.which", lambda _name: None)
     found = chooser.choose()
-    assert found.kind == "none"
+    assert found.name == ""
     assert "sysbench" in found.refusals[0]
     with pytest.raises(ValueError, match="no load driver"):
         found.server()

@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 from collections.abc import Sequence
+from operator import attrgetter
 from pathlib import Path
 from typing import Any
 
@@ -14,17 +15,22 @@ import pytest
 
 from lab.servers import owner
 from lab.servers import reader as module
-from lab.servers.base import ENDED, STARTED, SqlClient, last_span, quoted, text_marks
-from lab.servers.flavour import (
+from lab.servers.base import quoted
+from lab.servers.error_log import ENDED, STARTED, last_span, text_marks
+from lab.servers.local import Installation, LocalServer
+from lab.servers.spec import (
+    KINDS,
+    MARIADB,
     MEBIBYTE,
-    TRAITS,
+    MYSQL,
+    MYSQL_56,
+    MYSQL_57,
     Account,
-    Flavour,
+    Kind,
     LabServerError,
     ServerSpec,
     account_statements,
 )
-from lab.servers.local import Installation
 from tuner.config.optionfile import read_options
 from tuner.servers.endpoint import Endpoint
 from tuner.servers.port import Unreachable
@@ -35,26 +41,26 @@ ADMIN, DAEMON = Account("boss", "a"), Account("innobrim", "b")
 
 
 @pytest.mark.parametrize(
-    ("flavour", "redo"),
+    ("kind", "redo"),
     [
-        (Flavour.MYSQL, ["--innodb-redo-log-capacity=68157440"]),
-        (Flavour.MYSQL_57, ["--innodb-log-file-size=33554432", "--innodb-log-files-in-group=2"]),
-        (Flavour.MYSQL_56, ["--innodb-log-file-size=33554432", "--innodb-log-files-in-group=2"]),
-        (Flavour.MARIADB, ["--innodb-log-file-size=68157440"]),
+        (MYSQL, ["--innodb-redo-log-capacity=68157440"]),
+        (MYSQL_57, ["--innodb-log-file-size=33554432", "--innodb-log-files-in-group=2"]),
+        (MYSQL_56, ["--innodb-log-file-size=33554432", "--innodb-log-files-in-group=2"]),
+        (MARIADB, ["--innodb-log-file-size=68157440"]),
     ],
 )
-def test_one_redo_capacity_is_said_as_each_server_takes_it(flavour: Flavour, redo: list[str]) -> None:
+def test_one_redo_capacity_is_said_as_each_server_takes_it(kind: Kind, redo: list[str]) -> None:
     """Servers with several files get whole MiB each; none gets an argument that would end its start."""
-    arguments = SPEC.arguments(flavour)
+    arguments = SPEC.arguments(kind)
     assert [one for one in arguments if "redo" in one or "log-file" in one] == redo
-    assert ("--mysqlx=OFF" in arguments) == (flavour is Flavour.MYSQL)
+    assert ("--mysqlx=OFF" in arguments) == (kind is MYSQL)
 
 
-@pytest.mark.parametrize("flavour", Flavour)
-def test_the_daemon_gets_no_more_than_it_needs(flavour: Flavour) -> None:
+@pytest.mark.parametrize("kind", KINDS, ids=attrgetter("name"))
+def test_the_daemon_gets_no_more_than_it_needs(kind: Kind) -> None:
     """To look and to set a variable, for both ways to come in; SUPER where nothing less sets one."""
-    grants = [one for one in account_statements(ADMIN, DAEMON, flavour).splitlines() if "GRANT" in one]
-    needed = "PROCESS, SYSTEM_VARIABLES_ADMIN" if flavour is Flavour.MYSQL else "PROCESS, SUPER"
+    grants = [one for one in account_statements(ADMIN, DAEMON, kind).splitlines() if "GRANT" in one]
+    needed = "PROCESS, SYSTEM_VARIABLES_ADMIN" if kind is MYSQL else "PROCESS, SUPER"
     for host in ("%", "localhost"):
         mine = [one.split(" IDENTIFIED")[0].rstrip(";") for one in grants if f"'innobrim'@'{host}'" in one]
         assert mine == [
@@ -63,22 +69,22 @@ def test_the_daemon_gets_no_more_than_it_needs(flavour: Flavour) -> None:
         ]
 
 
-@pytest.mark.parametrize("flavour", Flavour)
-def test_accounts_can_be_made_twice(flavour: Flavour) -> None:
+@pytest.mark.parametrize("kind", KINDS, ids=attrgetter("name"))
+def test_accounts_can_be_made_twice(kind: Kind) -> None:
     """A server that makes them at every start must not fail at the second one; 5.6 makes them by GRANT."""
-    statements = account_statements(ADMIN, DAEMON, flavour).splitlines()
+    statements = account_statements(ADMIN, DAEMON, kind).splitlines()
     made = [one for one in statements if one.startswith("CREATE")]
     assert all("IF NOT EXISTS" in one for one in made)
-    assert any(one.startswith("CREATE USER") for one in made) == (flavour is not Flavour.MYSQL_56)
+    assert any(one.startswith("CREATE USER") for one in made) == (kind is not MYSQL_56)
     assert all(one.endswith(";") for one in statements)
 
 
-@pytest.mark.parametrize("flavour", Flavour)
-def test_the_first_start_is_sound_shell(flavour: Flavour) -> None:
+@pytest.mark.parametrize("kind", KINDS, ids=attrgetter("name"))
+def test_the_first_start_is_sound_shell(kind: Kind) -> None:
     """A slip in it would only show on a machine that has that server."""
     checked = subprocess.run(
         ["sh", "-n"],  # noqa: S607 - every machine has one
-        input=TRAITS[flavour].first_start,
+        input=kind.first_start,
         capture_output=True,
         text=True,
         check=False,
@@ -239,7 +245,7 @@ def test_a_lost_connection_is_forgotten(monkeypatch: pytest.MonkeyPatch) -> None
             raise Unreachable("connection refused")
 
     monkeypatch.setattr(module, "Session", Lost)
-    server = SqlClient()
+    server = LocalServer()
     found = module.Reader(server)
     for tries in (1, 2):
         with pytest.raises(LabServerError, match="connection refused"):

@@ -6,7 +6,8 @@ import shutil
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from lab.servers.base import Account, LabServer
+from lab.servers.base import LabServer
+from lab.servers.spec import Account
 from tests.real.fixtures import missing
 
 PRETEND = "--mysql-dry-run=on"

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from lab.servers.base import Account, LabServerError
+from lab.servers.spec import Account, LabServerError
 from lab.workloads.load import KINDS, Load
 from lab.workloads.sysbench import SCRIPTS, command, environment, password_option
 from tests.lab.workloads.support import no_server

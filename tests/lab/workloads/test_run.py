@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from lab.servers.base import LabServerError
+from lab.servers.spec import LabServerError
 from lab.workloads.load import Load
 from lab.workloads.sysbench import SysbenchRun
 from tests.lab.workloads.support import PRETEND, need_sysbench, no_server

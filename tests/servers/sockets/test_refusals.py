@@ -9,8 +9,7 @@ import socket
 import pytest
 
 from tests.servers.sockets.mysqld import LIMIT, Mysqld, endpoint, refused
-from tuner.check import ANY_FIX, check
-from tuner.clock import SystemClock
+from tuner.findings.check import ANY_FIX, check
 from tuner.records import Missed
 from tuner.servers.endpoint import Endpoint
 from tuner.servers.failures import refusal
@@ -18,6 +17,7 @@ from tuner.servers.mysql import MySQLServer
 from tuner.servers.port import Unreachable
 from tuner.servers.session import Session
 from tuner.settings import Settings
+from tuner.system.clock import SystemClock
 
 DENIED = "Access denied for user 'innobrim'@'{}' (using password: YES)"
 MUST_RESET = "You must reset your password using ALTER USER statement before executing this statement."

@@ -240,7 +240,7 @@ class Ended(NamedTuple):
     loss: str = ""
 
 
-def follow(state: BaselineGuard, look: BaselineTick) -> tuple[BaselineGuard, Ended | None]:
+def update(state: BaselineGuard, look: BaselineTick) -> tuple[BaselineGuard, Ended | None]:
     """Return what is remembered with one reading more, and the block that ends with it."""
     now, sample = look.now, look.sample
     elapsed = 0.0 if state.at is None else max(0.0, now - state.at)

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from msgspec.structs import replace
 
-from tuner.core.ages import EXPECTED, bytes_of, said
+from tuner.core.ages import EXPECTED, bytes_of, readable
 from tuner.core.commands import overlay, schedule
 from tuner.core.commands.context import ADVISORY, Barred, CommandContext, Outcome, cannot_write, refused
 from tuner.core.decide.drain import begun, called_off, refusal
@@ -245,7 +245,7 @@ def _drain(state: State, context: CommandContext) -> Outcome:
     made = begun(state, sample, found, target, who=command.who, now=context.now, ttl=ttl)
     return Outcome(
         transitions.give_way(replace(state, drain=made)),
-        f"draining to {said(target)} of checkpoint age, from {said(sample.checkpoint_age)}, "
+        f"draining to {readable(target)} of checkpoint age, from {readable(sample.checkpoint_age)}, "
         f"for {ttl:.0f} s; then back to the set-point",
         event="drain",
     )
@@ -264,7 +264,7 @@ def _cancel_drain(state: State, context: CommandContext) -> Outcome:
         return refused(state, "no drain is in force")
     windows = ", ".join(one.who for one in state.schedule if one.drain)
     until = f" until the end of {windows}" if windows else ""
-    message = f"drain to {said(state.drain.target)} cancelled; back to the set-point{until}"
+    message = f"drain to {readable(state.drain.target)} cancelled; back to the set-point{until}"
     return Outcome(_called_off(state, state.drain, f"cancelled by {context.command.who}"), message)
 
 

@@ -1,4 +1,4 @@
-"""What becomes of the wish that won: parks and restores that are owed, then its guards, then the SETs.
+"""What becomes of the wish that won: its guards, then whether anything may be written, then the SETs.
 
 Which wish wins is in ``precedence``; no kind of decision gets past its row of ``writes.guards.TABLE``.
 """
@@ -7,22 +7,18 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
-from tuner.core.decide import emergency
-from tuner.core.decide.precedence import Wanted, emergency_from, policy_of, relieved, wanted_now
+from tuner.core.decide.wishes import Wanted, emergency_from, policy_of, relieved
 from tuner.core.estimate.trends import AUTHORITY_LOST
-from tuner.core.holds import barred_by_stranger, given_back
-from tuner.core.leaving import lowwater, park_restore
+from tuner.core.holds import barred_by_stranger
+from tuner.core.leaving import park_restore
 from tuner.core.limits import bounds, floor, home_of
 from tuner.core.ownership import transitions
 from tuner.core.ownership.transitions import kept, written
 from tuner.core.state import State
 from tuner.core.writes import guards
 from tuner.core.writes.plan import plan
-from tuner.records import Capacity, Decision, DecisionKind, Estimate, Hold, Lifecycle, Reason, Sample
+from tuner.records import Capacity, Decision, DecisionKind, Estimate, Hold, Lifecycle, Reason
 from tuner.settings import Mode
-
-UNPAID_SECONDS = 60.0
-"""A park that is owed on leaving active mode waits so long for a reading, then it is given up."""
 
 TOO_LOW_SECONDS = 300.0
 """How long the policy goes no lower than a little above an M that an emergency found too low."""
@@ -30,42 +26,12 @@ TOO_LOW_SECONDS = 300.0
 BARS = frozenset({Reason.ADVISORY, Reason.HELD})  # Why nothing is written whatever is wanted
 
 
-def decide(
-    state: State, sample: Sample | None, holds: tuple[Hold, ...], *, now: float
-) -> tuple[State, Decision]:
-    """Return what this tick does; the steps are empty wherever nothing may be written."""
-    if sample is None:
-        missed = kept(state, None, Reason.MISSED, "no reading at this tick")
-        return _unpaid(state, now=now), _barred(state, missed, holds)
-    current = sample.capacity
-    found = state.estimate
-    mark = None if state.park_owed is not None else lowwater.due(state, sample, holds, now=now)
-    if found is None:
-        return _without_estimate(state, sample, mark, holds, now=now)
-    if state.park_owed is not None:
-        called = emergency.called_for(state, sample, found)
-        needed = None if called is None else called.io_capacity_max
-        return park_restore.park(state, state.park_owed, sample, holds, needed=needed, now=now)
-    state, wanted = wanted_now(state, sample, found, now=now)
-    urgent = wanted.kind is DecisionKind.EMERGENCY and _may_not_write(state, holds) is None
-    if mark is not None and not urgent:
-        return lowwater.write(state, sample, mark, now=now)
-    if state.mode is Mode.ACTIVE and state.restoring and given_back(state, sample):
-        return park_restore.restore(state, sample, now=now)
-    return _carry_out(state, wanted, current, found, holds, now=now)
+def nothing(state: State, base: Decision, holds: tuple[Hold, ...], *, now: float) -> tuple[State, Decision]:
+    """Return the decision of a tick at which the rates are not known; a park that is owed goes on waiting."""
+    return park_restore.await_rates(state, now=now), barred(state, base, holds)
 
 
-def _without_estimate(
-    state: State, sample: Sample, mark: int | None, holds: tuple[Hold, ...], *, now: float
-) -> tuple[State, Decision]:
-    """Put a low-water mark back that is owed, as at a stop right after the park; else write nothing."""
-    if mark is not None and lowwater.owed(state, now=now):
-        return lowwater.write(state, sample, mark, now=now)
-    blind = kept(state, sample.capacity, Reason.NO_ESTIMATE, "rates need a second good reading")
-    return _unpaid(state, now=now), _barred(state, blind, holds)
-
-
-def _carry_out(
+def carry_out(
     state: State,
     wanted: Wanted,
     current: Capacity,
@@ -78,22 +44,22 @@ def _carry_out(
     base = kept(state, current, wanted.reason, wanted.detail)
     base = replace(base, source=wanted.source, terms=wanted.terms, policy=policy_of(state).name)
     if wanted.kind is DecisionKind.KEEP:
-        return state, _barred(state, base, holds)
+        return state, barred(state, base, holds)
     wish = _guarded(state, wanted, current, found, now=now)
     base = replace(base, guards=wish.touched)
     if wish.refused:
         base = replace(base, reason=wish.refused, detail=f"{wanted.detail}; {wish.detail}")
-        return state, _barred(state, base, holds)
+        return state, barred(state, base, holds)
     target = wish.pair
     if target is None or target == current:
-        return state, _barred(state, base, holds)
+        return state, barred(state, base, holds)
     if target == state.writes.adjusted and current == state.writes.own:
         base = replace(base, reason=Reason.ADJUSTED, detail=f"{wanted.detail}; the server makes this of it")
-        return state, _barred(state, base, holds)
+        return state, barred(state, base, holds)
     last = state.estimator.last
     urgent = wanted.kind is DecisionKind.EMERGENCY
     passes = urgent and last is not None and barred_by_stranger(state, last, holds)
-    why = _may_not_write(state, () if passes else holds)
+    why = may_not_write(state, () if passes else holds)
     if why is not None:
         reason, detail = why
         return state, replace(base, reason=reason, detail=f"{detail}; would: {wanted.detail}", would=target)
@@ -184,7 +150,8 @@ def _given(state: State, wanted: Wanted, found: Estimate) -> float | None:
     return min(found.flush_rate, found.sustained_capacity or found.flush_rate)
 
 
-def _may_not_write(state: State, holds: tuple[Hold, ...]) -> tuple[Reason, str] | None:
+def may_not_write(state: State, holds: tuple[Hold, ...]) -> tuple[Reason, str] | None:
+    """Return why nothing may be written, whatever is wanted; None where it may."""
     if state.mode is not Mode.ACTIVE:
         return Reason.ADVISORY, "advisory mode writes nothing"
     if state.lifecycle is Lifecycle.STOPPING:
@@ -196,31 +163,13 @@ def _may_not_write(state: State, holds: tuple[Hold, ...]) -> tuple[Reason, str] 
     return None
 
 
-def _barred(state: State, base: Decision, holds: tuple[Hold, ...]) -> Decision:
+def barred(state: State, base: Decision, holds: tuple[Hold, ...]) -> Decision:
     """Return a decision to write nothing as what it is where nothing could be written either.
 
     What is decided about a pace or a dead band would read there as if a write were coming.
     """
-    why = _may_not_write(state, holds)
+    why = may_not_write(state, holds)
     if why is None or why[0] not in BARS:
         return base
     reason, detail = why
     return replace(base, reason=reason, detail=f"{detail}; would keep M ({base.reason}): {base.detail}")
-
-
-def _unpaid(state: State, *, now: float) -> State:
-    """Keep a park that is owed on leaving active mode and cannot be done now, but for a minute at most.
-
-    Advisory mode writes nothing, and whoever asked for it long ago does not expect a write any more.
-    """
-    if state.mode is not Mode.ADVISORY or state.park_owed is None:
-        return state
-    return transitions.park_waits(state, now=now, longest=UNPAID_SECONDS)
-
-
-def given_up(state: State, sample: Sample | None) -> str:
-    """Return in words that a park is given up, why, and what stays in force as far as that is known."""
-    why = "the server does not answer" if sample is None else "its readings give no estimate"
-    pair = state.writes.expected if sample is None else sample.capacity
-    left = "what is in force is unknown" if pair is None else f"{pair} is in force"
-    return f"not parked: {why}; {left}"

@@ -11,9 +11,9 @@ from __future__ import annotations
 from msgspec.structs import replace
 
 from policies.registry import LAWS
-from tuner.core.ages import at_least, said
+from tuner.core.ages import at_least, readable
 from tuner.core.commands.context import CommandContext, cannot_write
-from tuner.core.decide.course import (
+from tuner.core.decide.trajectory import (
     AIM,
     WAY_SECONDS,
     aim_of,
@@ -22,7 +22,7 @@ from tuner.core.decide.course import (
     lowest_target,
     seconds_left,
 )
-from tuner.core.decide.precedence import policy_of
+from tuner.core.decide.wishes import policy_of
 from tuner.core.estimate.trends import MeanRates
 from tuner.core.estimate.window import warm
 from tuner.core.laws import without_authority
@@ -63,15 +63,14 @@ def refusal(state: State, sample: Sample, found: Estimate, target: int) -> str:
     """Return why the age cannot be brought to this target, with what is possible; empty where it can."""
     law, lag = LAWS[state.facts.flush_law], lag_of(state)
     if not law.m_moves_age:
-        return f"{said(target)} cannot be reached: {without_authority(law)}"
+        return f"{readable(target)} cannot be reached: {without_authority(law)}"
     if state.set_point is not None and held_as_low(state, sample, target):
         held = state.set_point * sample.flush_limit / AIM + lag
-        return f"{said(target)} is no less than the loop holds anyway: ask for less than {said(held)}"
+        return f"{readable(target)} is no less than the loop holds anyway: ask for less than {readable(held)}"
     lowest, why = lowest_target(state, sample, found)
     if target < lowest:
-        return (
-            f"{said(target)} cannot be reached: {why}; the lowest at the present load is {at_least(lowest)}"
-        )
+        least = at_least(lowest)
+        return f"{readable(target)} cannot be reached: {why}; the lowest at the present load is {least}"
     return ""
 
 
@@ -91,7 +90,7 @@ def follow(state: State, sample: Sample | None, *, now: float) -> tuple[State, l
     gone = ground_gone(state) or advisory
     why = drain.cancelled or ("its time is over" if now >= drain.ends else "") or gone
     if why:
-        message = f"drain to {said(drain.target)} ended: {why}"
+        message = f"drain to {readable(drain.target)} ended: {why}"
         steers = LAWS[state.facts.flush_law].m_moves_age
         follows = state.settings.policy != "fixed" and steers and not gone
         back = Return(begun=now, rates=drain.rates) if follows and state.mode is Mode.ACTIVE else None
@@ -107,7 +106,9 @@ def follow(state: State, sample: Sample | None, *, now: float) -> tuple[State, l
     below = sample.modified_age <= drain.target - lag_of(state)
     if drain.reached is None and below and sample.checkpoint_age <= drain.target:
         drain = replace(drain, reached=now)
-        message = f"checkpoint age {said(sample.checkpoint_age)}, down to {said(drain.target)} as asked"
+        message = (
+            f"checkpoint age {readable(sample.checkpoint_age)}, down to {readable(drain.target)} as asked"
+        )
         events.append(Event(code="drained", message=message, who=drain.who))
     return replace(state, drain=drain), events
 
@@ -204,7 +205,7 @@ def _unlearned(state: State, drain: Drain) -> State:
 
 
 def _followed(rates: MeanRates, found: Estimate, elapsed: float) -> MeanRates:
-    return rates.follow(
+    return rates.updated(
         redo_rate=found.redo_rate, flush_rate=found.flush_rate, elapsed=elapsed, memory=ANSWER_MEMORY
     )
 
@@ -259,7 +260,7 @@ def _begun(
     made = begun(state, sample, found, target, who=window.who, now=now, ttl=ends - now)
     advisory = state.mode is Mode.ADVISORY
     state, _ = _waiting(replace(state, drain=replace(made, scheduled=True, shown=advisory)), "")
-    way = f"{said(target)} of checkpoint age, from {said(sample.checkpoint_age)}"
+    way = f"{readable(target)} of checkpoint age, from {readable(sample.checkpoint_age)}"
     time = f"for {(ends - now) / 60.0:.0f} minutes; then back to the set-point"
     message = f"{'would drain' if advisory else 'draining'} to {way}, {time}"
     return state, [Event(code="drain", message=message, who=window.who)]

@@ -30,7 +30,7 @@ class Apart(Struct, frozen=True):
             return other.low - self.high
         return min(0.0, other.high - self.low)
 
-    def follow(self, seen: Apart, *, elapsed: float) -> Apart:
+    def updated(self, seen: Apart, *, elapsed: float) -> Apart:
         """Return the bounds with one reading more, which lies no farther away than the slack."""
         wide = Apart(self.low - DRIFT * elapsed, self.high + DRIFT * elapsed)
         if wide.distance(seen) != 0.0:
@@ -61,7 +61,7 @@ class Clocks(Struct, frozen=True):
         return self.gap is None or window[-1].at - window[0].at >= TELLING_SECONDS - 0.2
 
 
-def follow(state: Clocks, sample: Sample) -> tuple[Clocks, str]:
+def update(state: Clocks, sample: Sample) -> tuple[Clocks, str]:
     """Take a reading in.
 
     Returns:
@@ -79,8 +79,8 @@ def follow(state: Clocks, sample: Sample) -> tuple[Clocks, str]:
     return replace(
         state,
         at=now,
-        uptime=uptime if state.uptime is None else state.uptime.follow(uptime, elapsed=elapsed),
-        wall=wall if state.wall is None else state.wall.follow(wall, elapsed=elapsed),
+        uptime=uptime if state.uptime is None else state.uptime.updated(uptime, elapsed=elapsed),
+        wall=wall if state.wall is None else state.wall.updated(wall, elapsed=elapsed),
     ), ""
 
 

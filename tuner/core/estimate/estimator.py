@@ -79,7 +79,7 @@ def update(
     dirtied = sample.pages_dirty - last.pages_dirty + flushed
     most = state.tail.density * sample.lsn_average_rate if stops_early else math.inf
     window = readings.extend(state.window, sample, newly_dirtied=dirtied, most=most)
-    tail = state.tail.follow(sample, last, dirtied=dirtied, lists_written=lists_written)
+    tail = state.tail.updated(sample, last, dirtied=dirtied, lists_written=lists_written)
     state = replace(state, window=window, tail=tail.reckon_due(sample, window), last=sample)
     if len(window) <= 1:
         return state, None, False
@@ -176,7 +176,7 @@ def _estimate(
             wall=sample.wall,
             need_share=_need_share(window, sample, flush_rate),
         )
-        trends = trends.follow(seen, window)
+        trends = trends.updated(seen, window)
     recovery = state.recovery.see(sample, flush_rate=flush_rate, limited=trends.measured, elapsed=elapsed)
     state = replace(state, tail=tail, load=load, trends=trends, recovery=recovery)
     return state, Estimate(

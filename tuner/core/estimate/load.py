@@ -72,7 +72,7 @@ class Regression(Struct, frozen=True):
         )
 
     @property
-    def sound(self) -> bool:
+    def valid(self) -> bool:
         """Tell whether what was kept can be true."""
         return all(map(math.isfinite, astuple(self))) and min(self.variance, self.weight) >= 0.0
 
@@ -115,7 +115,7 @@ class Curve(Struct, frozen=True):
         return Curve(tuple(densities), tuple(seconds), _exponent(densities, seconds), unheard=0.0)
 
     @property
-    def sound(self) -> bool:
+    def valid(self) -> bool:
         """Tell whether what was kept can be true."""
         whole = len(self.densities) == CLASSES == len(self.seconds)
         numbers = (*self.densities, *self.seconds, self.combining_exponent, self.unheard)
@@ -170,7 +170,7 @@ class Response(Struct, frozen=True):
         return min(max(0.0, -slope), STEEPEST * redo_rate / flush_rate)
 
     @property
-    def sound(self) -> bool:
+    def valid(self) -> bool:
         """Tell whether what was kept can be true."""
         return all(map(math.isfinite, astuple(self))) and self.variance >= 0.0
 

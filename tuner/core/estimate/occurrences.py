@@ -37,7 +37,7 @@ class Occurrence(StrEnum):
     RESIZING = "resizing"
 
 
-SAID = {
+MEANING = {
     Occurrence.BACKUP_LOCK: "somebody holds LOCK INSTANCE FOR BACKUP, so a backup reads along",
     Occurrence.READ_LOCK: "somebody holds FLUSH TABLES WITH READ LOCK, so nobody can write",
     Occurrence.CLONE: "a clone is under way, which reads or writes all of the data",
@@ -101,7 +101,7 @@ class Occurrences(Struct, frozen=True):
     def silences(self, at: float) -> str:
         """Return why the rates of a reading at this time say nothing of the load; empty where they do."""
         if Occurrence.READ_LOCK in self.names:
-            return SAID[Occurrence.READ_LOCK]
+            return MEANING[Occurrence.READ_LOCK]
         if self.unlocked is not None and at - self.unlocked < RATE_SECONDS:
             return "somebody held FLUSH TABLES WITH READ LOCK within the last ten seconds"
         return ""
@@ -149,7 +149,7 @@ def update(
     )
     events = [
         *(Event(f"end_{one.name.value}", f"over after {at - one.began:.0f} s") for one in over),
-        *(Event(f"begin_{name.value}", f"{SAID[name]}; {_KEPT_OUT}") for name in begun),
+        *(Event(f"begin_{name.value}", f"{MEANING[name]}; {_KEPT_OUT}") for name in begun),
     ]
     state, usual = _grow_used_to(state, sample)
     return state, (*events, *usual)

@@ -145,7 +145,7 @@ class Recovery(Struct, frozen=True):
         return replace(self, factor=factor, measured_on=version, awaited=None, share=0.0)
 
     @property
-    def sound(self) -> bool:
+    def valid(self) -> bool:
         """Tell whether a factor that was kept can be true."""
         return math.isfinite(self.factor) and LEAST_FACTOR <= self.factor <= MOST_FACTOR
 

@@ -105,7 +105,7 @@ class Tail(Struct, frozen=True):
         """Return what is known of it after a first reading: where it is."""
         return cls(ledger=_added(Ledger(), sample, 0.0))
 
-    def follow(self, sample: Sample, last: Sample, *, dirtied: int, lists_written: bool) -> Tail:
+    def updated(self, sample: Sample, last: Sample, *, dirtied: int, lists_written: bool) -> Tail:
         """Return it with the pages that were dirtied since the last reading.
 
         Args:

@@ -95,7 +95,7 @@ class Week(Struct, frozen=True):
         return max(self.bytes[hour % DAY :: DAY])
 
     @property
-    def sound(self) -> bool:
+    def valid(self) -> bool:
         """Tell whether what was kept can be true."""
         whole = len(self.bytes) == HOURS == len(self.visits)
         return whole and all(map(possible, self.bytes)) and all(visits >= 0 for visits in self.visits)
@@ -113,7 +113,7 @@ class Late(Struct, frozen=True):
     hours_burst: float = 0.0  # the largest burst that began in it, bytes
 
     @property
-    def sound(self) -> bool:
+    def valid(self) -> bool:
         """Tell whether what was kept can be true."""
         whole = all(math.isfinite(one) and one >= 0.0 for one in astuple(self))
         return whole and possible(self.recent) and possible(self.hours_burst)
@@ -155,7 +155,7 @@ class Bursts(Struct, frozen=True):
         """Return what the last hours showed, for the next daemon."""
         return Late(self.at, self.recent, self.seen, self.hours_burst)
 
-    def follow(
+    def updated(
         self, beyond: float | None, *, age: float, wall: float, elapsed: float, steady: bool = False
     ) -> Bursts:
         """Return the bursts with one reading more.
@@ -167,7 +167,7 @@ class Bursts(Struct, frozen=True):
         """
         if self.resumed:
             taken_up = self._taken_up(wall)
-            return taken_up.follow(beyond, age=age, wall=wall, elapsed=elapsed, steady=steady)
+            return taken_up.updated(beyond, age=age, wall=wall, elapsed=elapsed, steady=steady)
         hour = hour_of_week(wall)
         known = self if hour == self.hour else self._turn(hour)
         grown = 0.0 if known.before is None else age - known.before
@@ -248,7 +248,7 @@ class MeanRates(Struct, frozen=True):
     redo_rate: float  # mean of R, bytes/s
     flush_rate: float  # mean of F, pages/s
 
-    def follow(self, *, redo_rate: float, flush_rate: float, elapsed: float, memory: float) -> MeanRates:
+    def updated(self, *, redo_rate: float, flush_rate: float, elapsed: float, memory: float) -> MeanRates:
         """Return the means with ``elapsed`` seconds more at these rates; they span ``memory`` seconds."""
         weight = min(1.0, elapsed / memory)
         return MeanRates(
@@ -272,7 +272,7 @@ class Trends(Struct, frozen=True):
     need_share: float = 1.0  # mean of two minutes of what the server counts as due for its age, over F
     calm_seconds: float = 0.0  # since when R has hardly deviated from its mean, seconds
 
-    def follow(self, seen: Seen, window: Window) -> Trends:
+    def updated(self, seen: Seen, window: Window) -> Trends:
         """Return the trends with one reading more."""
         sustained, measured = _device(self, seen)
         faded = self.limited_seconds * math.exp(-seen.elapsed / SHOWN_MEMORY_SECONDS)
@@ -355,7 +355,7 @@ def _bursts(bursts: Bursts, seen: Seen, sustained: float | None, *, steady: bool
     beyond = None
     if seen.limited and sustained is not None and seen.demand > 0:
         beyond = seen.redo_rate * (1.0 - sustained / seen.demand)
-    return bursts.follow(beyond, age=seen.age, wall=seen.wall, elapsed=seen.elapsed, steady=steady)
+    return bursts.updated(beyond, age=seen.age, wall=seen.wall, elapsed=seen.elapsed, steady=steady)
 
 
 def _between_checkpoints(kept: float, seen: Seen, window: Window) -> float:

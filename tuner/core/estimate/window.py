@@ -189,9 +189,9 @@ def flushed_share(window: Window) -> float:
 def neighbours(window: Window) -> float:
     """Return pages flushed as neighbours per page flushed in its own turn."""
     new, old = window[-1], since(window, RATE_SECONDS)
-    beside = new.neighbours - old.neighbours
-    own = new.flushed + new.lru - old.flushed - old.lru - beside
-    return beside / max(1, own) if beside > 0 else 0.0
+    others = new.neighbours - old.neighbours
+    own = new.flushed + new.lru - old.flushed - old.lru - others
+    return others / max(1, own) if others > 0 else 0.0
 
 
 def authority_since(window: Window, seconds: float) -> float:

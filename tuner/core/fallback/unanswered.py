@@ -84,7 +84,7 @@ class Unanswered(Struct, frozen=True):
 
 
 class Circumstances(NamedTuple):
-    """What the loop knows beside reading and estimate."""
+    """What the loop knows besides reading and estimate."""
 
     set_point: float  # f in force
     lru_share: float  # share of the LRU in the pages flushed, mean of minutes
@@ -92,18 +92,18 @@ class Circumstances(NamedTuple):
     counts: bool  # M is the policy's own choice, and the load goes on as it is
 
 
-def follow(
-    state: Unanswered, sample: Sample, found: Estimate, beside: Circumstances, *, now: float
+def update(
+    state: Unanswered, sample: Sample, found: Estimate, circumstances: Circumstances, *, now: float
 ) -> Unanswered:
     """Return what is remembered with one reading more.
 
     Args:
-        beside: what the loop knows besides.
+        circumstances: what the loop knows besides.
     """
     elapsed = 0.0 if state.at is None else min(LONGEST_GAP, max(0.0, now - state.at))
     waits = max(0, sample.free_page_waits - state.waits) / elapsed if elapsed > 0.0 else 0.0
     state = replace(state, at=now, waits=sample.free_page_waits)
-    if not beside.counts:
+    if not circumstances.counts:
         return replace(state, began=found.modified_age, foretold=0.0)
     m = sample.capacity.gain
     if state.anchor == 0 or abs(math.log(m / state.anchor)) > WIDTH:
@@ -111,7 +111,7 @@ def follow(
     if now - state.anchored_at >= SHOWN_SECONDS:
         state = replace(state, seen=_with(state.seen, m, found, waits, elapsed))
     if state.until is None:
-        return _judged(state, sample, found, beside, elapsed, now=now)
+        return _judged(state, sample, found, circumstances, elapsed, now=now)
     if now < state.until:
         return state
     return replace(state, until=None, misses=MISSES - 1, foretold=0.0, began=found.modified_age)
@@ -121,7 +121,7 @@ def _judged(
     state: Unanswered,
     sample: Sample,
     found: Estimate,
-    beside: Circumstances,
+    circumstances: Circumstances,
     elapsed: float,
     *,
     now: float,
@@ -129,10 +129,10 @@ def _judged(
     """Return it after holding what the law foretells against what the age does."""
     balance = 1.0 - found.flush_rate / found.demand if found.demand > 0.0 else 0.0
     fresh = replace(state, began=found.modified_age, foretold=0.0)
-    if balance < CLEAR or found.age_ratio > beside.set_point - FAR:
+    if balance < CLEAR or found.age_ratio > circumstances.set_point - FAR:
         return replace(fresh, misses=0)
     foretold = state.foretold + found.redo_rate * balance * elapsed
-    if not beside.lru_rules:
+    if not circumstances.lru_rules:
         if foretold < TELLING * sample.flush_limit:
             return replace(state, foretold=foretold)
         if found.modified_age - state.began >= ANSWER * foretold:
@@ -140,7 +140,7 @@ def _judged(
         if state.misses + 1 < MISSES:
             return replace(fresh, misses=state.misses + 1)
     rest = min(LONGEST_REST_SECONDS, max(FIRST_REST_SECONDS, 2.0 * state.rest))
-    return replace(fresh, misses=0, until=now + rest, rest=rest, why=_why(beside.lru_share))
+    return replace(fresh, misses=0, until=now + rest, rest=rest, why=_why(circumstances.lru_share))
 
 
 def _disturbance(found: Estimate) -> float:

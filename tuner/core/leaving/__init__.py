@@ -4,7 +4,7 @@ At SIGTERM, with ``daemon.on_stop = "park"``, in this order:
 
 1. The command ``stop`` makes a park owed (``park_restore.stop``).
 2. In the same tick C and M are parked (``park_restore.park``) at the pair that is kept ready for it
-   (``parked.parked``), where those in force are our own and no hold bars it or parked them before.
+   (``park_restore.parked``), where those in force are our own and no hold bars it or parked them before.
 3. Where the low-water mark is ours a tick more puts the operator's back (``park_restore.once_more``,
    ``lowwater.due``); where that may not be, ``lowwater.see_end`` says so.
 

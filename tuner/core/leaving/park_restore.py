@@ -8,7 +8,9 @@ from msgspec.structs import replace
 
 from policies.flushlaw import FlushLaw
 from policies.pace import AIM
+from tuner.core.estimate.window import telling, warm
 from tuner.core.holds import NEVER_PARKED, holds_needing_resume, not_writer
+from tuner.core.laws import law_of
 from tuner.core.leaving import lowwater
 from tuner.core.limits import bounds, contradiction, home_of
 from tuner.core.ownership import transitions
@@ -36,6 +38,9 @@ from tuner.settings import Mode, Settings
 PARKED_RATIO = 0.70  # Age ratio that a parked setting leads to under the load it leaves room for
 RESTORE_FACTOR = 1.25  # Restoring moves M by no more than this in a step; ``restore_pace`` says how often
 LONGEST_RESTORE = 200  # No way back to the originals has as many steps
+
+UNPAID_SECONDS = 60.0
+"""A park that is owed on leaving active mode waits so long for a reading, then it is given up."""
 
 
 def parked(
@@ -69,6 +74,32 @@ def parked(
         demand *= estimate.age_ratio / ratio
     wanted = settings.park_slack * gain * demand
     return near(max(wanted, float(current)), home=home, ratio=settings.ratio, lowest=lowest, highest=highest)
+
+
+def keep_ready(state: State, sample: Sample) -> State:
+    """Return the state with the pair that a park would leave; once one is owed, what was promised with it.
+
+    The first seconds' rates are no reason to lower what somebody else had set, and those of two readings
+    that came at nearly the same time are none at all. Where no M moves the age a lower one is none either.
+    """
+    found, window = state.estimate, state.estimator.window
+    promised = state.park_owed is not None and state.park_target is not None and state.clocks.gap is None
+    if found is None or promised:
+        return state
+    if not telling(window):
+        return replace(state, park_target=None)
+    (lowest, highest), law = bounds(state), law_of(state)
+    keep = state.writes.own == sample.capacity or not warm(window) or not law.m_moves_age
+    pair = parked(
+        found,
+        law,
+        state.settings,
+        current=sample.io_capacity_max if keep else lowest,
+        home=home_of(state, sample.capacity),
+        lowest=lowest,
+        highest=highest,
+    )
+    return replace(state, park_target=pair)
 
 
 def restore_step(current: Capacity, originals: Capacity) -> Capacity:
@@ -132,6 +163,24 @@ def once_more(state: State, record: TickRecord, receipt: Receipt | None) -> bool
     went_well = isinstance(tick.reading, Sample) and (receipt is None or not receipt.error)
     put_back = record.decision.kind is DecisionKind.LOW_WATER
     return went_well and not put_back and lowwater.owed(state, now=tick.now)
+
+
+def await_rates(state: State, *, now: float) -> State:
+    """Keep a park that is owed on leaving active mode and cannot be done now, but for a minute at most.
+
+    Advisory mode writes nothing, and whoever asked for it long ago does not expect a write any more.
+    """
+    if state.mode is not Mode.ADVISORY or state.park_owed is None:
+        return state
+    return transitions.park_waits(state, now=now, longest=UNPAID_SECONDS)
+
+
+def given_up(state: State, sample: Sample | None) -> str:
+    """Return in words that a park is given up, why, and what stays in force as far as that is known."""
+    why = "the server does not answer" if sample is None else "its readings give no estimate"
+    pair = state.writes.expected if sample is None else sample.capacity
+    left = "what is in force is unknown" if pair is None else f"{pair} is in force"
+    return f"not parked: {why}; {left}"
 
 
 def park(

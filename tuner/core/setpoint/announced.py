@@ -12,7 +12,7 @@ from tuner.core.setpoint.budgets import KEYS, Budget
 from tuner.core.setpoint.debounce import Debounced
 from tuner.records import Event
 
-SAID = frozenset(
+NEWS = frozenset(
     {SetPointSource.RECOVERY, SetPointSource.SHUTDOWN, SetPointSource.ROLE, SetPointSource.FREE_PAGES}
 )
 """Bounds that are news when they decide; the others are everyday."""
@@ -112,10 +112,10 @@ def _follow_deciding(
     state: Announced, *, set_point: float, source: SetPointSource | None, who: str, now: float
 ) -> tuple[tuple[tuple[str, float], ...], list[Event]]:
     """Return the bounds that stand as said to decide, and the events that say what is new."""
-    if source not in SAID and not state.deciding:
+    if source not in NEWS and not state.deciding:
         return (), []
     deciding, events = dict(state.deciding), []
-    if source is not None and source in SAID:
+    if source is not None and source in NEWS:
         if source not in deciding:
             message = f"the set-point is bounded by {source}: {set_point:.3f}"
             events.append(Event(code=f"bound_{source}", message=message))

@@ -147,36 +147,29 @@ def look(
         m_moves_age: on this server.
         whose: the windows of the schedule that some of them come from, by name.
     """
-    allowed = ratios(recovery, headroom, settings)
-    lowest = (LOWEST + NOISE) * headroom.flush_limit
-    exponent = headroom.combining_exponent
-    rests = (baseline + NOISE) * headroom.flush_limit
-    found = {}
-    if "recovery" in allowed and settings.max_recovery_seconds is not None:
-        found["recovery"] = Budget(
-            ratio=allowed["recovery"],
-            predicted=recovery.recovery_seconds(sample),
-            allowed=settings.max_recovery_seconds,
-            least=recovery.recovery_at(lowest + headroom.highest_lag, exponent),
+    now = (recovery.recovery_seconds(sample), recovery.shutdown_seconds(sample))
+    least, there = (recovery_and_shutdown(recovery, headroom, ratio) for ratio in (LOWEST, baseline))
+    allowed, used_up = _allowed(settings), ratios(recovery, headroom, settings)
+    return {
+        name: Budget(
+            ratio=used_up[name],
+            predicted=now[place],
+            allowed=allowed[name],
+            least=least[place],
             baseline=baseline,
-            there=recovery.recovery_at(rests + headroom.highest_lag, exponent),
-            exponent=exponent,
+            there=there[place],
+            exponent=headroom.combining_exponent,
             m_moves_age=m_moves_age,
-            whose=whose.get("recovery", ""),
+            whose=whose.get(name, ""),
         )
-    if "shutdown" in allowed and settings.max_shutdown_seconds is not None:
-        found["shutdown"] = Budget(
-            ratio=allowed["shutdown"],
-            predicted=recovery.shutdown_seconds(sample),
-            allowed=settings.max_shutdown_seconds,
-            least=recovery.shutdown_at(lowest, exponent),
-            baseline=baseline,
-            there=recovery.shutdown_at(rests, exponent),
-            exponent=exponent,
-            m_moves_age=m_moves_age,
-            whose=whose.get("shutdown", ""),
-        )
-    return found
+        for place, name in enumerate(KEYS)
+        if name in used_up
+    }
+
+
+def _allowed(settings: Settings) -> dict[str, float]:
+    both = {"recovery": settings.max_recovery_seconds, "shutdown": settings.max_shutdown_seconds}
+    return {name: seconds for name, seconds in both.items() if seconds is not None}
 
 
 def at_first_sight(sample: Sample, settings: Settings) -> dict[str, Budget]:
@@ -206,30 +199,29 @@ def ratios(recovery: Recovery, headroom: Headroom, settings: Settings) -> dict[s
     Args:
         settings: the budgets; those that are not set are left out.
     """
-    exponent = headroom.combining_exponent
-    most = FARTHEST * headroom.flush_limit
-    found = {}
-    if settings.max_recovery_seconds is not None:
-        age = _highest(
-            lambda age: recovery.recovery_at(age, exponent), settings.max_recovery_seconds, most=most
-        )
-        found["recovery"] = (age - headroom.highest_lag) / headroom.flush_limit - NOISE
-    if settings.max_shutdown_seconds is not None and recovery.pages_per_byte > 0.0:
-        age = _highest(
-            lambda age: recovery.shutdown_at(age, exponent), settings.max_shutdown_seconds, most=most
-        )
-        found["shutdown"] = age / headroom.flush_limit - NOISE
-    return found
+    seconds_at: dict[str, Callable[[float, float], float]] = {"recovery": recovery.recovery_at}
+    if recovery.pages_per_byte > 0.0:
+        seconds_at["shutdown"] = recovery.shutdown_at
+    lag = {"recovery": headroom.highest_lag, "shutdown": 0.0}
+    exponent, most = headroom.combining_exponent, FARTHEST * headroom.flush_limit
+    ages = {
+        name: _highest(seconds_at[name], allowed, exponent=exponent, most=most)
+        for name, allowed in _allowed(settings).items()
+        if name in seconds_at
+    }
+    return {name: (age - lag[name]) / headroom.flush_limit - NOISE for name, age in ages.items()}
 
 
-def _highest(seconds_at: Callable[[float], float], allowed: float, *, most: float) -> float:
+def _highest(
+    seconds_at: Callable[[float, float], float], allowed: float, *, exponent: float, most: float
+) -> float:
     """Return the highest age, bytes, from which something takes no longer than allowed."""
-    if seconds_at(most) <= allowed:
+    if seconds_at(most, exponent) <= allowed:
         return most
     low, high = 0.0, most
     for _ in range(HALVINGS):
         middle = 0.5 * (low + high)
-        low, high = (middle, high) if seconds_at(middle) <= allowed else (low, middle)
+        low, high = (middle, high) if seconds_at(middle, exponent) <= allowed else (low, middle)
     return low
 
 
@@ -250,7 +242,7 @@ class Durations(Struct, frozen=True):
         """Tell whether one of them is worth a warning: nobody set a budget, and it takes long."""
         return allowed is None and self.longest > WARN_SECONDS
 
-    def said(self, duration: Callable[[float], str] = "{:.0f} s".format) -> str:
+    def describe(self, duration: Callable[[float], str] = "{:.0f} s".format) -> str:
         """Return all that are known in words.
 
         Args:

@@ -16,7 +16,7 @@ from policies.types import LoadContext, Suggestion, Trial
 from tuner.core.estimate.averages import CONTEXT_SECONDS, Averages, averaged, context_of, interrupted
 from tuner.core.estimate.window import all_flushed
 from tuner.core.trials import switchback
-from tuner.core.trials.evidence import Evidence, Win, said
+from tuner.core.trials.evidence import Evidence, Win, describe
 from tuner.core.trials.switchback import LOOKS, MOST_BLOCKS, Counters, Difference, Running, judged
 from tuner.records import Estimate, Event, EventCode, InUse, OptimiserPhase, OptimiserProgress, Sample
 
@@ -144,9 +144,9 @@ def unsafe(state: Trials, look: TrialTick) -> tuple[Trials, list[Event]]:
         return state, []
     trial = Trial(blamed, context, UNSAFE_GAIN, UNSAFE_ERROR, look.sample.wall)
     state = replace(
-        _dropped(replace(state, evidence=state.evidence.told(trial)), blamed), lost=state.lost + 1
+        _dropped(replace(state, evidence=state.evidence.with_trial(trial)), blamed), lost=state.lost + 1
     )
-    return state, [event(EventCode.SUGGESTION_UNSAFE, f"{what}: {look.unsafe}; {said(blamed)}")]
+    return state, [event(EventCode.SUGGESTION_UNSAFE, f"{what}: {look.unsafe}; {describe(blamed)}")]
 
 
 def verdict(running: Running) -> tuple[Difference, bool | None]:
@@ -178,9 +178,9 @@ def finish(
     """Note what the trial came to; use the suggestion where it won by more than what is in use did."""
     context = state.context or running.context
     trial = Trial(running.suggestion, context, seen.mean, seen.error, look.sample.wall)
-    state = replace(state, running=None, evidence=state.evidence.told(trial))
+    state = replace(state, running=None, evidence=state.evidence.with_trial(trial))
     lasted = look.now - running.begun
-    text = f"trial {running.number}, {said(running.suggestion)}: {seen}"
+    text = f"trial {running.number}, {describe(running.suggestion)}: {seen}"
     came_to = Came.WON if won else Came.NOT_USED
     ended = event(EventCode.TRIAL_ENDED, f"{text}; {'won' if won else 'not used'}", subject=came_to.value)
     events = [ended]
@@ -197,9 +197,9 @@ def finish(
     if not running.retest and held is not None and held.gain >= win.gain:
         return state, events
     wins = tuple(one for one in state.evidence.wins if distance(one.context, win.context) > LEFT)
-    state = replace(state, evidence=state.evidence.won(win, beside=wins), used=win)
+    state = replace(state, evidence=state.evidence.with_win(win, others=wins), used=win)
     if not running.retest:
-        events.append(event("suggestion_used", f"in use now: {said(win.suggestion)}"))
+        events.append(event("suggestion_used", f"in use now: {describe(win.suggestion)}"))
     return state, events
 
 
@@ -348,7 +348,7 @@ def _between(state: Trials, look: TrialTick) -> tuple[Trials, list[Event]]:
         near = [one for one in state.evidence.wins if distance(one.context, context) <= TAKEN_UP]
         if near and state.averages.seconds >= CONTEXT_SECONDS:
             win = min(near, key=lambda one: distance(one.context, context))
-            text = f"in use again under a load that it won at: {said(win.suggestion)}"
+            text = f"in use again under a load that it won at: {describe(win.suggestion)}"
             events.append(event("suggestion_used", text))
             state = replace(state, used=win)
     block, settling = block_of(look.found)

@@ -29,7 +29,7 @@ class Win(Struct, frozen=True):
     checked: float
 
     @property
-    def sound(self) -> bool:
+    def valid(self) -> bool:
         """Tell whether it may be believed in: it is made of numbers, under a load that can be."""
         numbers = (self.gain, self.low, self.high, self.checked)
         return all(map(math.isfinite, numbers)) and allowed(self.suggestion) and plausible(self.context)
@@ -56,19 +56,19 @@ class Evidence(Struct, frozen=True):
     wins: tuple[Win, ...] = ()
     aside: tuple[Aside, ...] = ()
 
-    def told(self, trial: Trial) -> Evidence:
+    def with_trial(self, trial: Trial) -> Evidence:
         """Return it with a trial more."""
         return replace(self, log=(*self.log, trial)[-REMEMBERED:])
 
-    def won(self, win: Win, *, beside: tuple[Win, ...]) -> Evidence:
+    def with_win(self, win: Win, *, others: tuple[Win, ...]) -> Evidence:
         """Return it with a win more, and of the others only these."""
-        return replace(self, wins=(*beside, win)[-WINS:])
+        return replace(self, wins=(*others, win)[-WINS:])
 
     def without(self, suggestion: Suggestion) -> Evidence:
         """Return it as if a suggestion had never won."""
         return replace(self, wins=tuple(one for one in self.wins if one.suggestion != suggestion))
 
-    def beside(self, server: str) -> Evidence:
+    def for_server(self, server: str) -> Evidence:
         """Return it for what the server is now; what it was before is set aside, and found again.
 
         Args:
@@ -83,18 +83,18 @@ class Evidence(Struct, frozen=True):
         return Evidence(server, again.log, again.wins, aside[-ASIDE:])
 
 
-def turned(before: Evidence, after: Evidence) -> str:
-    """Return what ``beside`` set aside and found again, in words; empty where it did neither."""
-    said = []
+def describe_switch(before: Evidence, after: Evidence) -> str:
+    """Return what ``for_server`` set aside and found again, in words; empty where it did neither."""
+    words = []
     if before.server != after.server and before.server and (before.log or before.wins):
         kept = Aside(before.server, before.log, before.wins)
-        said.append(f"{kept} are set aside until it is that again")
+        words.append(f"{kept} are set aside until it is that again")
     if before.server != after.server and (after.log or after.wins):
-        said.append(f"{Aside(after.server, after.log, after.wins)} are known again")
-    return "; ".join(said)
+        words.append(f"{Aside(after.server, after.log, after.wins)} are known again")
+    return "; ".join(words)
 
 
-def said(suggestion: Suggestion) -> str:
+def describe(suggestion: Suggestion) -> str:
     """Return a suggestion in words."""
     return (
         f"set-point {suggestion.offset:+.3f}, margin × {suggestion.margin_share:.2f}, "

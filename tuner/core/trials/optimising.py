@@ -15,10 +15,11 @@ from tuner.core.commands.context import CommandContext, Outcome, refused
 from tuner.core.state import Role, State
 from tuner.core.trials import engine
 from tuner.core.trials.engine import Trials, TrialTick
-from tuner.core.trials.evidence import Evidence, said, turned
+from tuner.core.trials.evidence import describe, describe_switch
 from tuner.records import (
     Decision,
     DecisionKind,
+    Estimate,
     Event,
     EventCode,
     Facts,
@@ -31,8 +32,6 @@ from tuner.records import (
 from tuner.settings import OUTER, Mode
 
 CHANGES_SHARE = 0.5  # Share of the hour's changes that trials leave to the inner loop
-
-AS_REPLICA = " as a replica"
 
 IDLE = frozenset({Reason.IDLE, Reason.FADING, Reason.WARMING_UP, Reason.NO_ESTIMATE})
 
@@ -52,7 +51,7 @@ def hold_gain(state: State, sample: Sample) -> float:
     return 1.0 if suggestion is None else suggestion.hold_gain
 
 
-def follow(
+def update(
     state: State, sample: Sample | None, decision: Decision, *, now: float
 ) -> tuple[State, list[Event]]:
     """Take the tick in that was just decided; what changes is in force from the next one on."""
@@ -62,27 +61,28 @@ def follow(
             state = replace(state, trials=Trials(evidence=slice_.evidence))
         return state, []
     slice_ = replace(slice_, moved_from=0.0)  # what was moved at this tick was followed at it
-    evidence = slice_.evidence
-    role = state.role
-    server = known_as(evidence, state.facts) if role is None else server_of(state.facts, role.role)
-    slice_, told = _beside(slice_, server, now=now)
+    switched: list[Event] = []
+    if state.role is not None:
+        slice_, switched = _for_server(slice_, server_of(state.facts, state.role.role), now=now)
     if sample is None or state.estimate is None:
         slice_, events = engine.barred(slice_, "no reading", now=now)
     else:
-        slice_, events = engine.update(slice_, _look(state, sample, decision, now=now))
-    return replace(state, trials=slice_), [*told, *events]
+        unsafe = _unsafe(state, sample, decision)
+        tick = _tick(state, sample, state.estimate, now=now)
+        tick = replace(tick, bars=unsafe or _bars(state, sample, decision), unsafe=unsafe)
+        slice_, events = engine.update(slice_, tick)
+    return replace(state, trials=slice_), [*switched, *events]
 
 
-def _beside(slice_: Trials, server: str, *, now: float) -> tuple[Trials, list[Event]]:
+def _for_server(slice_: Trials, server: str, *, now: float) -> tuple[Trials, list[Event]]:
     """Begin anew where the server is another one; what was learned of this one before is found again."""
     before = slice_.evidence
     if before.server == server:
         return slice_, []
     ended, events = engine.barred(slice_, f"the server is {server} now", now=now)
-    after = before.beside(server)
-    if said_of_it := turned(before, after):
-        text = f"the server is {server} now: {said_of_it}"
-        events.append(engine.event("learned_afresh", text))
+    after = before.for_server(server)
+    if switch := describe_switch(before, after):
+        events.append(engine.event("learned_afresh", f"the server is {server} now: {switch}"))
     return Trials(evidence=after, number=ended.number), events
 
 
@@ -98,13 +98,7 @@ def suggest(state: State, context: CommandContext) -> Outcome:
         return Outcome(
             replace(state, trials=slice_), "there is no reading to begin a trial with; asked later"
         )
-    look = TrialTick(
-        now=context.now,
-        sample=sample,
-        found=state.estimate,
-        set_point=0.5 if state.set_point is None else state.set_point,
-        lru_share=state.caution.lru_share,
-    )
+    look = _tick(state, sample, state.estimate, now=context.now)
     slice_, why = engine.accepted(state.trials, command.value, command.suggestion, look)
     if why:
         return refused(state, why)
@@ -113,7 +107,7 @@ def suggest(state: State, context: CommandContext) -> Outcome:
         return Outcome(state, "nothing is worth a trial just now")
     running = slice_.running
     lasts = "" if running is None else f", blocks of {running.block_seconds:.0f} s"
-    text = f"trial {command.value}: {said(command.suggestion)}{lasts}"
+    text = f"trial {command.value}: {describe(command.suggestion)}{lasts}"
     return Outcome(state, text, event=EventCode.TRIAL_BEGUN)
 
 
@@ -131,26 +125,16 @@ def server_of(facts: Facts, role: Role = Role.PRIMARY) -> str:
         facts: version and flush law.
         role: what replays another's writes has learned nothing for the day when it takes its own.
     """
-    return f"{facts.version} {facts.flush_law}{AS_REPLICA if role is Role.REPLICA else ''}"
+    return f"{facts.version} {facts.flush_law}{' as a replica' if role is Role.REPLICA else ''}"
 
 
-def known_as(evidence: Evidence, facts: Facts) -> str:
-    """Return what evidence is kept for while the role is not known yet: the one that it was kept for last."""
-    return server_of(facts, Role.REPLICA if evidence.server.endswith(AS_REPLICA) else Role.PRIMARY)
-
-
-def _look(state: State, sample: Sample, decision: Decision, *, now: float) -> TrialTick:
-    found = state.estimate
-    assert found is not None  # noqa: S101 - the caller has looked
-    unsafe = _unsafe(state, sample, decision)
+def _tick(state: State, sample: Sample, found: Estimate, *, now: float) -> TrialTick:
     return TrialTick(
         now=now,
         sample=sample,
         found=found,
         set_point=0.5 if state.set_point is None else state.set_point,
         lru_share=state.caution.lru_share,
-        bars=unsafe or _bars(state, sample, decision),
-        unsafe=unsafe,
         learns=state.occurrences.learns(sample.monotonic),
     )
 

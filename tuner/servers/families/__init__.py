@@ -5,13 +5,13 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 
-from tuner.printable import printable
 from tuner.servers.adapter import FACTOR, VARIABLES, Adapter, Build, Family
 from tuner.servers.families.log_files import MySQL56Adapter, MySQL57Adapter, MySQL80Adapter
 from tuner.servers.families.mariadb import MariaDBAdapter
 from tuner.servers.families.redo_capacity import RedoCapacityAdapter
 from tuner.servers.port import Unsupported
 from tuner.servers.release import EXAMPLES, release_of, version_of
+from tuner.system.printable import printable
 
 FAMILIES: list[type[Adapter]] = [
     MySQL56Adapter,

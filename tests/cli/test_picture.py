@@ -1,0 +1,212 @@
+"""The picture that ``innobrim watch`` draws of what is known of a daemon."""
+
+from __future__ import annotations
+
+import itertools
+from typing import Any
+
+import pytest
+from msgspec.structs import replace
+from rich.console import Console
+from rich.segment import Segment
+
+from api.models import NumberedEvent, Status
+from api.read import HISTORY_COLUMNS
+from api.views import status_of
+from tests import factory
+from tuner.cli.picture import CHART_LINES, HISTORY, SHOWN, View, picture
+from tuner.cli.status import rows
+from tuner.records import (
+    Capacity,
+    Decision,
+    DecisionKind,
+    Hold,
+    HoldCode,
+    Lifecycle,
+    Overlay,
+    Remedy,
+    TickRecord,
+)
+from tuner.settings import Mode, Settings
+
+SECONDS = 300
+"""That the history goes back."""
+
+GONE = {"gone": "connection refused", "gone_since": factory.EPOCH}
+
+
+def record(**changes: Any) -> TickRecord:  # noqa: ANN401 - any field
+    """Return an active tick of the factory's steady load."""
+    given: dict[str, Any] = {
+        "tick": factory.tick(factory.sample(float(SECONDS)), number=SECONDS),
+        "lifecycle": Lifecycle.RUNNING,
+        "mode": Mode.ACTIVE,
+        "estimate": factory.estimate(),
+        "decision": Decision(
+            DecisionKind.KEEP,
+            "dead_band",
+            "450 pages/s hold the age",
+            set_point=0.72,
+            set_point_source="headroom",
+        ),
+        "originals": Capacity(10_000, 20_000),
+    }
+    return TickRecord(**(given | changes))
+
+
+def status(made: TickRecord | None = None, **changes: Any) -> Status:  # noqa: ANN401 - any field
+    """Return the answer to ``GET /v1/status`` right after a tick."""
+    made = made or record()
+    found = status_of(made, facts=factory.FACTS, settings=Settings(), wall=made.tick.wall, process=None)
+    return replace(found, **changes)
+
+
+def history(gap: range = range(0)) -> dict[str, list[float | None]]:
+    """Return what the daemon remembers up to the last tick; nothing was read in the gap."""
+    values = {
+        "checkpoint_age": 0.7 * factory.A,
+        "stall_point": float(factory.LIMITS.stall_point),
+        "sync_point": float(factory.LIMITS.sync_point),
+        "flush_limit": float(factory.A),
+        "set_point": 0.72,
+    }
+    return {name: [None if at in gap else values[name] for at in range(SECONDS)] for name in HISTORY}
+
+
+def view(now: Status | None = None, **changes: Any) -> View:  # noqa: ANN401 - any field
+    """Return all that is known of a daemon that holds a steady load."""
+    event = NumberedEvent(9, factory.EPOCH + 9, "set", "C/M → 225/450", "loop")
+    made = View(status=now or status(), history=history(), asked=0.0, span=float(SECONDS), events=(event,))
+    return replace(made, **changes)
+
+
+def segments(found: View, width: int = 80) -> list[list[Segment]]:
+    """Return the picture as rich draws it."""
+    console = Console(width=width, height=200, color_system="truecolor", legacy_windows=False)
+    return console.render_lines(picture(found, width=width), console.options, pad=False)
+
+
+def drawn(found: View, width: int = 80) -> list[str]:
+    """Return the picture as plain lines."""
+    return ["".join(part.text for part in line) for line in segments(found, width)]
+
+
+def chart(found: View, width: int = 80) -> list[list[Segment]]:
+    """Return the lines of the age's chart, from the top."""
+    lines = segments(found, width)
+    last = next(at for at, line in enumerate(lines) if line and line[0].text.startswith("5m ago"))
+    return lines[last - CHART_LINES : last]
+
+
+def held(code: HoldCode) -> View:
+    """Return what is known of a daemon under a hold."""
+    return view(status(record(holds=(Hold(code, factory.EPOCH, "somebody set M to 800", (Remedy.RESUME,)),))))
+
+
+def test_a_small_terminal_has_all_that_matters() -> None:
+    """In 80 × 24 there is whether it works, what it does and why, the age, and what was."""
+    lines = drawn(view())[:24]
+    text = " ".join(" ".join(lines).split())
+
+    assert "WORKING" in lines[0]
+    for part in ("MySQL 9.7.4", "63% of max checkpoint age", "C 225, M 450", "C/M → 225/450"):
+        assert part in text
+
+
+@pytest.mark.parametrize(
+    "found",
+    [
+        view(),
+        held(HoldCode.FOREIGN_CHANGE),
+        view(status(record(mode=Mode.ADVISORY, advisory="the configuration says so"))),
+        view(status(record(override_ends=factory.sample(float(SECONDS)).monotonic + 552.0))),
+        view(status(record(overlay=Overlay({"max_io_capacity_max": 6000.0}, "token oncall", 0.0)))),
+        view(status(missed="did not answer within 1 s")),
+    ],
+    ids=["working", "held", "advisory", "override", "settings", "no reading"],
+)
+@pytest.mark.parametrize("width", [40, 200])
+def test_its_words_are_those_of_status_and_none_is_cut(found: View, width: int) -> None:
+    """What ``innobrim status`` says of holds, decisions and what is under way is there as a whole."""
+    shown = " ".join(" ".join(drawn(found, width)).split())
+    said = [text for label, text in rows(found.status) if label in SHOWN]
+
+    assert said
+    assert all(" ".join(text.split()) in shown for text in said)
+
+
+@pytest.mark.parametrize(("width", "gone"), list(itertools.product((20, 40, 80, 300), ({}, GONE))))
+def test_no_line_is_longer_than_the_terminal(width: int, gone: dict[str, Any]) -> None:
+    """However narrow it is, and whatever is to be said."""
+    assert max(map(len, drawn(view(**gone), width))) <= width
+
+
+def test_set_point_and_sync_flushing_lie_across_the_age() -> None:
+    """Each has its line at its own height, in a colour of its own."""
+    across = {
+        str(part.style.color.name): at
+        for at, line in enumerate(chart(view()))
+        for part in line
+        if part.style and part.style.color and "┄" in part.text
+    }
+    limits = factory.LIMITS
+
+    assert across["red"] == CHART_LINES - 1 - int(CHART_LINES * limits.sync_point / limits.stall_point)
+    assert across["cyan"] == CHART_LINES - 1 - int(CHART_LINES * 0.72 * factory.A / limits.stall_point)
+
+
+def test_a_gap_in_samples_is_a_gap_in_the_chart() -> None:
+    """Where nothing was read there is no column; the age on both sides of it is where it was."""
+    (*_, lowest) = chart(view(history=history(gap=range(100, 200))), width=60)
+    text = "".join(part.text for part in lowest)
+
+    assert (text[:20], text[20:40], text[40:]) == ("█" * 20, " " * 20, "█" * 20)
+
+
+@pytest.mark.parametrize(
+    ("found", "word", "more"),
+    [
+        (view(), "WORKING", "active"),
+        (view(status(record(mode=Mode.ADVISORY))), "ADVISORY", "nothing is written"),
+        (held(HoldCode.FOREIGN_CHANGE), "HELD", "foreign_change"),
+        (view(status(seconds_old=40.0)), "LOOP STANDS", "its last tick is 40 s old"),
+        (view(status(missed="did not answer within 1 s")), "NO READING", "did not answer within 1 s"),
+        (view(**GONE), "NO ANSWER", "since 00:00:00 UTC"),
+        (view(**GONE, refused=True), "TOKEN REFUSED", "since 00:00:00 UTC"),
+        (
+            view(status(record(decision=Decision(DecisionKind.EMERGENCY, "emergency", "M is raised")))),
+            "EMERGENCY",
+            "MySQL",
+        ),
+    ],
+    ids=lambda value: value if isinstance(value, str) else "",
+)
+def test_the_first_words_tell_whether_it_works(found: View, word: str, more: str) -> None:
+    """Each way of not working has a word of its own, and what is known of it beside it."""
+    first = drawn(found, 140)[0]
+
+    assert first.strip().startswith(word)
+    assert more in first
+
+
+def test_an_old_picture_is_kept_and_dimmed() -> None:
+    """A daemon that is gone leaves its last figures, all of them dim, below a line that says since when."""
+    first, why, *rest = segments(view(**GONE))
+
+    assert "NO ANSWER  since 00:00:00 UTC" in "".join(part.text for part in first)
+    assert "connection refused" in "".join(part.text for part in why)
+    assert all(part.style and part.style.dim for line in rest for part in line if part.text.strip())
+
+
+def test_no_word_of_a_daemon_steers_the_terminal() -> None:
+    """An escape sequence in a reason that somebody gave is shown, not obeyed."""
+    evil = NumberedEvent(3, factory.EPOCH, "override", "\x1b[2Jgone\r\n\x9b31m", "loop")
+    lines = drawn(view(events=(evil,)))
+
+    assert all(line.isprintable() for line in lines)
+    assert any("?[2Jgone" in line for line in lines)
+
+
+def test_every_column_that_is_drawn_is_one_that_the_daemon_keeps() -> None:
+    """What is asked for is in the history's own list."""
+    assert set(HISTORY) <= set(HISTORY_COLUMNS)

@@ -1,0 +1,408 @@
+"""Every precondition as a line, with its fix; of other families, managed servers and accounts too."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from msgspec.structs import replace
+
+from tests.factory import FACTS, sample, would_set
+from tests.findings.checked import Odd, line, look
+from tuner.core.holds import law_in_doubt, not_writer
+from tuner.core.step import start
+from tuner.findings.advice import advise, counters_off
+from tuner.findings.authority import without_authority
+from tuner.findings.finding import Finding
+from tuner.findings.preconditions import Line, way_of_writing
+from tuner.findings.providers import in_its_way
+from tuner.records import Bounds, Capacity, Facts, Hold, HoldCode, Remedy
+from tuner.servers.port import Unreachable, Unsupported
+from tuner.settings import Mode, Settings
+
+BUDGETS = ("max_recovery_seconds", "max_shutdown_seconds")
+PROVIDERS = ("Amazon RDS", "Google Cloud SQL", "Azure Database for MySQL", "MySQL HeatWave")
+BOUNDS = Bounds(100, 20_000, 20_000)
+MARK = "SET GLOBAL innodb_max_dirty_pages_pct_lwm = 0.001"
+OFF = {"disabled_counters": ("log_lsn_current",)}
+SOFT = {"family": "mariadb", "flush_law": "soft-limit"}
+BLIND = {
+    "family": "mariadb",
+    "version": "10.11.4-MariaDB",
+    "flush_law": "age-blind",
+    "unverified": "MDEV-31939",
+}
+FILES = {"redo_variable": "innodb_log_file_size", "redo_dynamic": False}
+
+
+@pytest.fixture
+def server() -> Odd:
+    """Return a healthy server."""
+    return Odd()
+
+
+def test_a_healthy_server_passes(server: Odd) -> None:
+    """Nothing is a problem, every line has a name of its own, and nothing was written."""
+    server.changed_sample = {"redo_capacity": 1024**3}
+    report = look(server)
+
+    assert report.reachable
+    assert report.controllable
+    assert {one.outcome for one in report.lines} == {"ok", "untested"}
+    assert len({one.name for one in report.lines}) == len(report.lines)
+    assert server.applied == []
+
+
+def test_a_server_that_cannot_be_used_says_why(server: Odd) -> None:
+    """One that cannot be reached is told from one that answers and is not supported, or gives no reading."""
+    server.failure = Unreachable("innobrim@127.0.0.1:3306: refused (error 2003)")
+    report = look(server)
+    assert (report.reachable, report.controllable) == (False, False)
+    assert [(one.name, "error 2003" in one.message, bool(one.fix)) for one in report.lines] == [
+        ("reachable", True, True)
+    ]
+    server.failure = Unreachable("innobrim@/no.sock: no such socket", "SELECT @@socket says where it is")
+    assert line(look(server), "reachable").fix == "SELECT @@socket says where it is"
+    server.failure = Unsupported("MariaDB 10.4.34 is too old")
+    report = look(server)
+    assert (report.reachable, report.controllable) == (True, False)
+    assert "MariaDB" in line(report, "supported").message
+    server.failure, server.down = None, "SELECT command denied"
+    report = look(server, active=True)
+    assert "SELECT command denied" in line(report, "sample").message
+    assert not report.controllable
+    untested = {one.name for one in report.lines if one.outcome == "untested"}
+    assert untested >= {"redo_enabled", "adaptive_flushing", "read_only", "writer", "budgets", "write"}
+    assert server.applied == []
+
+
+@pytest.mark.parametrize(
+    ("facts", "seen", "name_and_outcome", "parts"),
+    [
+        ({}, {"redo_enabled": False}, "redo_enabled: problem", ["ALTER INSTANCE ENABLE INNODB REDO_LOG"]),
+        ({}, {"adaptive_flushing": False}, "adaptive_flushing: problem", ["adaptive_flushing = ON"]),
+        ({}, {"flush_sync": False}, "flush_sync: warning", ["innodb_flush_sync = ON"]),
+        ({"sync_stalls": True}, {}, "flush_sync: ok", ["writers wait"]),
+        ({"flush_law": "mariadb"}, {}, "flush_sync: ok", ["M may not bring it back before writers wait"]),
+        ({}, {"redo_capacity": 50_000_000}, "redo_capacity: warning", ["redo_log_capacity = 1073741824"]),
+        (FILES, {}, "redo_capacity: warning", ["× innodb_log_files_in_group = 1073741824 in my.cnf"]),
+        ({}, {"resizing": True}, "redo_capacity: warning", []),
+        ({}, {"writer": False}, "writer: warning", []),
+        (
+            {},
+            {"read_only": True, "super_read_only": True},
+            "read_only: warning",
+            ["allow_read_only_writes"],
+        ),
+        ({"blockers": ("innodb_read_only is ON",)}, {}, "blocked: problem", ["innodb_read_only"]),
+        (OFF, {}, "counters: warning", ["log_lsn_current", "innodb_monitor_enable = 'module_log'"]),
+        (OFF | {"ages_need_counters": True}, {}, "counters: warning", ["active mode writes nothing"]),
+        (OFF | SOFT, {}, "counters: warning", ["active mode writes all the same"]),
+        (SOFT, {}, "authority: warning", [MARK, "also in my.cnf", "leave it at 0 there"]),
+        (SOFT | {"managed": "Amazon RDS"}, {}, "authority: warning", ["parameter group", "leave it at 0"]),
+        ({"flush_law": "mariadb-wakes"}, {}, "authority: ok", [MARK, "wakes at the flush limit"]),
+        (BLIND, {}, "authority: warning", ["10.11.7", "MDEV-31939"]),
+        (BLIND, {}, "verified: warning", ["loop.accept_unverified"]),
+        (SOFT, {}, "verified: ok", ["nothing is to be verified"]),
+        ({"timed": False}, {}, "surroundings: untested", ["performance_schema is OFF"]),
+        (
+            {"unseen": ("latency", "locks")},
+            {},
+            "surroundings: untested",
+            ["GRANT SELECT ON performance_schema.* TO 'innobrim'@'…'", "FLUSH TABLES WITH READ LOCK"],
+        ),
+        (SOFT | {"version": "11.8.6-MariaDB"}, {}, "supported: ok", ["MariaDB 11.8.6-MariaDB: flush law"]),
+    ],
+)
+def test_each_precondition_has_its_line(
+    server: Odd, facts: dict[str, Any], seen: dict[str, Any], name_and_outcome: str, parts: list[str]
+) -> None:
+    """Each is found by facts and one reading, as a warning or a problem, with what mends it."""
+    server.changed_facts, server.changed_sample = facts, seen
+    name, outcome = name_and_outcome.split(": ")
+    report = look(server)
+    found = line(report, name)
+    said = "\n".join((found.message, found.fix, found.brings, *found.sql))
+
+    assert found.outcome == outcome
+    assert all(part in said for part in parts), said
+    assert report.controllable is (outcome != "problem" and "managed" not in facts)
+
+
+def test_what_active_mode_lacks_is_said(server: Odd) -> None:
+    """Counters where they are needed, an unverified law, a read-only server and a missing privilege."""
+    for facts, seen, lacking in (
+        (OFF, {}, ("counters",)),
+        (OFF | SOFT, {}, ()),
+        (BLIND, {}, ("verified",)),
+        ({}, {"read_only": True}, ("read_only",)),
+    ):
+        server.changed_facts, server.changed_sample = facts, seen
+        assert look(server).lacking == lacking
+    allowed = look(server, settings=Settings(allow_read_only_writes=True))
+    assert (allowed.lacking, line(allowed, "read_only").outcome) == ((), "ok")
+
+
+def test_an_odd_ratio_comes_with_safe_statements(server: Odd) -> None:
+    """M that is no multiple of C is a warning that says what the server works with, and how to mend it."""
+    server.capacity = Capacity(1500, 2000)
+    found = line(look(server), "ratio")
+
+    assert found.outcome == "warning"
+    assert "works with 1500" in found.message
+    assert set(found.sql) == {"SET GLOBAL innodb_io_capacity = 2000"}
+
+
+def test_active_proves_the_privilege_with_what_is_there(server: Odd) -> None:
+    """Only active mode writes, and only the value that is in force already."""
+    found = line(look(server, active=True), "write")
+
+    assert found.outcome == "ok"
+    assert [steps for steps, _, _ in server.applied] == [(("innodb_io_capacity", 10_000),)]
+    assert server.capacity == Capacity(10_000, 20_000)
+
+
+def test_a_missing_privilege_comes_with_the_grant(server: Odd) -> None:
+    """Refused in active mode it is a problem, with the server's words; in advisory mode it can be watched."""
+    server.refusal = "Access denied (error 1227)"
+    server.changed_facts = {"account": "inno'brim@%"}
+    grant = ("GRANT SYSTEM_VARIABLES_ADMIN ON *.* TO 'inno''brim'@'%'",)
+    report = look(server)
+    tried, said = line(look(server, active=True), "write"), line(report, "write")
+
+    assert (tried.outcome, tried.sql, "Access denied" in tried.message) == ("problem", grant, True)
+    assert (report.fine, report.controllable, report.lacking) == (True, False, ("write",))
+    assert (said.outcome, said.sql) == ("warning", grant)
+
+
+@pytest.mark.parametrize("change", [{"writer": False}, {"read_only": True}, {"super_read_only": True}])
+def test_nothing_is_written_where_active_mode_would_not(server: Odd, change: dict[str, Any]) -> None:
+    """Beside another daemon, or on a read-only server, not even to prove a privilege."""
+    server.changed_sample = change
+
+    assert line(look(server, active=True), "write").outcome == "untested"
+    assert server.applied == []
+    allowed = look(server, active=True, settings=Settings(allow_read_only_writes=True))
+    assert line(allowed, "write").outcome == ("untested" if "writer" in change else "ok")
+
+
+def test_a_budget_that_cannot_be_kept_is_a_warning_with_one_that_can(server: Odd) -> None:
+    """Before a daemon runs, a budget out of reach is named with its figures; without any all is fine."""
+    server.changed_sample = {"pages_dirty": 8_000}
+    tight = Settings(max_recovery_seconds=1.0, max_shutdown_seconds=1.0)
+    fine, found = line(look(server), "budgets"), line(look(server, settings=tight), "budgets")
+
+    assert (fine.outcome, found.outcome) == ("ok", "warning")
+    assert "max_recovery_seconds and max_shutdown_seconds cannot be kept" in found.message
+    needed = {key: float(found.fix.split(f"{key} = ")[1].split()[0]) for key in BUDGETS}
+    assert line(look(server, settings=Settings(**needed)), "budgets").outcome == "ok"
+
+
+def test_without_a_budget_what_takes_long_is_a_warning_alone(server: Odd) -> None:
+    """It stands in nothing's way, and a budget that allows for it ends it."""
+    server.changed_sample = {"pages_dirty": 900_000}
+    report = look(server)
+
+    assert line(report, "budgets").outcome == "warning"
+    assert report.controllable
+    wide = Settings(max_recovery_seconds=5000.0, max_shutdown_seconds=5000.0)
+    assert line(look(server, settings=wide), "budgets").outcome == "ok"
+
+
+def test_a_budget_out_of_reach_hides_none_that_is_missing(server: Odd) -> None:
+    """Where one of the two cannot be kept and the other takes long without one, the line names both keys."""
+    server.changed_sample = {"pages_dirty": 900_000}
+    found = line(look(server, settings=Settings(max_recovery_seconds=1.0)), "budgets")
+
+    assert (
+        "max_recovery_seconds cannot be kept; shutdown would take long, and no budget is set" in found.message
+    )
+    assert all(key in found.fix for key in BUDGETS)
+
+
+def test_an_unverified_law_is_not_acted_on_unless_accepted() -> None:
+    """Active mode holds, with what lets it write, until the operator has set it."""
+    facts = replace(FACTS, unverified="why")
+    held = law_in_doubt(start(Settings(mode=Mode.ACTIVE), facts))
+    accepted = law_in_doubt(start(Settings(mode=Mode.ACTIVE, accept_unverified=True), facts))
+
+    assert held is not None
+    assert held.remedies == (Remedy.UPGRADE,)
+    assert accepted is None or accepted.remedies != (Remedy.UPGRADE,)
+
+
+@pytest.mark.parametrize("provider", PROVIDERS)
+def test_a_managed_server_is_for_advice(server: Odd, provider: str) -> None:
+    """Nothing is tried or written, and no line offers what its owner cannot do."""
+    state = start(Settings(mode=Mode.ACTIVE), replace(FACTS, managed=provider))
+    ((reason, remedy),) = not_writer(state, sample())
+    assert provider in reason
+    assert remedy is Remedy.PROVIDER
+    server.changed_facts = OFF | FILES | {"managed": provider}
+    server.changed_sample = {"flush_sync": False, "adaptive_flushing": False, "io_capacity_max": 451}
+    found = look(server, active=True).lines
+
+    assert next(one for one in found if one.name == "write").outcome == "warning"
+    assert {one.name for one in found if one.sql} >= {"counters", "adaptive_flushing", "flush_sync", "ratio"}
+    assert not any("SET GLOBAL" in statement for one in found for statement in one.sql)
+    assert not any("in my.cnf and restart" in one.fix for one in found)
+    assert server.applied == []
+
+
+FINDING = Finding(
+    id="set-io-capacity",
+    severity="info",
+    title="set innodb_io_capacity(_max) to 225/450",
+    reason="the age is low",
+    fix="paste the statements in this order",
+    sql=("SET GLOBAL innodb_io_capacity_max = 450", "SET GLOBAL innodb_io_capacity = 225"),
+)
+
+
+@pytest.mark.parametrize(
+    ("provider", "pitfall", "command"),
+    [
+        (
+            "Amazon RDS",
+            "default one cannot be changed",
+            (
+                "aws rds modify-db-parameter-group --db-parameter-group-name GROUP --parameters "
+                '"ParameterName=innodb_io_capacity_max,ParameterValue=450,ApplyMethod=immediate" '
+                '"ParameterName=innodb_io_capacity,ParameterValue=225,ApplyMethod=immediate"'
+            ),
+        ),
+        (
+            "Google Cloud SQL",
+            "takes the place of all flags",
+            (
+                "gcloud sql instances patch INSTANCE "
+                "--database-flags=innodb_io_capacity_max=450,innodb_io_capacity=225"
+            ),
+        ),
+        (
+            "Azure Database for MySQL",
+            "does not offer is refused",
+            (
+                "az mysql flexible-server parameter set-batch --resource-group GROUP --server-name SERVER "
+                '--source user-override --args innodb_io_capacity_max="450" innodb_io_capacity="225"'
+            ),
+        ),
+        (
+            "MySQL HeatWave",
+            "the DB system is then given",
+            (
+                "oci mysql configuration create --compartment-id COMPARTMENT --shape-name SHAPE "
+                "--parent-configuration-id CONFIGURATION --variables "
+                '\'{"innodbIoCapacityMax": 450, "innodbIoCapacity": 225}\''
+            ),
+        ),
+    ],
+)
+def test_advice_comes_in_the_providers_way(provider: str, pitfall: str, command: str) -> None:
+    """On a managed server it is the provider's command, with its pitfall; elsewhere it stays."""
+    found = in_its_way(FINDING, provider)
+
+    assert found.sql == (command,)
+    assert pitfall in found.fix
+    assert (found.id, found.title, found.reason) == (FINDING.id, FINDING.title, FINDING.reason)
+    assert in_its_way(FINDING, "") is FINDING
+
+
+def test_a_list_and_a_fraction_come_in_the_providers_way() -> None:
+    """Two statements that add up are one parameter: of two the second would win."""
+    counters = counters_off(replace(FACTS, **OFF))  # type: ignore[arg-type] # by name
+    (rds,), (google,) = (in_its_way(counters, one).sql for one in PROVIDERS[:2])
+    (mark,) = without_authority(replace(FACTS, **SOFT))  # type: ignore[arg-type] # by name
+
+    assert rds.count("ParameterName=innodb_monitor_enable") == 1
+    assert "ParameterValue='module_log,module_buffer'," in rds
+    assert google.endswith("--database-flags=^:^innodb_monitor_enable=module_log,module_buffer")
+    assert "pct_lwm,ParameterValue=0.001," in in_its_way(mark, "Amazon RDS").sql[0]
+
+
+@pytest.mark.parametrize("provider", PROVIDERS)
+def test_what_ends_a_hold_is_told_in_the_providers_way(provider: str) -> None:
+    """A hold that statements would end names none that the provider refuses."""
+    held = Hold(
+        HoldCode.MODEL_MISMATCH, 0.0, "counters are off", (Remedy.ENABLE_COUNTERS, Remedy.MATCHING_AGAIN)
+    )
+    tick = would_set(holds=(held,))
+    found = {one.id: one for one in advise(tick, replace(FACTS, managed=provider), Settings())}
+
+    assert "module_log,module_buffer" in found["hold-model-mismatch"].sql[0]
+    assert not any("SET GLOBAL innodb" in part for one in found.values() for part in (one.fix, *one.sql))
+
+
+@pytest.mark.parametrize("provider", PROVIDERS)
+def test_what_no_account_may_run_there_is_for_the_providers_support(provider: str) -> None:
+    """No statement is printed that is refused to everybody but the provider."""
+    held = Hold(HoldCode.INERT, 0.0, "redo logging is disabled", (Remedy.ENABLE_REDO_LOG,))
+    theirs, ours = (
+        {one.id: one for one in advise(would_set(holds=(held,)), facts, Settings())}["hold-inert"]
+        for facts in (replace(FACTS, managed=provider), FACTS)
+    )
+
+    assert theirs.fix.endswith("ask its support")
+    assert theirs.sql == ()
+    assert ours.fix == "cleared by ALTER INSTANCE ENABLE INNODB REDO_LOG"
+
+
+def said(facts: Facts, *, may: bool | None = False, settings: Settings | None = None, **reading: int) -> Line:
+    """Return the line on what somebody with the account's password could set."""
+    return way_of_writing(sample(**reading), facts, settings or Settings(), may=may)
+
+
+def guarded(bounds: Bounds = BOUNDS) -> Facts:
+    """Return a server with the procedure."""
+    return replace(FACTS, procedure=bounds, account="innobrim@localhost")
+
+
+def test_what_the_password_lets_somebody_set_is_said() -> None:
+    """The procedure alone is fine; the privilege beside it is a warning with its revoke."""
+    assert said(guarded()).outcome == "ok"
+    assert "M from 100 to 20000, C from 100 to 20000" in said(guarded()).message
+    both = said(guarded(), may=True)
+    assert (both.outcome, both.sql) == (
+        "warning",
+        ("REVOKE SYSTEM_VARIABLES_ADMIN ON *.* FROM 'innobrim'@'localhost'",),
+    )
+    direct = said(FACTS, may=True)
+    assert (direct.outcome, "innobrim setup-sql" in direct.fix) == ("ok", True)
+    assert [said(FACTS, may=may).outcome for may in (False, None)] == ["ok", "untested"]
+
+
+def test_bounds_that_do_not_fit_are_said_before_anything_is_written() -> None:
+    """Originals that could not be restored, a C that the loop may exceed, and limits beside the bounds."""
+    found = said(guarded(Bounds(100, 1000, 1000)), io_capacity=1000, io_capacity_max=2000)
+    assert (found.outcome, "innobrim restore could not" in found.message) == ("warning", True)
+    facts = guarded(Bounds(100, 20_000, 5000))
+    found = said(facts, io_capacity=200, io_capacity_max=2000)
+    assert (found.outcome, "loop.ratio = 4" in found.fix) == ("warning", True)
+    assert said(facts, settings=Settings(ratio=4), io_capacity=200, io_capacity_max=2000).outcome == "ok"
+    found = said(guarded(Bounds(1000, 8000, 4000)), may=True, settings=Settings(max_io_capacity_max=600))
+    assert found.outcome == "problem"
+    assert "the limits are 100 to 600, and the procedure takes 1000 to 8000" in found.message
+
+
+def test_check_proves_the_procedure_by_a_write_through_it(server: Odd) -> None:
+    """The write goes the way that the daemon's go; where it is refused, no GRANT is offered."""
+    server.changed_facts = {"procedure": BOUNDS}
+    assert "through innobrim.set_global" in line(look(server, active=True), "write").message
+    server.refusal = "execute command denied (error 1370)"
+    found = line(look(server, active=True), "write")
+
+    assert (found.outcome, found.sql) == ("problem", ())
+    assert "innobrim setup-sql" in found.fix
+
+
+@pytest.mark.parametrize("name", BUDGETS)
+def test_the_former_default_written_out_is_said_to_be_kept_once(server: Odd, name: str) -> None:
+    """Who has 300 in the file keeps it, and hears in one line that it can go; nobody else does."""
+    former = [
+        one for one in look(server, settings=Settings(**{name: 300.0})).lines if one.name == "former_defaults"
+    ]
+
+    assert [one.outcome for one in former] == ["ok"]
+    assert former[0].message.startswith(f"{name} = 300 is kept as your budget")
+    for settings in (Settings(), Settings(**{name: 301.0})):
+        assert "former_defaults" not in [one.name for one in look(server, settings=settings).lines]

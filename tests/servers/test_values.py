@@ -1,0 +1,187 @@
+"""What a server cannot say is no sample, whichever field it stands in."""
+
+from __future__ import annotations
+
+import contextlib
+import time
+from decimal import Decimal
+from typing import Any
+
+import pytest
+from msgspec.structs import replace
+
+from tests.factory import C_NAME, FACTS, sample
+from tests.servers.fixtured import opened
+from tests.servers.scripted import Scripted, good
+from tuner.records import Capacity, Missed
+from tuner.servers import mysql
+from tuner.servers.driver import PACKET_BYTES
+from tuner.servers.families.redo_capacity import RedoCapacityAdapter
+from tuner.servers.mysql import MySQLServer
+from tuner.servers.port import ServerError
+from tuner.servers.values import LONGEST, decimal, plain, plausible, text, whole
+from tuner.servers.writing import bounds, sets_low_water
+
+ODD: list[tuple[str, Any]] = [
+    ("io_capacity", 0),
+    ("io_capacity", 451),
+    ("io_capacity_max", 0),
+    ("io_capacity_max", 2**64),
+    ("flush_limit", 0),
+    ("flush_limit", -1),
+    ("redo_capacity", 0),
+    ("lsn_current", -1),
+    ("lsn_current", 10**400),
+    ("pages_dirty", -1),
+    ("uptime", float("nan")),
+    ("uptime", float("inf")),
+    ("replica_lag", float("-inf")),
+    ("adaptive_flushing_lwm", 1e308),
+    ("adaptive_flushing_lwm", 100.5),
+    ("dirty_limit", -0.5),
+    ("identity", "x" * (LONGEST + 1)),
+    ("write_time", float("nan")),
+    ("lsn_oldest", 2**64 - 1),
+    ("lsn_checkpoint", 2**64 - 1),
+    ("lsn_oldest", 0),
+    ("pages_dirty", 10**9),
+    ("flush_percentage", 10**15),
+]
+
+
+@pytest.mark.parametrize(("name", "value"), ODD)
+def test_a_sample_is_judged_as_a_whole(name: str, value: Any) -> None:  # noqa: ANN401 - of any field
+    """One field that cannot be so spoils all of it, and is named with what would be right."""
+    fine = sample(io_capacity=225, io_capacity_max=450)
+    assert plausible(fine) is fine
+    with pytest.raises(ValueError, match=name) as caught:
+        plausible(replace(fine, **{name: value}))
+
+    assert len(str(caught.value)) < 200
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [("page_size", 0), ("page_size", 12_345), ("started", float("inf")), ("blockers", ("x" * 5000,))],
+)
+def test_facts_are_judged_as_a_whole(name: str, value: Any) -> None:  # noqa: ANN401 - of any field
+    """The same of what stays as it is while a server runs."""
+    with pytest.raises(ValueError, match=name):
+        plausible(replace(FACTS, **{name: value}))
+
+
+@pytest.mark.parametrize(
+    "value",
+    ["1e999", "inf", "nan", "", "None", "9" * 400, "-1", "9" * 5000, "0x10", "1_000", "４２", " 7 ", "+7"],
+)
+@pytest.mark.parametrize("table", ["counters", "status", "variables"])
+def test_an_odd_number_is_a_missed_reading(
+    server: MySQLServer, session: Scripted, table: str, value: str
+) -> None:
+    """Wherever it stands, it is said in a line with its cause, and the next good answer is a sample again."""
+    name = {
+        "counters": "log_lsn_current",
+        "status": "Innodb_buffer_pool_pages_dirty",
+        "variables": "innodb_io_capacity_max",
+    }[table]
+    kept = getattr(session, table)
+    kept[name] = value
+    found = server.read()
+
+    assert isinstance(found, Missed)
+    assert "unexpected answer" in found.reason
+    assert len(found.reason) < 700
+
+
+HUGE = [
+    *("1e99999999", Decimal("1e99999999"), Decimal("-1e99999999"), "1E+99999999", b"1e99999999", "1e400000"),
+    *("9" * 2_000_000, Decimal("9" * 2_000_000), "0." + "9" * 2_000_000, " " * 2_000_000 + "1", "9" * 21),
+]
+"""Numbers that Python could take minutes and all memory to write out; a sum comes as a Decimal."""
+
+
+def named(value: object) -> str:
+    """Return what a test of it is called."""
+    return f"{type(value).__name__}-{str(value)[:12]}"
+
+
+@pytest.mark.parametrize("value", HUGE, ids=named)
+def test_a_number_is_never_written_out_before_it_was_judged(value: object) -> None:
+    """However long a number would be, it is refused at once, in few words."""
+    began = time.process_time()
+    with pytest.raises(ValueError, match="no whole number") as caught:
+        whole(value)
+
+    assert time.process_time() - began < 1.0
+    assert len(str(caught.value)) < 100
+
+
+@pytest.mark.parametrize(
+    ("value", "number"),
+    [(7, 7), ("7", 7), (b"7", 7), (Decimal(7), 7), (Decimal("7.0000"), 7), (2.0, 2), (2**64 - 1, 2**64 - 1)],
+)
+def test_what_servers_say_of_a_count_is_one(value: object, number: int) -> None:
+    """A sum or a count is read to the last digit, whichever type the driver made of it."""
+    assert whole(value) == number
+
+
+NO_NUMBERS = ("nan", "-inf", "Infinity", "1e999", " 12 ", "12\n", "+12", "1_000", "४२", "0x10", "")
+"""What Python takes for a number, or people do, and no server says."""
+
+
+@pytest.mark.parametrize("value", NO_NUMBERS)
+def test_what_only_python_takes_for_a_number_is_none(value: str) -> None:
+    """In a time, a share, a count or a limit it is refused, and so it is in a reading."""
+    for read in (decimal, whole):
+        with pytest.raises(ValueError, match=r"is no (whole )?number"):
+            read(value)
+    for name in ("innodb_page_size", "innodb_max_dirty_pages_pct_lwm"):
+        found, session, _ = opened("mariadb-11.8.6")
+        session.reading.variables[name] = value
+        with pytest.raises(ServerError, match="unexpected answer"):
+            found.facts()
+
+
+@pytest.mark.parametrize("value", [7, "7.5", b"-0.001", 1e-05, "1e-05", Decimal("0E-7"), Decimal("1.500000")])
+def test_what_servers_say_of_a_time_or_a_share_is_one(value: object) -> None:
+    """A number is read whichever type the driver made of it, with an exponent where it is very small."""
+    assert decimal(value) == float(text(value))
+    assert plain({"a": text(value).lower()})
+
+
+@pytest.mark.parametrize("ending", ["x", "7", "7x", "\n"])
+@pytest.mark.parametrize("filling", [" ", "\t\n", "_", ".", "-", " .", "7", "7 ", "\u2007", "x"])
+def test_a_long_answer_is_judged_in_no_time(filling: str, ending: str) -> None:
+    """Whatever a value of the longest answer is made of, to judge it takes less than a reading may."""
+    value = filling * (PACKET_BYTES // len(filling)) + ending
+    began = time.process_time()
+    with contextlib.suppress(ValueError):
+        plain({"Uptime": value})
+
+    assert time.process_time() - began < 1.0
+
+
+@pytest.mark.parametrize("value", HUGE[:3], ids=named)
+def test_a_number_without_end_stops_nothing(
+    server: MySQLServer, session: Scripted, monkeypatch: pytest.MonkeyPatch, value: object
+) -> None:
+    """In the surroundings, a read-back, the procedure's bounds or the lock's holder it is no answer."""
+    facts = replace(FACTS, disabled_counters=())
+    monkeypatch.setattr(mysql, "detect", lambda _session: (facts, RedoCapacityAdapter()))
+    server.watches_latency = True
+    session.around = {name: [(name, value, value)] for name in session.around}
+    session.around["replica"] = [(name, value, value) for name in ("replica", "worker", "coordinator")]
+    server.facts()
+    assert not good(server).cloning
+    assert session.third()
+    session.pair[C_NAME] = value  # type: ignore[assignment] # as the driver gives it
+    receipt = server.apply((), Capacity(1, 2))
+    assert receipt.in_force is None
+    assert "read back" in receipt.error
+    session.lock = value  # type: ignore[assignment] # as the driver gives it
+    assert not sets_low_water(session)
+    assert bounds(session) is None
+    session.lock, session.holders = 0, [(value, "app", "localhost", value, value, value)]
+    server.claims_writer = True
+    good(server)
+    assert good(server).lock == ""

@@ -1,0 +1,387 @@
+"""What each of those who may ask for an M asks for just now; ``precedence`` says who is heard.
+
+Which set-point the policy holds is decided in ``targets``: person > schedule > optimiser > policy, in bounds.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from policies.registry import LAWS, make_policy
+from policies.types import Policy, Proposal, Situation, horizon
+from tuner.core.ages import readable
+from tuner.core.decide import emergency, trajectory
+from tuner.core.decide.trajectory import aim_of
+from tuner.core.estimate.trends import AUTHORITY_LOST
+from tuner.core.estimate.window import flushed_share, idled, warm
+from tuner.core.fallback import relief, unanswered
+from tuner.core.fallback.unanswered import Unanswered
+from tuner.core.laws import asleep, catches_up, law_of, without_authority
+from tuner.core.state import Drain, Override, Return, State
+from tuner.core.trials import optimising
+from tuner.records import Capacity, DecisionKind, Estimate, Reason, Sample
+
+FADING = 0.5
+"""A load whose R of the last seconds is below this share of its R is going away: no M is lowered to that."""
+
+CATCHING_UP = "the page cleaner flushes all that was dirty when the age was at the flush limit"
+NEAR_FACTOR = 2.0
+"""So many times what makes an emergency is near the stall point, for lowering M on the way."""
+
+KEPT_CHANGES = 0.25
+"""Share of the hour's changes that a drain leaves once the age is there: the way back needs some."""
+
+_FADING = "the load is going away, and M stays for its return"
+
+ON_COURSE = 0.05
+"""Age ratio off the set-point within which a policy that writes nothing is said to be on course."""
+
+RAISED_SECONDS = 600.0  # How long an emergency's M may be in force before rates are learned from again
+IDLE_HOURS = 2.0  # Below one flush limit of redo in this time there is nothing to tune
+
+
+class Wanted(Struct, frozen=True):
+    """The winning wish."""
+
+    kind: DecisionKind  # what asks
+    io_capacity_max: float  # wanted M, pages/s
+    reason: Reason  # why
+    detail: str  # the same in words
+    source: str  # emergency, person, schedule or policy
+    terms: dict[str, float] = {}  # the law's named parts
+    # the relief of the device that this begins or ends; None where it does neither
+    relief: relief.Change | None = None
+
+
+def ask_policy(
+    state: State, sample: Sample, found: Estimate, *, now: float
+) -> tuple[State, Proposal, Situation]:
+    """Return what the policy proposes in which situation; it is asked at every tick, so that it goes on."""
+    policy = policy_of(state)
+    situation = situation_of(state, sample, found, now=now)
+    memory = policy.start() if state.policy is None else state.policy
+    memory, proposal = policy.propose(memory, situation)
+    state = replace(
+        state,
+        policy=memory,
+        relief=relief.followed(state.relief, now=now),
+        unanswered=answered(state, sample, found, now=now),
+    )
+    return state, proposal, situation
+
+
+def overridden(override: Override, *, now: float) -> Wanted:
+    """Return what a person's override asks for."""
+    held = f"{override.who} holds M at {override.io_capacity_max} for {override.ends - now:.0f} s more"
+    return Wanted(
+        DecisionKind.OVERRIDE, float(override.io_capacity_max), Reason.OVERRIDE, held, source="person"
+    )
+
+
+def warming_up(sample: Sample) -> Wanted:
+    """Return that nothing is asked for before the rates mean anything."""
+    why = "rates need ten seconds of readings"
+    return Wanted(DecisionKind.KEEP, sample.io_capacity_max, Reason.WARMING_UP, why, "policy")
+
+
+def of_policy(
+    state: State,
+    proposal: Proposal,
+    situation: Situation,
+    sample: Sample,
+    found: Estimate,
+    *,
+    change: relief.Change | None,
+) -> Wanted:
+    """Return what the policy asks for, or the way back in its place; nothing where nothing is to tune."""
+    x, f = found.age_ratio, situation.set_point
+    law = LAWS[state.facts.flush_law]
+    remark = without_authority(law) or (law.beyond if x >= 1.0 else "")
+    remarks = (remark, *state.caution.remarks) if remark else state.caution.remarks
+    remarks = (*remarks, _saves(state, now=situation.now)) if proposal.saves else remarks
+    where = ", ".join((f"age ratio {x:.3f}, set-point {f:.3f}", *remarks))
+    up = proposal.io_capacity_max > situation.io_capacity_max
+    why = idle(state, sample, found) or _catching_up(state, found, up=up)
+    if why:
+        return Wanted(DecisionKind.KEEP, sample.io_capacity_max, Reason.IDLE, why, "policy")
+    if change is not None:
+        return _relieves(change, where, proposal.terms)
+    if not proposal.act:
+        return _left_alone(state, proposal, situation, where)
+    who = policy_of(state).name if state.returning is None else "the way back from a drain"
+    if not up and _fades(found) and found.authority >= AUTHORITY_LOST:
+        return Wanted(
+            DecisionKind.KEEP,
+            sample.io_capacity_max,
+            Reason.FADING,
+            f"{where}: {_FADING}",
+            "policy",
+            proposal.terms,
+        )
+    return Wanted(
+        kind=DecisionKind.SET,
+        io_capacity_max=proposal.io_capacity_max,
+        reason=Reason.RAISE if up else Reason.LOWER,
+        detail=f"{where}, heading for {f + situation.error_ahead:.3f}: "
+        f"{who} wants M at {proposal.io_capacity_max:.0f}",
+        source="policy",
+        terms=proposal.terms,
+    )
+
+
+def at_rest(state: State, sample: Sample, found: Estimate, until: float, *, now: float) -> Wanted:
+    best = state.unanswered.best or sample.io_capacity_max
+    left = until - now
+    why = f"{state.unanswered.why}: M rests at the best that was seen, and is tried again in {left:.0f} s"
+    kind = DecisionKind.KEEP if best == sample.io_capacity_max else DecisionKind.SET
+    return Wanted(kind, float(best), Reason.UNANSWERED, f"age ratio {found.age_ratio:.3f}, {why}", "policy")
+
+
+def _relieves(change: relief.Change, where: str, terms: dict[str, float]) -> Wanted:
+    return Wanted(
+        kind=DecisionKind.RELIEF,
+        io_capacity_max=change.io_capacity_max,
+        reason=Reason.RELIEF if change.begins else Reason.RELIEF_OVER,
+        detail=f"{where}: {change.detail}",
+        source="policy",
+        terms=terms,
+        relief=change,
+    )
+
+
+def _left_alone(state: State, proposal: Proposal, situation: Situation, where: str) -> Wanted:
+    reason = (
+        Reason.WITHIN_BAND
+        if abs(situation.error_ahead) <= abs(situation.error) + 0.05
+        else Reason.APPROACHING
+    )
+    reason = reason if LAWS[state.facts.flush_law].m_moves_age else Reason.NO_AUTHORITY
+    return Wanted(
+        DecisionKind.KEEP,
+        proposal.io_capacity_max,
+        Reason.SAVING if proposal.saves else reason,
+        f"{where}: {_why_kept(state, situation)}",
+        "policy",
+        proposal.terms,
+    )
+
+
+def _saves(state: State, *, now: float) -> str:
+    """Return that the policy saves its changes, and how many there are, in words."""
+    budget = state.settings.max_changes_per_hour
+    return f"saves its changes, {state.writes.tokens.tokens(now=now, budget=budget)} at hand: rests at one M"
+
+
+def _catching_up(state: State, found: Estimate, *, up: bool) -> str:
+    """Return why the policy leaves M alone while the server flushes what was dirty when it woke; else empty.
+
+    An M that is too high brings the age to the low-water mark, where the server falls asleep again: at the
+    flush limit the policy may lower it, unless the stall point is near.
+    """
+    left = found.seconds_to_stall
+    near = left is not None and left < NEAR_FACTOR * state.settings.emergency_seconds
+    return CATCHING_UP if catches_up(state) and (up or near or found.age_ratio < 1.0) else ""
+
+
+def _fades(found: Estimate) -> bool:
+    return found.redo_rate_now < FADING * found.redo_rate
+
+
+def drained(state: State, wanted: Drain, sample: Sample, found: Estimate, *, now: float) -> Wanted:
+    """Return what a drain asks for; the policy goes on watching meanwhile, and is told of no write."""
+    aim = aim_of(state, wanted, sample, found)
+    arrival = wanted.begun + trajectory.WAY_SECONDS if found.modified_age > aim else now
+    overdue = wanted.reached is None and now >= wanted.begun + trajectory.WAY_SECONDS
+    way = trajectory.towards(
+        state,
+        sample,
+        found,
+        wanted.rates,
+        aim=aim,
+        arrival=arrival,
+        now=now,
+        drift_allowed=trajectory.OVERDUE_DRIFT if overdue else trajectory.DRIFT,
+    )
+    detail = (
+        f"{wanted.who} wants a checkpoint age of at most {readable(wanted.target)} "
+        f"for {wanted.ends - now:.0f} s more; it is {readable(found.checkpoint_age)}"
+    )
+    down = way.io_capacity_max < sample.io_capacity_max
+    fades = _fades(found) or idled(state.estimator.window)
+    why = idle(state, sample, found) or (_FADING if fades else "")
+    stays = bool(asleep(state)) or (bool(why) and down)
+    left = state.settings.max_changes_per_hour * (1.0 - KEPT_CHANGES) - len(state.writes.counted)
+    act = way.act and not stays and (wanted.reached is None or left > 0.0)
+    return Wanted(
+        kind=DecisionKind.DRAIN if act else DecisionKind.KEEP,
+        io_capacity_max=sample.io_capacity_max if stays else way.io_capacity_max,
+        reason=Reason.DRAINING if wanted.reached is None else Reason.DRAINED,
+        detail=f"{detail}; M stays as it is: {why}" if stays else detail,
+        source="schedule" if wanted.scheduled else "person",
+        terms={"target": float(wanted.target)} | way.terms,
+    )
+
+
+def way_back(state: State, back: Return, situation: Situation, sample: Sample, found: Estimate) -> Proposal:
+    """Return what takes the age from where a drain left it to the set-point, in place of the policy."""
+    aim = situation.set_point * sample.flush_limit
+    arrival = back.begun + trajectory.WAY_SECONDS if found.modified_age < aim else situation.now
+    way = trajectory.towards(state, sample, found, back.rates, aim=aim, arrival=arrival, now=situation.now)
+    return Proposal(way.io_capacity_max, way.terms, act=way.act)
+
+
+def _why_kept(state: State, situation: Situation) -> str:
+    """Return in words why nothing is written although somebody may wonder."""
+    if state.settings.policy == "fixed" and state.returning is None:
+        return "M is where it was asked to be, wherever the age goes"
+    off, ahead = abs(situation.error), abs(situation.error_ahead)
+    if off <= ON_COURSE:
+        return "on course"
+    return "on its way there" if ahead < off - ON_COURSE else "off, and left alone for now"
+
+
+def raised(state: State, sample: Sample, found: Estimate, *, now: float) -> Wanted | None:
+    """Return what an emergency asks for: a raise, or the end of a relief that led to it; None without one."""
+    called = emergency.called_for(state, sample, found)
+    if called is None:
+        return None
+    terms = {"seconds_left": called.seconds_left, "flush_rate_wanted": called.io_capacity_max}
+    if state.override is None and state.drain is None:
+        back = relief.by_emergency(state.relief, state.estimator.window, sample, now=now)
+        if back is not None:
+            return _relieves(back, called.detail, terms)
+    return Wanted(
+        kind=DecisionKind.EMERGENCY,
+        io_capacity_max=called.io_capacity_max,
+        reason=Reason.EMERGENCY,
+        detail=called.detail,
+        source="emergency",
+        terms=terms,
+    )
+
+
+def situation_of(state: State, sample: Sample, found: Estimate, *, now: float) -> Situation:
+    set_point = state.set_point if state.set_point is not None else 0.5
+    ahead = horizon(set_point=set_point, flush_limit=sample.flush_limit, redo_rate=found.redo_rate)
+    span = found.redo_rate * ahead + found.modified_age - set_point * sample.flush_limit
+    law = LAWS[state.facts.flush_law]
+    share = flushed_share(state.estimator.window) if law.stops_early else 1.0
+    return Situation(
+        now=now,
+        age=found.modified_age,
+        flush_limit=float(sample.flush_limit),
+        sync_point=float(sample.sync_point),
+        set_point=set_point,
+        redo_rate=found.redo_rate,
+        age_slope=found.age_slope,
+        demand=found.demand,
+        horizon=ahead,
+        age_ahead=state.estimator.tail.age_ahead(sample, found, ahead, flushed_share=share),
+        pages_due=state.estimator.tail.pages_ahead(sample, span),
+        combining_exponent=found.combining_exponent,
+        new_density=found.new_density,
+        flush_response=found.flush_response,
+        flush_rate=found.flush_rate,
+        authority=found.authority,
+        io_capacity_max=sample.capacity.gain,
+        sustained_capacity=found.sustained_capacity,
+        learns=state.occurrences.learns(sample.monotonic) and not _raised(state, sample.capacity, now=now),
+        row_rate=found.row_rate,
+        hold_gain=optimising.hold_gain(state, sample),
+        moved_from=state.trials.moved_from,
+        saving=state.writes.tokens.is_exhausted(now=now, budget=state.settings.max_changes_per_hour),
+        steady=state.estimator.trends.steady,
+        coupling=0.0 if law.sleeps else found.coupling,  # there a load answers what M does not move
+        found_with=0 if state.originals is None else state.originals.capacity.io_capacity_max,
+    )
+
+
+def relief_change(state: State, sample: Sample, found: Estimate, *, now: float) -> relief.Change | None:
+    """Return the change of M that begins or ends a relief of the device; None where there is none."""
+    if not LAWS[state.facts.flush_law].m_moves_age or state.settings.policy == "fixed":
+        return None
+    if state.returning is not None:
+        return None
+    return relief.called_for(
+        state.relief,
+        state.estimator.window,
+        sample,
+        found,
+        set_point=state.set_point if state.set_point is not None else 0.5,
+        last_write=state.writes.last,
+        now=now,
+    )
+
+
+def relieved(state: State, change: relief.Change, current: Capacity, found: Estimate, *, now: float) -> State:
+    """Return the state with a relief begun or ended."""
+    known, memory = relief.switched(
+        state.relief,
+        change,
+        policy_of(state),
+        state.policy,
+        current=current,
+        found=found,
+        settled=emergency_from(state, current),
+        now=now,
+    )
+    return replace(state, relief=known, policy=memory)
+
+
+def answered(state: State, sample: Sample, found: Estimate, *, now: float) -> Unanswered:
+    """Return what is known of how the age answers to M, with this reading."""
+    counts = (
+        law_of(state).m_moves_age
+        and state.settings.policy != "fixed"
+        and warm(state.estimator.window)
+        and state.occurrences.learns(sample.monotonic)
+        and not (state.holds or state.drain or state.returning or state.override)
+        and not _raised(state, sample.capacity, now=now)
+        and not idle(state, sample, found)
+    )
+    circumstances = unanswered.Circumstances(
+        set_point=state.set_point if state.set_point is not None else 0.5,
+        lru_share=state.caution.lru_share,
+        lru_rules=state.caution.lru.on,
+        counts=counts,
+    )
+    return unanswered.update(state.unanswered, sample, found, circumstances, now=now)
+
+
+def emergency_from(state: State, current: Capacity) -> int:
+    """Return the M before the emergency that made the pair in force, pages/s; 0 where none of ours did.
+
+    Where a person names the M there is no better one to come back to than that.
+    """
+    ours = state.writes.own == current and state.settings.policy != "fixed"
+    return state.writes.raised_from if ours else 0
+
+
+def _raised(state: State, current: Capacity, *, now: float) -> bool:
+    """Tell whether an emergency's M is in force, and not for so long that the load of now is the load."""
+    last = state.writes.last
+    return emergency_from(state, current) > 0 and last is not None and now - last < RAISED_SECONDS
+
+
+def idle(state: State, sample: Sample, found: Estimate) -> str:
+    """Return why there is nothing to tune just now; empty where there is."""
+    sleeps = asleep(state)
+    if sleeps:
+        return sleeps
+    if found.redo_rate < sample.flush_limit / (IDLE_HOURS * 3600.0):
+        return state.occurrences.silences(sample.monotonic) or "next to no redo is written"
+    return state.occurrences.silences(sample.monotonic)
+
+
+def policy_of(state: State) -> Policy[Any]:
+    """Return the policy that the settings name."""
+    settings = state.settings
+    return make_policy(
+        settings.policy,
+        flush_law=state.facts.flush_law,
+        fixed_io_capacity_max=settings.fixed_io_capacity_max,
+        need_share=state.estimator.trends.need_share,
+    )

@@ -1,0 +1,245 @@
+"""What a person could do now: the loop's own wish as SQL, and what else it noticed."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from policies.flushlaw import LEGACY
+from policies.registry import LAWS
+from tuner.core.commands.schedule import settings_of
+from tuner.core.setpoint.budgets import KEYS, SHORT, WARN_SECONDS, Budget, Durations, Name, durations_of
+from tuner.core.writes.plan import Steps, near, plan
+from tuner.findings.authority import (
+    for_load,
+    pages_dirtied,
+    while_asleep,
+    without_authority,
+    written_as_they_come,
+)
+from tuner.findings.finding import Finding
+from tuner.findings.providers import in_its_way
+from tuner.findings.remedies import clears, sql_of
+from tuner.records import (
+    CAPACITY_MINIMUM,
+    ENABLE_COUNTERS,
+    Capacity,
+    DecisionKind,
+    Estimate,
+    Facts,
+    Sample,
+    TickRecord,
+)
+from tuner.settings import Mode, Settings
+
+SMALL_REDO_SECONDS = 30.0
+"""A redo log that the load fills faster than this leaves no room to tune in."""
+
+
+def advise(
+    record: TickRecord, facts: Facts, settings: Settings, *, dirtied: float | None = None
+) -> list[Finding]:
+    """Return what follows from one tick, the most useful first; ids are stable across ticks.
+
+    Args:
+        record: the tick.
+        facts: of the server.
+        settings: the loop's.
+        dirtied: how many pages became dirty at the busiest of the time seen, pages/s; None: as in this tick.
+    """
+    found: list[Finding] = []
+    sample = record.tick.reading if isinstance(record.tick.reading, Sample) else None
+    estimate = record.estimate
+    if sample is not None and estimate is not None:
+        wish = _wish(record, sample, estimate)
+        if wish is not None:
+            found.append(wish)
+        found += _noticed(sample, estimate, settings, facts)
+        times = durations(durations_of(estimate), settings_of(settings, record.schedule))
+        found += [times] if times.severity == "warning" else []
+        dirtied = pages_dirtied(estimate) if dirtied is None else dirtied
+        found += written_as_they_come(sample, estimate, facts, dirtied=dirtied)
+    found += [
+        Finding(
+            id=f"hold-{hold.code.value.replace('_', '-')}",
+            severity="warning",
+            title=f"{_held(record.mode)}: {hold.code.value.replace('_', ' ')}",
+            reason=hold.reason,
+            effect="nothing is written while this lasts" if record.mode is Mode.ACTIVE else "",
+            fix=f"cleared by {clears(hold, facts)}",
+            sql=sql_of(hold.remedies) if facts.managed else (),
+        )
+        for hold in record.holds
+    ]
+    if facts.disabled_counters:
+        found.append(counters_off(facts))
+    unmoved = [*without_authority(facts), *while_asleep(facts)]
+    if sample is not None and estimate is not None and dirtied is not None:
+        unmoved = [for_load(one, sample, estimate, dirtied=dirtied) for one in unmoved]
+    found += unmoved
+    return [in_its_way(one, facts.managed) for one in found]
+
+
+def counters_off(facts: Facts) -> Finding:
+    """Return the finding for counters that the loop needs and that are off."""
+    left = "the age of the checkpoint, no model gate, no ledger of dirty pages"
+    writes = "active mode writes only where this version matched before"
+    if facts.ages_need_counters:
+        left = "an age every five seconds from SHOW ENGINE INNODB STATUS, no model gate"
+        writes = "active mode writes nothing"
+    elif not LAWS.get(facts.flush_law, LEGACY).m_moves_age:
+        writes = "active mode writes all the same, as no M moves the age"
+    return Finding(
+        id="counters-off",
+        severity="warning",
+        title=f"{len(facts.disabled_counters)} InnoDB counters are off, which leaves a weaker estimator "
+        f"({left}), and {writes}",
+        reason=", ".join(facts.disabled_counters),
+        effect="the age that the flush law looks at becomes visible; costs next to nothing",
+        fix="turn them on now, and in my.cnf for the next start: "
+        "innodb_monitor_enable = module_log,module_buffer",
+        sql=ENABLE_COUNTERS,
+    )
+
+
+def broken_budgets(found: Mapping[str, Budget], *, set_point: float) -> Finding | None:
+    """Return the finding for budgets that no set-point keeps, or none above the baseline's; else None.
+
+    Args:
+        found: how each budget stands.
+        set_point: the age ratio that is held in their place.
+    """
+    broken = {name: one for name, one in found.items() if not one.kept}
+    if not broken:
+        return None
+    return Finding(
+        id="budget-out-of-reach",
+        severity="warning",
+        title=f"{' and '.join(KEYS[name] for name in broken)} cannot be kept",
+        reason="; ".join(one.figures(name) for name, one in broken.items()),
+        effect="a budget that is not kept lowers the set-point no further: page writes for nothing",
+        fix="; ".join(one.right(name, set_point=set_point) for name, one in broken.items()),
+    )
+
+
+def durations(found: Mapping[Name, Durations], settings: Settings, *, seen: str = "") -> Finding:
+    """Return the finding that says what both would take from the ages known; a warning where that is long.
+
+    Args:
+        found: what each would take, by name.
+        settings: of the loop; a budget that is set has lines of its own.
+        seen: by what, in words.
+    """
+    allowed = {name: getattr(settings, KEYS[name]) for name in found}
+    long = [name for name, one in found.items() if one.long(allowed[name])]
+    return Finding(
+        id="recovery-and-shutdown",
+        severity="warning" if long else "info",
+        title=f"{' and '.join(SHORT[name] for name in long)} would take long, and no budget is set"
+        if long
+        else "what a crash recovery and a shutdown would take",
+        reason="; ".join(f"{SHORT[name]} {one.describe()}" for name, one in found.items())
+        + seen
+        + (f"; longer than {WARN_SECONDS:g} s is called long" if long else ""),
+        fix=f"where that is too long: {' and '.join(KEYS[name] for name in long)} "
+        f"{'bounds' if len(long) == 1 else 'bound'} it where a lower "
+        "set-point can, and less redo capacity shortens it; both cost page writes"
+        if long
+        else "",
+    )
+
+
+def statements(old: Capacity, new: Capacity) -> tuple[str, ...]:
+    """Return the SETs between two pairs as SQL to paste, in the order that is safe."""
+    steps: Steps = plan(old, new)
+    return tuple(f"SET GLOBAL {name} = {value}" for name, value in steps)
+
+
+def expected_effect(estimate: Estimate, set_point: float) -> str:
+    """Return what holding the set-point should bring, from the write combining measured."""
+    if estimate.age_ratio <= 0 or estimate.combining_exponent <= 0:
+        return "no effect can be predicted yet: too little write combining was seen"
+    saved = 1.0 - (estimate.age_ratio / set_point) ** estimate.combining_exponent
+    if abs(saved) < 0.01:  # noqa: PLR2004 - a percent is inside the noise of any server
+        return "the age is where it should be; the number of page writes stays"
+    change = "fewer" if saved > 0 else "more, in exchange for room before sync flushing"
+    return (
+        f"about {abs(saved):.0%} {change} page writes per byte of redo "
+        f"(age ratio {estimate.age_ratio:.2f} → {set_point:.2f}, "
+        f"combining exponent {estimate.combining_exponent:.2f})"
+    )
+
+
+def _held(mode: Mode) -> str:
+    return "held" if mode is Mode.ACTIVE else "active mode would be held"
+
+
+def _wish(record: TickRecord, sample: Sample, estimate: Estimate) -> Finding | None:
+    decision = record.decision
+    wanted = decision.would
+    if wanted is None and decision.kind is not DecisionKind.KEEP:
+        wanted = decision.target
+    if wanted is None or wanted == sample.capacity or decision.set_point is None:
+        return None
+    return Finding(
+        id="set-io-capacity",
+        severity="info",
+        title=f"set innodb_io_capacity(_max) to {wanted}",
+        reason=f"the age ratio is {estimate.age_ratio:.3f}, the set-point {decision.set_point:.3f}; "
+        f"the load needs {estimate.demand:.0f} pages/s flushed",
+        effect=f"one step on the way; at the set-point {expected_effect(estimate, decision.set_point)}",
+        fix="paste the statements in this order, or let active mode do it; "
+        "the best value moves with the load",
+        sql=statements(sample.capacity, wanted),
+    )
+
+
+def _noticed(sample: Sample, estimate: Estimate, settings: Settings, facts: Facts) -> list[Finding]:
+    found: list[Finding] = []
+    if sample.io_capacity_max % sample.io_capacity:
+        gain = sample.io_capacity * (sample.io_capacity_max // sample.io_capacity)
+        beyond = (
+            sample.io_capacity_max > facts.capacity_maximum
+        )  # as SET … = DEFAULT leaves it before MySQL 8.4
+        highest = settings.max_io_capacity_max if beyond else facts.capacity_maximum
+        whole = near(
+            min(sample.io_capacity_max, highest),
+            home=sample.io_capacity,
+            ratio=settings.ratio,
+            lowest=CAPACITY_MINIMUM,
+            highest=min(2 * sample.io_capacity_max, highest),
+        )
+        found.append(
+            Finding(
+                id="ratio-not-whole",
+                severity="warning",
+                title="innodb_io_capacity_max is no whole multiple of innodb_io_capacity",
+                reason=f"{sample.io_capacity_max} / {sample.io_capacity} is cut to a whole number "
+                f"by the server: "
+                f"the flush law works with {gain}, not {sample.io_capacity_max}",
+                effect="the flush law gets the gain that the setting says",
+                fix=f"make the pair {whole}",
+                sql=statements(sample.capacity, whole),
+            )
+        )
+    if estimate.redo_rate > 0 and sample.redo_capacity / estimate.redo_rate < SMALL_REDO_SECONDS:
+        seconds = sample.redo_capacity / estimate.redo_rate
+        fix, sql = facts.larger_redo(_grown(sample.redo_capacity))
+        found.append(
+            Finding(
+                id="redo-too-small",
+                severity="warning",
+                title="the redo log is too small for this load",
+                reason=f"{sample.redo_capacity} bytes are filled in {seconds:.0f} s; "
+                "a busy server writes a checkpoint every 7 s (MariaDB: every second)",
+                effect="more write combining, fewer page writes, room for bursts; it costs disk space, and a "
+                "crash recovery takes longer",
+                fix=fix,
+                sql=sql,
+            )
+        )
+    return found
+
+
+def _grown(capacity: int) -> int:
+    """Return a capacity four times as large, in whole MiB as the server wants it."""
+    return capacity * 4 // 1_048_576 * 1_048_576

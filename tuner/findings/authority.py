@@ -1,0 +1,134 @@
+"""Where M does not always move the age, and what a low-water mark of dirty pages would change."""
+
+from __future__ import annotations
+
+from msgspec.structs import replace
+
+from policies.flushlaw import LEGACY, MARIADB, SOFT_LIMIT
+from policies.registry import LAWS
+from tuner.findings.finding import Finding
+from tuner.records import Estimate, Facts, Sample
+from tuner.servers.families.mariadb import heeds_from
+from tuner.servers.release import named, release_of
+
+LWM = "innodb_max_dirty_pages_pct_lwm"
+ABOVE_ZERO = f"SET GLOBAL {LWM} = 0.001"
+SET_IT = (
+    "set it to 0.001, also in my.cnf for the next start; the flush law is verified anew before anything "
+    "is written"
+)
+ALL_IT_DOES = (
+    "active mode only raises an M that is flushed in full while the age grows beyond the flush limit"
+)
+LIGHT = (
+    "it costs page writes where fewer than C pages a second become dirty: the server then writes them out as "
+    "they come, each again and again, so leave it at 0 there"
+)
+"""What a low-water mark of dirty pages costs: under such a load the age never reaches the law."""
+
+OVERDUE = 1.05
+"""Age ratio that no load reaches of which C pages a second suffice, where flushing begins at 1."""
+
+
+def without_authority(facts: Facts) -> list[Finding]:
+    """Return the finding for a server on which M does not move the age; empty where it does."""
+    law = LAWS.get(facts.flush_law, LEGACY)
+    if law.m_moves_age:
+        return []
+    if law is SOFT_LIMIT:
+        return [
+            Finding(
+                id="no-authority",
+                severity="warning",
+                title=f"M does not move the age below the flush limit here, as {LWM} is 0",
+                reason="with 0, MariaDB's default, the page cleaner sleeps until the age is at the flush "
+                "limit, 7/8 of Innodb_checkpoint_max_age, and flushes up to M pages/s from there on: the age "
+                f"rests there with any M above the page demand. So {ALL_IT_DOES}",
+                effect=f"M decides at which age the server rests, and pages are written evenly; {LIGHT}",
+                fix=SET_IT,
+                sql=(ABOVE_ZERO,),
+            )
+        ]
+    mended = named(heeds_from(release_of(facts.version)))
+    return [
+        Finding(
+            id="no-authority",
+            severity="warning",
+            title=f"M does not move the age here, as this build flushes by C, whatever the age ({law.name})",
+            reason=f"that is MDEV-31939, and no setting changes it; {ALL_IT_DOES}",
+            effect="M decides at which age the server rests, and pages are written evenly",
+            fix=f"upgrade to MariaDB {mended} or later, with {LWM} = 0.001 there",
+        )
+    ]
+
+
+def while_asleep(facts: Facts) -> list[Finding]:
+    """Return the finding for a server whose page cleaner sleeps at times; empty for one that does not."""
+    law = LAWS.get(facts.flush_law, LEGACY)
+    if not (law.m_moves_age and law.sleeps):
+        return []
+    return [
+        Finding(
+            id="page-cleaner-sleeps",
+            severity="info",
+            title=f"M moves the age only while the page cleaner is awake, as {LWM} is 0",
+            reason=f"{law.sleeps}. When it wakes it flushes all that is dirty, up to M pages a second",
+            effect=f"it does not fall asleep under load, and M decides the age throughout; {LIGHT}",
+            fix=SET_IT,
+            sql=(ABOVE_ZERO,),
+        )
+    ]
+
+
+def for_load(finding: Finding, sample: Sample, estimate: Estimate, *, dirtied: float) -> Finding:
+    """Return the finding; without the statement where that would cost page writes under the load seen.
+
+    Args:
+        finding: of a server on which M does not move the age, or not at all times.
+        sample: the newest reading.
+        estimate: what is known by it.
+        dirtied: how many pages become dirty, pages/s.
+    """
+    if not (finding.sql and _light(sample, estimate, dirtied)):
+        return finding
+    seen = f"{dirtied:.0f} pages a second become dirty, and C is {sample.io_capacity}"
+    return replace(finding, severity="info", fix=f"not for the load seen: {seen}", sql=())
+
+
+def written_as_they_come(
+    sample: Sample, estimate: Estimate, facts: Facts, *, dirtied: float
+) -> list[Finding]:
+    """Return the finding for a load so light that a low-water mark of dirty pages costs it page writes."""
+    below = sample.lsn_current - sample.lsn_oldest < sample.low_water_age
+    if facts.flush_law != MARIADB.name or not (below and _light(sample, estimate, dirtied)):
+        return []
+    return [
+        Finding(
+            id="written-as-they-come",
+            severity="info",
+            title=f"{LWM} above 0 costs page writes under this load",
+            reason=f"{dirtied:.0f} pages a second become dirty, fewer than C = "
+            f"{sample.io_capacity}: the server writes them out as they come, and the age stays below "
+            "innodb_adaptive_flushing_lwm",
+            effect="a page that is changed again and again is written once; M then moves the age no more "
+            "(no-authority), which such a load does not need",
+            fix="where the load is mostly like this: set it to 0, also in my.cnf; active mode only lowers C "
+            "and M, as far as loop.min_io_capacity_max allows",
+            sql=(f"SET GLOBAL {LWM} = 0",),
+        )
+    ]
+
+
+def pages_dirtied(estimate: Estimate) -> float:
+    """Return how many pages become dirty, pages/s; unlike the demand it does not swing with the tail."""
+    return estimate.redo_rate * estimate.new_density
+
+
+def _light(sample: Sample, estimate: Estimate, dirtied: float) -> bool:
+    """Tell whether fewer pages become dirty than C lets the server write out as they come.
+
+    A server that flushes C or more, or whose age is past where C would have held it, has no light load, even
+    if its writers wait just now.
+    """
+    busiest = max(dirtied, estimate.flush_rate)
+    return estimate.redo_rate > 0 and busiest < sample.io_capacity and estimate.age_ratio < OVERDUE

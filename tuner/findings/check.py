@@ -1,0 +1,220 @@
+"""Every precondition of control, each in one line with its fix."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Protocol
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from tuner.core.leaving.lowwater import unfit
+from tuner.findings.advice import counters_off
+from tuner.findings.authority import without_authority
+from tuner.findings.preconditions import (
+    PROBES,
+    Line,
+    former_defaults,
+    read_only_variables,
+    untested,
+    way_of_writing,
+)
+from tuner.findings.providers import way_of
+from tuner.records import LOW_WATER_MARK, SET_GLOBAL, Facts, Missed, Sample, percent
+from tuner.servers.port import Server, ServerError, Unreachable
+from tuner.settings import Settings
+
+GRANT_IT = "for active mode, as an administrator: what innobrim setup-sql prints, or, without bounds"
+MADE_ANEW = "as an administrator, make the procedure anew, by what innobrim setup-sql prints"
+
+ANY_FIX = "start the server, or correct address and account"
+"""For a server that cannot be reached, where the cause names no better one."""
+
+
+NEEDED_ACTIVE = frozenset({"write", "counters", "verified", "read_only"})
+"""Lines whose warning is about active mode alone."""
+
+TIME_IT = "performance_schema = ON shows it, which takes a restart of mysqld"
+
+
+class Report(Struct, frozen=True):
+    """All lines, and whether the server could be reached at all."""
+
+    lines: tuple[Line, ...]
+    reachable: bool
+    lacking: tuple[str, ...] = ()
+    """Names of the lines that say what active mode still lacks where advisory mode works."""
+
+    @property
+    def fine(self) -> bool:
+        """Tell whether nothing stands in the way of what was asked about, advisory or active mode."""
+        return not any(line.outcome == "problem" for line in self.lines)
+
+    @property
+    def controllable(self) -> bool:
+        """Tell whether nothing stands in the way of control."""
+        return self.fine and "write" not in self.lacking
+
+
+UNSEEN: Mapping[str, str] = {
+    "replica": "that this is a replica, and its lag",
+    "group": "its role in group replication",
+    "latency": "how long writing statements take",
+    "clone": "a clone under way",
+    "locks": "LOCK INSTANCE FOR BACKUP and FLUSH TABLES WITH READ LOCK",
+}
+"""What goes unnoticed without a part of the surroundings."""
+
+
+class CheckedServer(Server, Protocol):
+    """A server that can be asked what the account may do."""
+
+    def may_write(self) -> bool | None:
+        """Tell whether the account may set C and M itself; None where that is not seen."""
+        ...
+
+
+def check(
+    server: CheckedServer, *, active: bool, settings: Settings, connection: Line | None = None
+) -> Report:
+    """Look at every precondition; writes the current value back only where ``active``.
+
+    Args:
+        server: the server asked about.
+        active: prove the privilege to write, by writing what is already there.
+        settings: of the loop.
+        connection: what is known of the way there; None where nothing is.
+    """
+    try:
+        facts = server.facts()
+    except Unreachable as error:
+        return Report(
+            (Line("reachable", "problem", error.message, error.fix or ANY_FIX),),
+            reachable=False,
+        )
+    except ServerError as error:
+        return Report(
+            (Line("reachable", "ok", "the server answers"), Line("supported", "problem", str(error))),
+            reachable=True,
+        )
+    lines = [
+        Line("reachable", "ok", f"{facts.endpoint} answers"),
+        *([] if connection is None else [connection]),
+        Line("supported", "ok", f"{facts.product}: flush law {facts.flush_law}"),
+        _verified(facts),
+        *(Line("blocked", "problem", why, "control is not possible while so") for why in facts.blockers),
+    ]
+    lines += [_counters(facts), _surroundings(facts)]
+    sample = server.read()
+    if isinstance(sample, Missed):
+        lines.append(Line("sample", "problem", f"no sample: {sample.reason}"))
+        lines += untested("not looked at: there is no sample")
+        return Report(tuple(lines), reachable=True)
+    lines += [probe(sample, facts, settings) for probe in PROBES]
+    lines += former_defaults(settings)
+    lines += _low_water_mark(sample, facts, settings)
+    held = "" if settings.allow_read_only_writes else read_only_variables(sample)
+    may = None if facts.managed else server.may_write()
+    lines.append(way_of_writing(sample, facts, settings, may=may))
+    lines.append(_privilege(server, sample, facts, active=active, held=held, may=may))
+    lacking = tuple(one.name for one in lines if one.outcome == "warning" and one.name in _needed(facts))
+    return Report(tuple(_in_its_way(line, facts.managed) for line in lines), reachable=True, lacking=lacking)
+
+
+def _low_water_mark(sample: Sample, facts: Facts, settings: Settings) -> list[Line]:
+    """Return the line about ``loop.low_water_mark``; none without it."""
+    if not settings.low_water_mark:
+        return []
+    mark = sample.low_water_mark
+    why = unfit(facts, mark)
+    if why or mark is None:
+        fix = "innobrim setup-sql --low-water-mark" if facts.procedure is not None else ""
+        return [Line("low_water_mark", "warning", f"loop.low_water_mark does nothing here: {why}", fix)]
+    said = f"{LOW_WATER_MARK} is {percent(mark)}; active mode sets it to 0.001, and a restore puts it back"
+    return [Line("low_water_mark", "ok", said)]
+
+
+def _needed(facts: Facts) -> frozenset[str]:
+    """Return the names of the lines whose warning keeps active mode from writing."""
+    return NEEDED_ACTIVE - {"counters"} if without_authority(facts) else NEEDED_ACTIVE
+
+
+def _in_its_way(line: Line, provider: str) -> Line:
+    """Return a line whose statements a managed server's owner can carry out; unchanged elsewhere."""
+    way = way_of(line.sql, provider)
+    return line if way is None else replace(line, fix=way[0], sql=way[1])
+
+
+def _verified(facts: Facts) -> Line:
+    if not facts.unverified and without_authority(facts):
+        return Line("verified", "ok", f"nothing is to be verified: {facts.flush_law} goes by no percentage")
+    if not facts.unverified:
+        return Line("verified", "ok", "the server's counters can verify the law; active mode waits for that")
+    found = f"nothing that this server exports can verify the law: {facts.unverified}"
+    return Line(
+        "verified",
+        "warning",
+        found,
+        "upgrade the server; loop.accept_unverified = true lets active mode write to it as it is",
+    )
+
+
+def _counters(facts: Facts) -> Line:
+    if not facts.disabled_counters:
+        return Line("counters", "ok", "all InnoDB counters that a sample needs are on")
+    finding = counters_off(facts)
+    return Line("counters", "warning", f"{finding.title}: {finding.reason}", finding.fix, finding.sql)
+
+
+def _surroundings(facts: Facts) -> Line:
+    off = () if facts.timed else ("latency", *(part for part in facts.unseen if part == "locks"))
+    granted = tuple(part for part in facts.unseen if part not in off)
+    if not granted and not off:
+        return Line("surroundings", "ok", f"{facts.surroundings} can be seen")
+    missing = [f"{part}: {UNSEEN.get(part, part)}" for part in granted]
+    missing += [f"{part}: {UNSEEN[part]}, as performance_schema is OFF" for part in off]
+    return Line(
+        "surroundings",
+        "untested",
+        f"not seen, and not taken into account: {'; '.join(missing)}",
+        "; ".join([*(["let the account see it"] if granted else []), *([TIME_IT] if off else [])]),
+        (facts.grant("SELECT", "performance_schema.*"),) if granted else (),
+    )
+
+
+def _privilege_said(facts: Facts, grant: tuple[str, ...], *, may: bool | None) -> Line:
+    """Say by the server's word whether the account may write; advisory mode tries nothing."""
+    again = "check --active writes the current value back"
+    if facts.procedure is not None:
+        found = f"advisory: not tried; the account may call {SET_GLOBAL}; {again}"
+        return Line("write", "untested", found)
+    if may is None:
+        return Line("write", "untested", f"advisory: not tried; {again}", "for active mode", grant)
+    if may:
+        found = f"advisory: not tried; the account has {facts.write_privilege}; {again}"
+        return Line("write", "untested", found)
+    lacks = f"the account has no {facts.write_privilege}"
+    found = f"{lacks}: advisory mode works, and active mode could not write"
+    return Line("write", "warning", found, GRANT_IT, grant)
+
+
+def _privilege(
+    server: CheckedServer, sample: Sample, facts: Facts, *, active: bool, held: str, may: bool | None
+) -> Line:
+    grant = () if facts.procedure is not None else (facts.grant(facts.write_privilege),)
+    if facts.managed:
+        found = f"{facts.managed} takes no SET GLOBAL of innodb_io_capacity: advisory mode works"
+        return Line("write", "warning", found, "innobrim advise says how to apply what it would set")
+    if not active:
+        return _privilege_said(facts, grant, may=may)
+    if not sample.writer:
+        return Line("write", "untested", "not tried: another InnoBrim holds the writer lock")
+    if held:
+        return Line("write", "untested", f"not tried: {held}")
+    receipt = server.apply((("innodb_io_capacity", sample.io_capacity),), sample.capacity)
+    if receipt.error:
+        fix = GRANT_IT if grant else MADE_ANEW
+        return Line("write", "problem", f"{facts.endpoint} may not write: {receipt.error}", fix, grant)
+    by = f" through {SET_GLOBAL}" if facts.procedure is not None else ""
+    took = f"{receipt.seconds * 1000:.0f} ms"
+    return Line("write", "ok", f"wrote innodb_io_capacity = {sample.io_capacity} back{by}, {took}")
