@@ -194,7 +194,12 @@ class Supervisor:
         silent = threading.Event()
         with started(self._command) as child:
             self._child = child
-            timer = threading.Timer(self._patience.answer, lambda: (silent.set(), child.kill()))
+
+            def give_up() -> None:
+                silent.set()
+                child.kill()
+
+            timer = threading.Timer(self._patience.answer, give_up)
             timer.daemon = True
             timer.start()
             assert child.stdin is not None  # noqa: S101 - pipes, as asked for
