@@ -6,14 +6,13 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from click.testing import CliRunner, Result
+from click.testing import Result
 from msgspec.structs import replace
 
 from api.server import ApiServer
 from tests.api.factory import FACTS, AnsweringLoop, answering, application
-from tests.cli.support import FakeServer, Run
+from tests.cli.support import FakeServer, Run, innobrim
 from tuner.cli import offline
-from tuner.cli.main import cli
 from tuner.daemon.board import Board
 from tuner.records import Facts
 
@@ -33,7 +32,7 @@ def run(folder: Path) -> Run:
     """Return a way to run a command on that state directory."""
 
     def invoke(*words: str) -> Result:
-        return CliRunner().invoke(cli, [*words, "--state-directory", str(folder)], prog_name="innobrim")
+        return innobrim(*words, "--state-directory", folder)
 
     return invoke
 

@@ -9,13 +9,14 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
-from click.testing import Result
+from click.testing import CliRunner, Result
 
 from api.access import Access
 from api.server import ApiServer
 from api.tokens import Tokens, prepare
 from lab.plant.clock import SimClock
 from tests.api.factory import FACTS, START, about, application, record, sample
+from tuner.cli.main import cli
 from tuner.config.schema import Config, DaemonSection
 from tuner.daemon.board import Board
 from tuner.journal.items import EndItem, RunItem
@@ -149,3 +150,15 @@ class FakeServer:
     def close(self) -> None:
         """Note that the connection was given back."""
         self.closed = True
+
+
+def innobrim(*words: object, **environ: str | None) -> Result:
+    """Return what a command came to that somebody typed, with these variables set, or None unset."""
+    return CliRunner().invoke(cli, [str(word) for word in words], prog_name="innobrim", env=environ)
+
+
+def ended(result: Result, code: int, *said: str) -> None:
+    """Ask that a command ended with an exit code and said all of this, wherever its lines break."""
+    text = " ".join(result.output.split())
+    missing = [one for one in said if " ".join(one.split()) not in text]
+    assert (result.exit_code, missing) == (code, []), result.output

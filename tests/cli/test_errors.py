@@ -11,16 +11,14 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from click.testing import CliRunner, Result
 from msgspec.structs import replace
 
 from tests.api.factory import FACTS, AnsweringLoop, record
-from tests.cli.support import FakeServer, Run
+from tests.cli.support import FakeServer, Run, ended, innobrim
 from tests.lab.simulating import scenario_file
 from tuner.cli import advise as advise_command
 from tuner.cli import check as check_command
 from tuner.cli import run as run_command
-from tuner.cli.main import cli
 from tuner.records import Facts, Hold, HoldCode
 from tuner.servers.port import ServerError, Unsupported
 
@@ -30,11 +28,6 @@ BROKEN = (
     "needs scikit-optimize, which is installed and cannot be imported: ImportError: numpy.core.multiarray "
     "failed to import; pip install 'innobrim[bayes]', with --force-reinstall where that changes nothing"
 )
-
-
-def innobrim(*words: str, **env: str) -> Result:
-    """Return what a command came to."""
-    return CliRunner().invoke(cli, words, prog_name="innobrim", env=env)
 
 
 def harmless(text: str) -> bool:
@@ -92,10 +85,7 @@ def test_every_problem_has_the_programs_name(name: str) -> None:
 )
 def test_what_is_refused_comes_with_what_is_right(words: str, said: str) -> None:
     """A misspelt command gets the nearest one, or all there are; a number gets its bounds."""
-    result = innobrim(*words.split())
-
-    assert result.exit_code == 2
-    assert said in result.stderr
+    ended(innobrim(*words.split()), 2, said)
 
 
 def test_help_without_a_command_is_no_error() -> None:

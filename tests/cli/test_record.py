@@ -11,15 +11,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from click.testing import CliRunner, Result
+from click.testing import Result
 from msgspec.structs import replace
 
 from lab.plant.clock import SimClock
 from tests.bench import FakeServer
-from tests.cli.support import SimInbox
+from tests.cli.support import SimInbox, ended, innobrim
 from tests.servers.fixtured import Fixtured, fixture
 from tuner.cli import record as command
-from tuner.cli.main import cli
 from tuner.cli.replay import replay_trace
 from tuner.journal.reader import trace
 from tuner.journal.tables import ENDED, Run
@@ -134,7 +133,7 @@ def record(server: Untouchable, tmp_path: Path) -> Record:  # noqa: ARG001 - the
 
     def run(*words: str, what: str = TRACE) -> Result:
         where = (what, str(tmp_path / "out"))
-        return CliRunner().invoke(cli, ["record", *where, *words], prog_name="innobrim")
+        return innobrim("record", *where, *words)
 
     return run
 
@@ -150,9 +149,7 @@ def test_it_ends_by_itself_and_the_trace_replays(record: Record, tmp_path: Path)
     result = record("--for", "2m")
     outcome = replay_trace(trace(path))
 
-    assert result.exit_code == 0, result.output
-    assert f"120 readings in {path}" in result.output
-    assert f"innobrim report {path}" in result.output
+    ended(result, 0, f"120 readings in {path}", f"innobrim report {path}")
     assert [one.name for one in tmp_path.iterdir()] == ["out"]
     assert (outcome.compared, outcome.same) == (120, True)
     with closing(sqlite3.connect(path)) as db:
@@ -217,10 +214,7 @@ def test_a_file_that_is_there_is_left(  # noqa: PLR0917 - fixtures and cases
     """It is not overwritten, and the server is asked nothing."""
     session = played()
     (tmp_path / "out").write_text("last week's")
-    result = record(what=what)
-
-    assert result.exit_code == 2
-    assert f"a {name} is never overwritten" in result.output
+    ended(record(what=what), 2, f"a {name} is never overwritten")
     assert (tmp_path / "out").read_text() == "last week's"
     assert (server.reads, session.asked) == (0, [])
 

@@ -9,7 +9,7 @@ import pytest
 from msgspec.structs import replace
 
 from tests.api.factory import MEBIBYTE, START, AnsweringLoop, record, sample
-from tests.cli.support import Run
+from tests.cli.support import Run, ended
 from tuner.cli import steering
 from tuner.records import Capacity, DrainProgress, Event, Hold, HoldCode, Remedy, RestoreProgress, TickRecord
 
@@ -73,8 +73,8 @@ def test_drain_waits_until_the_age_is_down(daemon: AnsweringLoop, run: Run, play
 def test_drain_that_is_ended_is_exit_1_with_the_reason(daemon: AnsweringLoop, run: Run, play: Play) -> None:
     """Whoever ended the drain is named."""
     daemon.template = draining(50, 79 * MEBIBYTE)
-    ended = Event("drain_ended", "drain to 64.0 MiB ended: cancelled by bob", wall=START)
-    play(draining(51, 78 * MEBIBYTE), record(52), events=(ended,))
+    over = Event("drain_ended", "drain to 64.0 MiB ended: cancelled by bob", wall=START)
+    play(draining(51, 78 * MEBIBYTE), record(52), events=(over,))
 
     result = run("drain", "--to-age", "64MiB", "--ttl", "30m", "--wait", "--json")
 
@@ -89,22 +89,23 @@ def test_drain_that_is_held_is_exit_1(daemon: AnsweringLoop, run: Run) -> None:
     daemon.template = draining(50, 79 * MEBIBYTE)
     daemon.holding = (hold,)
 
-    result = run("drain", "--to-age", "64MiB", "--wait")
-
-    assert result.exit_code == 1
-    assert "a redo capacity change is under way; ended by the server, when it is done" in result.output
+    ended(
+        run("drain", "--to-age", "64MiB", "--wait"),
+        1,
+        "a redo capacity change is under way; ended by the server, when it is done",
+    )
 
 
 def test_drain_without_wait_and_its_end(daemon: AnsweringLoop, run: Run) -> None:
     """Without --wait the answer is shown at once; --cancel ends it."""
     begun = run("drain", "--to-age", "10%", "--reason", "upgrade")
     shown = run("status")
-    ended = run("drain", "--cancel")
+    over = run("drain", "--cancel")
 
-    assert begun.exit_code == shown.exit_code == ended.exit_code == 0, begun.output
+    assert begun.exit_code == shown.exit_code == over.exit_code == 0, begun.output
     assert "drain: none → to 64.0 MiB" in begun.output
     assert "checkpoint age 58.2 MiB, from 80.0 MiB down to 64.0 MiB; not falling yet" in shown.output
-    assert "drain: to 64.0 MiB → none" in ended.output
+    assert "drain: to 64.0 MiB → none" in over.output
     assert [one.name for one in daemon.commands] == ["drain", "cancel_drain"]
     assert daemon.commands[0].reason == "upgrade"
 
@@ -121,10 +122,7 @@ def test_drain_without_wait_and_its_end(daemon: AnsweringLoop, run: Run) -> None
 )
 def test_wrong_usage_asks_nothing(daemon: AnsweringLoop, run: Run, words: tuple[str, ...], said: str) -> None:
     """A drain that makes no sense is exit 2, with what would be right."""
-    result = run("drain", *words)
-
-    assert result.exit_code == 2
-    assert said in result.output
+    ended(run("drain", *words), 2, said)
     assert daemon.commands == []
 
 
@@ -161,10 +159,7 @@ def test_park_says_what_it_waits_for(
     monkeypatch.setattr(steering, "WAIT_SECONDS", 0.05)
     daemon.template = record(50, reading=sample(50, io_capacity=300, io_capacity_max=600))
 
-    result = run("park", "--wait")
-
-    assert result.exit_code == 1
-    assert "in force C 300, M 600; parking at C 225, M 450" in result.stderr
+    ended(run("park", "--wait"), 1, "in force C 300, M 600; parking at C 225, M 450")
 
 
 @pytest.mark.parametrize("words", [("park",), ("park", "--wait")])
@@ -184,10 +179,7 @@ def test_park_that_the_server_refuses_is_exit_1_at_once(
         said = "the account may not write; ended by innobrim resume, after GRANT"
         lost = (Remedy.RESUME_WITH_GRANT,)
         daemon.holding = (Hold(HoldCode.PRIVILEGE_LOST, 10.0, "the account may not write", lost),)
-    result = run(*words)
-
-    assert result.exit_code == 1
-    assert f"not parked, in force: C 300, M 600: {said}" in result.output
+    ended(run(*words), 1, f"not parked, in force: C 300, M 600: {said}")
 
 
 def test_park_says_whether_it_was_written(
