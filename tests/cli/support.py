@@ -23,7 +23,7 @@ from tuner.journal.items import EndItem, RunItem
 from tuner.journal.tables import Originals
 from tuner.journal.writer import JournalWriter
 from tuner.records import Capacity, Command, Decision, DecisionKind, Facts, Receipt, Sample
-from tuner.servers.port import Unreachable
+from tuner.servers.port import ServerError, Unreachable
 from tuner.settings import Mode, Settings
 
 Run = Callable[..., Result]
@@ -110,9 +110,9 @@ class SimInbox:
 
 
 class FakeServer:
-    """A server that takes every write, or does not answer at all."""
+    """A server that takes every write, refuses to say what it is, or does not answer at all."""
 
-    def __init__(self, facts: Facts | None) -> None:
+    def __init__(self, facts: Facts | ServerError | None) -> None:
         self.capacity = Capacity(225, 450)
         self.claims_writer = self.watches_latency = False
         self.closed = False
@@ -124,6 +124,8 @@ class FakeServer:
         """Return what this server is."""
         if self._facts is None:
             raise Unreachable("127.0.0.1:3306 refused the connection")
+        if isinstance(self._facts, ServerError):
+            raise self._facts
         return self._facts
 
     def read(self) -> Sample:

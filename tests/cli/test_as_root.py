@@ -14,9 +14,6 @@ from msgspec.structs import replace
 
 from tests.api.factory import FACTS
 from tests.cli.support import FakeServer, ended, free_port, innobrim, write_journal
-from tuner import without_daemon
-from tuner.cli import offline
-from tuner.core.writes import restore_pace
 from tuner.daemon.daemon import Daemon
 from tuner.journal.items import NoteItem
 from tuner.journal.keeper import claimed
@@ -49,20 +46,10 @@ def folder(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> I
 
 
 @pytest.fixture
-def run(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Run:
+def run(folder: Path, quick: None, beside: Callable[..., FakeServer]) -> Run:  # noqa: ARG001 - no waiting
     """Return a way to run a command on that state directory, beside a server that takes every write."""
-    for name in ("READ_SECONDS", "WAIT_SECONDS", "INTERVAL"):
-        monkeypatch.setattr(without_daemon, name, 0.01)
-    monkeypatch.setattr(restore_pace, "STEP_SECONDS", 0.01)
-    monkeypatch.setattr(without_daemon, "LOOK_SECONDS", 0.01)
-    monkeypatch.setattr(without_daemon, "NOTE_SECONDS", 0.3)  # where no note can be written
-    facts = replace(FACTS, flush_law="legacy", unseen=("latency",))
-    monkeypatch.setattr(offline, "real_server", lambda *_, **__: FakeServer(facts))
-
-    def invoke(*words: str) -> Result:
-        return innobrim(*words, "--state-directory", str(folder))
-
-    return invoke
+    beside(replace(FACTS, flush_law="legacy", unseen=("latency",)))
+    return lambda *words: innobrim(*words, "--state-directory", folder)
 
 
 @pytest.fixture

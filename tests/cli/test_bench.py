@@ -6,7 +6,7 @@ import json
 import os
 import shlex
 import signal
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -46,19 +46,16 @@ bench = partial(innobrim, "bench")
 
 
 @pytest.fixture
-def run(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Bench]:
-    """Yield a way to run the command without a server; signals are as they were afterwards."""
-    before = {number: signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGHUP)}
-    for number in before:
+def run(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, signals: None) -> Bench:  # noqa: ARG001 - put back
+    """Return a way to run the command without a server."""
+    for number in (signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, signal.default_int_handler)
     monkeypatch.setattr(command, "server_named", lambda *_given, **_named: None)
     monkeypatch.setattr(command, "best_here", lambda: "mysql:9.7")
     monkeypatch.setattr(command, "sysbench", lambda: "/usr/bin/sysbench")
     monkeypatch.setattr(command, "remove_leftovers", tuple)
     monkeypatch.setattr(runner, "Rig", Absent)
-    yield lambda *words: bench("--output", str(tmp_path / "b"), *words)
-    for number, handler in before.items():
-        signal.signal(number, handler)
+    return partial(bench, "--output", tmp_path / "b")
 
 
 @pytest.fixture

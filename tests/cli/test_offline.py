@@ -18,16 +18,16 @@ from tests.api import factory
 from tests.api.factory import START, AnsweringLoop
 from tests.cli import support
 from tests.cli.support import FakeServer, Run, ended, write_journal
-from tuner import without_daemon
 from tuner.cli import offline
 from tuner.core.ownership.standing import why_advisory
 from tuner.core.state import State
-from tuner.core.writes import restore_pace
 from tuner.daemon.predecessors import look
 from tuner.journal.ending import ending
 from tuner.journal.writer import JournalWriter
 from tuner.records import Capacity, Facts, Receipt
 from tuner.settings import Mode, Settings
+
+pytestmark = pytest.mark.usefixtures("quick")
 
 Beside = Callable[..., FakeServer]
 FACTS = replace(factory.FACTS, flush_law="legacy")
@@ -37,17 +37,6 @@ ANOTHER = replace(FACTS, identity="another")
 ORIGINALS, OURS = Capacity(250, 500), Capacity(225, 450)
 EACH = pytest.mark.parametrize("name", ["status", "restore", "park"])
 BOTH = pytest.mark.parametrize("flags", [(), ("--if-crashed",)], ids=["asked", "crashed"])
-
-
-@pytest.fixture(autouse=True)
-def _no_waiting(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Let two readings be enough."""
-    for name in ("READ_SECONDS", "WAIT_SECONDS", "INTERVAL", "LOOK_SECONDS"):
-        monkeypatch.setattr(without_daemon, name, 0.01)
-    monkeypatch.setattr(without_daemon, "NOTE_SECONDS", 0.3)
-    monkeypatch.setattr(restore_pace, "STEP_SECONDS", 0.01)
-    monkeypatch.setattr(offline, "WAIT_SECONDS", 0.01)
-    monkeypatch.setattr(offline, "RETRY_SECONDS", 0.01)
 
 
 @pytest.fixture
