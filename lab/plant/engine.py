@@ -20,49 +20,39 @@ from lab.plant.redo import Redo
 from lab.plant.space import Space
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterable
 
     from lab.plant.parameters import PlantParameters
 
-Change = tuple[float, int, "Callable[[], None]", float]
-"""When, an order among those at the same time, what, and after how long again (0: never)."""
-
 
 class Timeline:
-    """Changes in order of time.
-
-    Attributes:
-        next: when the next one is due, seconds since the start; infinite when there is none.
-    """
+    """Changes in order of time, seconds since the start."""
 
     def __init__(self) -> None:
-        self._changes: list[Change] = []
-        self._number = 0
-        self.next = math.inf
+        # when, a number of its own, what, and after how long again (0: never)
+        self._changes: list[tuple[float, int, Callable[[], None], float]] = []
+
+    @property
+    def next(self) -> float:
+        """Return when the next one is due; infinite when there is none."""
+        return self._changes[0][0] if self._changes else math.inf
 
     def add(
-        self, moments: Sequence[tuple[float, Callable[[], None]]], *, repeat: float | None = None
+        self, changes: Iterable[tuple[float, Callable[[], None]]], *, repeat: float | None = None
     ) -> None:
         """Add changes; those at 0 only happen again, as the start has their values."""
-        for at, change in moments:
-            if at > 0.0:
-                self._push(at, change, repeat or 0.0)
-            elif repeat:
-                self._push(repeat, change, repeat)
+        for at, change in changes:
+            if at > 0.0 or repeat:
+                number = len(self._changes)
+                heapq.heappush(self._changes, (at or repeat or 0.0, number, change, repeat or 0.0))
 
     def pass_to(self, now: float) -> None:
         """Let everything happen that is due."""
         while self.next <= now:
-            at, _, change, repeat = heapq.heappop(self._changes)
+            at, number, change, repeat = heapq.heappop(self._changes)
             change()
             if repeat > 0.0:
-                self._push(at + repeat, change, repeat)
-            self.next = self._changes[0][0] if self._changes else math.inf
-
-    def _push(self, at: float, change: Callable[[], None], repeat: float) -> None:
-        self._number += 1
-        heapq.heappush(self._changes, (at, self._number, change, repeat))
-        self.next = self._changes[0][0]
+                heapq.heappush(self._changes, (at + repeat, number, change, repeat))
 
 
 MOST_PHASES = 5000
@@ -151,16 +141,14 @@ class Engine:
         self.latencies = Latencies()
 
     def _planned(self, parameters: PlantParameters) -> Timeline:
-        timeline = Timeline()
-        disk, load = parameters.disk, parameters.load
-        timeline.add([(one.at, partial(self._change, one)) for one in load.timeline], repeat=load.repeat)
-        timeline.add(
-            [(one.at, partial(self.disk.limit, one.write_iops)) for one in disk.timeline], repeat=disk.repeat
+        found = Timeline()
+        disk, load, server = parameters.disk, parameters.load, parameters.server
+        found.add(((one.at, partial(self._change, one)) for one in load.timeline), repeat=load.repeat)
+        found.add(
+            ((one.at, partial(self.disk.limit, one.write_iops)) for one in disk.timeline), repeat=disk.repeat
         )
-        timeline.add(
-            [(one.at, partial(self.redo.resize, one.redo_capacity)) for one in parameters.server.resizes]
-        )
-        return timeline
+        found.add((one.at, partial(self.redo.resize, one.redo_capacity)) for one in server.resizes)
+        return found
 
     def _change(self, now: LoadChange) -> None:
         own = self._own
@@ -199,8 +187,7 @@ class Engine:
         now = self.now + INSTANT
         if now >= self._second:
             self._whole_second(now)
-        if now >= self._timeline.next:
-            self._timeline.pass_to(now)
+        self._timeline.pass_to(now)
         if now >= self.redo.due:
             self.space.checkpoint(self.now)
         if now >= self.cleaner.wake_at:

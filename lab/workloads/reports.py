@@ -54,14 +54,6 @@ class Histogram:
         raise ValueError("a histogram without transactions has no percentiles")
 
 
-def merged(histograms: Iterable[Histogram]) -> Histogram:
-    """Return one histogram of the transactions of all of them."""
-    total: Counter[float] = Counter()
-    for one in histograms:
-        total.update(one.counts)
-    return Histogram(dict(total))
-
-
 MARK = "@second "
 
 
@@ -76,6 +68,9 @@ class Second:
             load it holds the wait for a free connection too.
         errors: errors per second that the load went on after (deadlocks, lock waits).
         queue: transactions of an open load that waited for a free connection at its end.
+        elapsed: seconds since the threads started.
+        buckets: its latencies, still as text: there are many seconds, and few are asked for.
+        reads: those of its reads, as text; None for a load that does not tell them apart.
     """
 
     monotonic: float
@@ -83,26 +78,12 @@ class Second:
     latency: float | None
     errors: float
     queue: int = 0
-
-
-@dataclass(frozen=True, slots=True)
-class Report:
-    """A report line.
-
-    Attributes:
-        second: the second that it describes.
-        elapsed: seconds since the threads started.
-        buckets: its latencies, still as text: there are many seconds, and few are asked for.
-        reads: those of its reads, as text; None for a load that does not tell them apart.
-    """
-
-    second: Second
-    elapsed: float
-    buckets: str
+    elapsed: float = 0.0
+    buckets: str = ""
     reads: str | None = None
 
 
-def parse_report(line: str, now: float) -> Report | None:
+def parse_report(line: str, now: float) -> Second | None:
     """Return what a report line says, None for any other line.
 
     Args:
@@ -114,32 +95,35 @@ def parse_report(line: str, now: float) -> Report | None:
     given = dict(part.split("=", 1) for part in line[len(MARK) :].split() if "=" in part)
     try:
         interval, events = float(given["interval"]), int(given["events"])
-        second = Second(
+        return Second(
             monotonic=now,
             commits=events / interval,
             latency=float(given["p99"]) if events else None,
             errors=float(given["errors"]) / interval,
             queue=int(given["queue"]),
+            elapsed=float(given["elapsed"]),
+            buckets=given["buckets"],
+            reads=given.get("reads"),
         )
-        return Report(second, float(given["elapsed"]), given["buckets"], given.get("reads"))
     except (KeyError, ValueError, ZeroDivisionError):
         return None
 
 
-def parse_buckets(text: str) -> Histogram:
-    """Return the latencies of one second.
+def counted(texts: Iterable[str]) -> Histogram | None:
+    """Return the latencies of some seconds together, None where no transaction ended in them.
 
-    ``text`` is ``deduct;factor;index:count,…``, and the middle of a bucket is exp(index / factor + deduct)
+    A text is ``deduct;factor;index:count,…``, and the middle of a bucket is exp(index / factor + deduct)
     milliseconds (``sb_histogram_print`` in sysbench's ``src/sb_histogram.c``).
 
     Raises:
-        ValueError: it is not of that form.
+        ValueError: one is not of that form.
     """
-    deduct, factor, rest = text.split(";")
-    pairs = (pair.split(":") for pair in rest.split(",") if pair)
-    return Histogram(
-        {math.exp(int(index) / float(factor) + float(deduct)) / 1000.0: int(count) for index, count in pairs}
-    )
+    counts: Counter[float] = Counter()
+    for text in texts:
+        deduct, factor, rest = text.split(";")
+        for index, count in (pair.split(":") for pair in rest.split(",") if pair):
+            counts[math.exp(int(index) / float(factor) + float(deduct)) / 1000.0] += int(count)
+    return Histogram(counts) if counts else None
 
 
 EVER = float("inf")
@@ -151,19 +135,19 @@ class Reports:
 
     def __init__(self) -> None:
         self._changed = threading.Condition()
-        self._reports: list[Report] = []
+        self._seconds: list[Second] = []
         self._tail: list[str] = []
 
-    def add(self, line: str, now: float) -> Report | None:
-        """Take in a line that arrived at ``now``, monotonic seconds; return its report, if it is one."""
-        report = parse_report(line, now)
+    def add(self, line: str, now: float) -> Second | None:
+        """Take in a line that arrived at ``now``, monotonic seconds; return its second, if it reports one."""
+        second = parse_report(line, now)
         with self._changed:
-            if report is not None:
-                self._reports.append(report)
+            if second is not None:
+                self._seconds.append(second)
             elif line.strip():
                 self._tail = [*self._tail[1 - TAIL_LINES :], line.rstrip()]
             self._changed.notify_all()
-        return report
+        return second
 
     def wake(self) -> None:
         """Let those who wait look again: a load has ended."""
@@ -172,7 +156,8 @@ class Reports:
 
     def seconds(self, since: float = 0.0, until: float = EVER) -> list[Second]:
         """Return the seconds reported after ``since`` and up to ``until``, monotonic seconds."""
-        return [one.second for one in self._between(since, until)]
+        with self._changed:
+            return [one for one in self._seconds if since < one.monotonic <= until]
 
     def longest_queue(self, since: float = 0.0, until: float = EVER) -> int:
         """Return the most transactions that waited at the end of such a second; 0 for a closed load."""
@@ -180,15 +165,11 @@ class Reports:
 
     def latency(self, since: float = 0.0, until: float = EVER) -> Histogram | None:
         """Return the latencies of the transactions that ended in such seconds, None when none did."""
-        return _counted(one.buckets for one in self._between(since, until))
+        return counted(one.buckets for one in self.seconds(since, until))
 
     def read_latency(self, since: float = 0.0, until: float = EVER) -> Histogram | None:
         """Return the latencies of the reads among them, None when none ended or they are not told apart."""
-        return _counted(one.reads for one in self._between(since, until) if one.reads is not None)
-
-    def _between(self, since: float, until: float) -> list[Report]:
-        with self._changed:
-            return [one for one in self._reports if since < one.second.monotonic <= until]
+        return counted(one.reads for one in self.seconds(since, until) if one.reads is not None)
 
     def tail(self) -> str:
         """Return the last lines that were no reports."""
@@ -211,16 +192,11 @@ class Reports:
         """
         end = time.monotonic() + limit
         with self._changed:
-            while len(self._reports) < count:
+            while len(self._seconds) < count:
                 left = end - time.monotonic()
                 if left <= 0 or not running():
                     raise LabServerError(
-                        f"the load reported {len(self._reports)} of {count} seconds:\n{why()}"
+                        f"the load reported {len(self._seconds)} of {count} seconds:\n{why()}"
                     )
                 self._changed.wait(min(left, 1.0))
-            return [one.second for one in self._reports]
-
-
-def _counted(texts: Iterable[str]) -> Histogram | None:
-    found = merged(parse_buckets(text) for text in texts)
-    return found if found.counts else None
+            return list(self._seconds)

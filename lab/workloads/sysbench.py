@@ -275,8 +275,8 @@ class SysbenchRun(Reports):
             return
         with contextlib.suppress(ValueError):  # closed under us by stop()
             for line in process.stdout:
-                report = self.add(line, time.monotonic())
-                if report is not None and seconds is not None and report.elapsed >= seconds - HALF:
+                second = self.add(line, time.monotonic())
+                if second is not None and seconds is not None and second.elapsed >= seconds - HALF:
                     self._asked = True
                     process.terminate()
             self._status = process.wait()

@@ -7,23 +7,27 @@ import sqlite3
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
 
 import pytest
 
+from tests.journal.written import FACTS, ORIGINALS, RUN, SOON, Keep, MakeWriter, change, put, record
 from tuner.journal.items import RunItem
 from tuner.journal.reader import absence, last_record, originals, runs, trace
-from tuner.journal.tables import JournalError, Originals, Run, Snapshot
-from tuner.journal.writer import JournalWriter
-from tuner.records import Capacity, Facts, TickRecord
+from tuner.journal.tables import JournalError, Run, Snapshot
+from tuner.records import TickRecord
 from tuner.settings import Mode, Settings
 
-MakeRecord = Callable[..., TickRecord]
-MakeWriter = Callable[..., JournalWriter]
 
-SOON = 10.0
+@pytest.fixture
+def shared() -> Iterator[Path]:
+    """Return a directory that other accounts may look into."""
+    with tempfile.TemporaryDirectory() as place:
+        directory = Path(place)
+        directory.chmod(0o755)
+        yield directory
 
 
 def test_no_journal_is_no_news(tmp_path: Path) -> None:
@@ -37,22 +41,14 @@ def test_no_journal_is_no_news(tmp_path: Path) -> None:
     assert absence(tmp_path) == f"{tmp_path / 'journal.db'} is empty"
 
 
-def test_a_run_comes_back_as_it_was(
-    writer: MakeWriter, record: MakeRecord, facts: Facts, tmp_path: Path
-) -> None:
+def test_a_run_comes_back_as_it_was(keep: Keep, tmp_path: Path) -> None:
     """Settings, facts, state and every tick, for the run that was asked for."""
-    journal = writer()
-    settings = Settings(mode=Mode.ACTIVE, set_point=0.8, ratio=3)
-    journal.put(RunItem(settings=settings, facts=facts, state=b"one", tick=0, wall=10.0))
-    journal.record(record(1))
-    journal.record(record(2))
-    journal.put(RunItem(settings=Settings(), facts=facts, state=b"two", tick=2, wall=20.0))
-    journal.record(record(3))
-    assert journal.close(SOON)
+    first = RunItem(Settings(mode=Mode.ACTIVE, set_point=0.8, ratio=3), FACTS, b"one", 0, 10.0)
+    keep(first, record(1), record(2), RunItem(Settings(), FACTS, b"two", 2, 20.0), record(3))
 
     header, *ticks = trace(tmp_path, run=1)
     assert isinstance(header, Run)
-    assert (header.settings, header.facts, header.state, header.wall) == (settings, facts, b"one", 10.0)
+    assert RunItem(header.settings, header.facts, header.state, header.tick, header.wall) == first
     assert ticks == [record(1), record(2)]
     newest, *ticks = trace(tmp_path / "journal.db")
     assert isinstance(newest, Run)
@@ -63,16 +59,14 @@ def test_a_run_comes_back_as_it_was(
 
 
 def test_a_ring_that_lost_its_beginning_still_has_a_place_to_start(
-    writer: MakeWriter, record: MakeRecord, facts: Facts, tmp_path: Path
+    writer: MakeWriter, tmp_path: Path
 ) -> None:
     """Each snapshot comes right before the tick that follows it."""
-    journal = writer(keep_ticks=200, queue_ticks=5000)
-    journal.put(RunItem(settings=Settings(), facts=facts, state=b"lost", tick=0, wall=10.0))
-    for number in range(1, 1001):
-        journal.record(record(number))
-        if number % 100 == 0:
-            journal.put(Snapshot(number, b"after %d" % number))
-            assert journal.flush(SOON)
+    journal = put(writer(keep_ticks=200, queue_ticks=5000), RUN)
+    for first in range(1, 1001, 100):
+        last = first + 99
+        put(journal, *map(record, range(first, last + 1)), Snapshot(last, b"after %d" % last))
+        assert journal.flush(SOON)
 
     items = list(trace(tmp_path))[1:]
     assert [item.tick.number for item in items if isinstance(item, TickRecord)] == list(range(801, 1001))
@@ -99,34 +93,25 @@ def as_nobody(path: Path) -> str:
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="needs root to become another account")
-def test_an_account_that_may_only_read_can_read(writer: MakeWriter, record: MakeRecord) -> None:
+def test_an_account_that_may_only_read_can_read(writer: MakeWriter, shared: Path) -> None:
     """While the daemon runs and after it stopped, in a directory that the reader cannot write to."""
-    with tempfile.TemporaryDirectory() as place:
-        directory = Path(place)
-        directory.chmod(0o755)
-        journal = writer(directory=directory)
-        journal.record(record(5))
-        assert journal.flush(SOON)
-        path = directory / "journal.db"
-        mode = path.stat().st_mode & 0o777
-        for each in directory.glob("journal.db*"):
-            each.chmod(0o644)
-        running = as_nobody(path)
-        journal.record(record(6))
-        assert journal.close(SOON)
-        stopped = as_nobody(path)
+    journal = put(writer(directory=shared), record(5))
+    assert journal.flush(SOON)
+    path = shared / "journal.db"
+    mode = path.stat().st_mode & 0o777
+    for each in shared.glob("journal.db*"):
+        each.chmod(0o644)
+    running = as_nobody(path)
+    journal.record(record(6))
+    assert journal.close(SOON)
 
     assert mode == 0o640
-    assert (running, stopped) == ("5", "6")
+    assert (running, as_nobody(path)) == ("5", "6")
 
 
-def test_a_writer_that_was_killed_leaves_a_readable_journal(
-    writer: MakeWriter, record: MakeRecord, tmp_path: Path
-) -> None:
+def test_a_writer_that_was_killed_leaves_a_readable_journal(keep: Keep, tmp_path: Path) -> None:
     """A half-written transaction is invisible, and reading does not touch the file."""
-    journal = writer()
-    journal.record(record(1))
-    assert journal.close(SOON)
+    keep(record(1))
     kill = (
         "import os, sqlite3, sys\n"
         "db = sqlite3.connect(sys.argv[1], isolation_level=None)\n"
@@ -165,14 +150,13 @@ def test_another_file_is_named_as_what_it_is(tmp_path: Path) -> None:
                 originals(tmp_path)
 
 
-def test_a_journal_without_a_run_has_no_run_to_name(writer: MakeWriter, tmp_path: Path) -> None:
+def test_a_journal_without_a_run_has_no_run_to_name(keep: Keep) -> None:
     """Asked for a run of a journal that has none yet, the answer is that, and not a range of nothing."""
-    journal = writer()
-    assert journal.flush(SOON)
+    directory = keep()
 
     with pytest.raises(JournalError, match="no run 7; no run was started in it yet"):
-        list(trace(tmp_path, run=7))
-    assert absence(tmp_path) == ""
+        list(trace(directory, run=7))
+    assert absence(directory) == ""
 
 
 @contextmanager
@@ -191,61 +175,37 @@ def without_rights(path: Path) -> Iterator[None]:
 
 
 @pytest.mark.parametrize("name", ["journal.db", "."])
-def test_a_journal_that_may_not_be_read_is_named_with_the_reason(
-    writer: MakeWriter, record: MakeRecord, name: str
-) -> None:
+def test_a_journal_that_may_not_be_read_is_named_with_the_reason(keep: Keep, shared: Path, name: str) -> None:
     """Whether the file or its directory is closed to this account: the path and the reason are said."""
-    with tempfile.TemporaryDirectory() as place:
-        directory = Path(place)
-        directory.chmod(0o755)
-        journal = writer(directory=directory)
-        journal.record(record(1))
-        assert journal.close(SOON)
-        with without_rights(directory / name):
-            for read in (last_record, originals, lambda path: list(trace(path))):
-                with pytest.raises(JournalError, match=f"{directory}.*: permission denied"):
-                    read(directory)
+    keep(record(1), directory=shared)
+    with without_rights(shared / name):
+        for read in (last_record, originals, lambda path: list(trace(path))):
+            with pytest.raises(JournalError, match=f"{shared}.*: permission denied"):
+                read(shared)
 
 
-@pytest.mark.parametrize(
-    "change",
-    ["PRAGMA user_version = 99", "UPDATE runs SET fingerprint = 'other'"],
-)
-def test_another_format_names_the_version_that_wrote_it(
-    writer: MakeWriter, record: MakeRecord, facts: Facts, tmp_path: Path, change: str
-) -> None:
+@pytest.mark.parametrize("statement", ["PRAGMA user_version = 99", "UPDATE runs SET fingerprint = 'other'"])
+def test_another_format_names_the_version_that_wrote_it(keep: Keep, statement: str) -> None:
     """Records of another version are refused rather than misread; originals are still found."""
-    journal = writer()
-    journal.put(RunItem(settings=Settings(), facts=facts, state=b"", tick=0, wall=1.0))
-    journal.record(record(1))
-    journal.put(Originals("u", Capacity(100, 200), 0.0, "9", 0.0))
-    assert journal.close(SOON)
-    with closing(sqlite3.connect(tmp_path / "journal.db")) as db:
-        program = "12.3.4"
-        db.execute("UPDATE runs SET program = ?", (program,))
-        db.execute("UPDATE meta SET value = ? WHERE name = 'program'", (program,))
-        db.execute(change)
-        db.commit()
+    directory = keep(RUN, record(1), ORIGINALS)
+    change(
+        directory,
+        "UPDATE runs SET program = '12.3.4'",
+        "UPDATE meta SET value = '12.3.4' WHERE name = 'program'",
+        statement,
+    )
 
     for read in (last_record, lambda path: list(trace(path))):
         with pytest.raises(JournalError, match=r"written by InnoBrim 12\.3\.4"):
-            read(tmp_path)
-    assert [kept.identity for kept in originals(tmp_path)] == ["u"]
+            read(directory)
+    assert originals(directory) == [ORIGINALS]
 
 
-def test_an_upgraded_daemon_goes_on_in_the_same_journal(
-    writer: MakeWriter, record: MakeRecord, facts: Facts, tmp_path: Path
-) -> None:
+def test_an_upgraded_daemon_goes_on_in_the_same_journal(keep: Keep, tmp_path: Path) -> None:
     """Runs of the older version are passed over; the newer one's are read."""
-    for number in (1, 2):
-        journal = writer()
-        journal.put(RunItem(settings=Settings(), facts=facts, state=b"", tick=0, wall=1.0))
-        journal.record(record(number))
-        assert journal.close(SOON)
-        if number == 1:
-            with closing(sqlite3.connect(tmp_path / "journal.db")) as db:
-                db.execute("UPDATE runs SET fingerprint = 'older'")
-                db.commit()
+    keep(RUN, record(1))
+    change(tmp_path, "UPDATE runs SET fingerprint = 'older'")
+    keep(RUN, record(2))
 
     assert [run.number for run in runs(tmp_path)] == [2]
     assert last_record(tmp_path) == record(2)

@@ -16,6 +16,7 @@ from lab.plant.clock import SimClock
 from lab.plant.server import SimulatedServer
 from lab.scenarios import load_scenario
 from lab.simulate_loop import SimInbox
+from tests.journal.written import change
 from tuner.cli.replay import replay
 from tuner.core.state import State, encode_state
 from tuner.core.step import start
@@ -61,13 +62,6 @@ def recorded(master: Path, tmp_path: Path) -> Path:
     """Return a copy of the recording that a test may spoil."""
     shutil.copytree(master, tmp_path, dirs_exist_ok=True)
     return tmp_path
-
-
-def change(directory: Path, statement: str) -> None:
-    """Change a journal behind its back."""
-    with closing(sqlite3.connect(directory / FILE_NAME)) as db:
-        db.execute(statement)
-        db.commit()
 
 
 def asked(*arguments: object) -> tuple[int, str]:

@@ -1,75 +1,50 @@
-"""What the journal promises while it is written."""
+"""What the journal promises while it is written, also where disk, file or a second daemon is in the way."""
 
 from __future__ import annotations
 
+import sqlite3
 import threading
 import time
-from collections.abc import Callable
 from pathlib import Path
 
+import pytest
 from msgspec.structs import replace
 
-from tests.journal.written import begin, rows
+from tests.journal.written import KEEP, ORIGINALS, PAIR, RUN, SET, SOON, Keep, MakeWriter, put, record, rows
 from tuner.journal.items import NoteItem
 from tuner.journal.reader import last_record, originals, runs, trace
-from tuner.journal.tables import Originals, Snapshot
+from tuner.journal.store import Store
+from tuner.journal.tables import Snapshot
 from tuner.journal.writer import JournalWriter
-from tuner.records import Capacity, Decision, Facts, TickRecord
-
-MakeRecord = Callable[..., TickRecord]
-MakeWriter = Callable[..., JournalWriter]
-
-SOON = 10.0
+from tuner.records import Capacity
 
 
 def test_originals_are_on_disk_when_done_is_called(writer: MakeWriter, tmp_path: Path) -> None:
     """Inside the callback, another connection already reads them; the caller's thread never waits."""
-    seen: list[tuple[object, ...]] = []
-    threads: list[str] = []
+    seen: list[object] = []
     finished = threading.Event()
 
     def done() -> None:
-        threads.append(threading.current_thread().name)
-        seen.extend(rows(tmp_path, "SELECT identity, io_capacity, io_capacity_max FROM originals"))
+        seen.extend((threading.current_thread().name, originals(tmp_path)))
         finished.set()
 
-    writer().put(Originals("uuid-1", Capacity(10_000, 20_000), 5.0, "9.7.4", 6.0), done)
+    writer().put(ORIGINALS, done)
 
     assert finished.wait(SOON)
-    assert seen == [("uuid-1", 10_000, 20_000)]
-    assert threads == ["journal"]
-    (kept,) = originals(tmp_path)
-    assert (kept.capacity, kept.started, kept.version, kept.taken_at) == (
-        Capacity(10_000, 20_000),
-        5.0,
-        "9.7.4",
-        6.0,
-    )
+    assert seen == ["journal", [ORIGINALS]]
 
 
-def test_originals_are_kept_for_each_server(writer: MakeWriter, tmp_path: Path) -> None:
+def test_originals_are_kept_for_each_server(keep: Keep) -> None:
     """A new pair of the same server replaces its old one; another server has its own."""
-    journal = writer()
-    journal.put(Originals("b", Capacity(200, 400), 1.0, "9.7.4", 1.0))
-    journal.put(Originals("a", Capacity(300, 600), 1.0, "9.7.4", 1.0))
-    journal.put(Originals("b", Capacity(500, 900), 2.0, "9.7.4", 2.0))
-    assert journal.flush(SOON)
+    newer = replace(ORIGINALS, capacity=Capacity(500, 900))
+    other = replace(ORIGINALS, identity="a")
 
-    assert [(kept.identity, kept.capacity) for kept in originals(tmp_path)] == [
-        ("a", Capacity(300, 600)),
-        ("b", Capacity(500, 900)),
-    ]
+    assert originals(keep(ORIGINALS, other, newer)) == [other, newer]
 
 
-def test_it_can_be_read_while_it_is_written(
-    writer: MakeWriter, record: MakeRecord, facts: Facts, tmp_path: Path
-) -> None:
+def test_it_can_be_read_while_it_is_written(writer: MakeWriter, tmp_path: Path) -> None:
     """Status and replay work beside a running daemon."""
-    journal = writer()
-    begin(journal, facts)
-    for number in range(1, 4):
-        journal.record(record(number))
-    journal.put(Snapshot(3, b"after three"))
+    journal = put(writer(), RUN, *map(record, range(1, 4)), Snapshot(3, b"after three"))
     assert journal.flush(SOON)
     reading = trace(tmp_path)
     assert next(reading) == runs(tmp_path)[0]
@@ -80,56 +55,40 @@ def test_it_can_be_read_while_it_is_written(
     assert list(reading)[:3] == [record(1), record(2), record(3)]
 
 
-def test_decisions_and_events_can_be_read_with_any_tool(
-    writer: MakeWriter, record: MakeRecord, facts: Facts, set_decision: Decision, tmp_path: Path
-) -> None:
-    """Columns have names; what is urgent does not wait for the next batch."""
-    journal = writer()
-    begin(journal, facts)
-    journal.record(record(1))
-    journal.record(record(2, set_decision, ("write",)))
-    assert journal.flush(SOON)
+def test_decisions_and_events_can_be_read_with_any_tool(keep: Keep) -> None:
+    """Columns have names."""
+    directory = keep(RUN, record(1), record(2, SET, "write"))
 
     assert rows(
-        tmp_path,
+        directory,
         "SELECT tick, mode, kind, reason, written, old_io_capacity, old_io_capacity_max, "
         "new_io_capacity, new_io_capacity_max FROM decisions",
     ) == [(2, "active", "set", "raise", 1, 225, 450, 250, 500)]
-    assert rows(tmp_path, "SELECT tick, code, message, who FROM events") == [
+    assert rows(directory, "SELECT tick, code, message, who FROM events") == [
         (2, "write", "write happened", "loop")
     ]
 
 
-def test_the_same_advice_every_second_is_one_row(
-    writer: MakeWriter, record: MakeRecord, keep_decision: Decision, tmp_path: Path
-) -> None:
+def test_the_same_advice_every_second_is_one_row(keep: Keep) -> None:
     """Advisory repeats itself each tick; the table of decisions does not."""
-    journal = writer()
-    for number in range(1, 60):
-        wanted = 500 + number % 10 if number < 30 else 900
-        would = Capacity(wanted // 2, wanted)
-        journal.record(record(number, replace(keep_decision, reason="advisory", would=would)))
-    assert journal.flush(SOON)
+    wanted = [500 + number % 10 if number < 30 else 900 for number in range(1, 60)]
+    would = (replace(KEEP, reason="advisory", would=Capacity(one // 2, one)) for one in wanted)
+    directory = keep(*(record(number, one) for number, one in enumerate(would, 1)))
 
-    assert rows(tmp_path, "SELECT tick, written, reason, new_io_capacity_max FROM decisions") == [
+    assert rows(directory, "SELECT tick, written, reason, new_io_capacity_max FROM decisions") == [
         (1, 0, "advisory", 501),
         (30, 0, "advisory", 900),
     ]
 
 
-def test_the_ring_keeps_the_file_small(
-    writer: MakeWriter, record: MakeRecord, facts: Facts, tmp_path: Path
-) -> None:
+def test_the_ring_keeps_the_file_small(writer: MakeWriter, tmp_path: Path) -> None:
     """However long the daemon runs, ticks and file stay inside the limit, newest kept."""
-    journal = writer(keep_ticks=500, queue_ticks=10_000)
-    begin(journal, facts)
+    journal = put(writer(keep_ticks=500, queue_ticks=10_000), RUN)
     sizes: list[int] = []
-    for number in range(1, 5001):
-        journal.record(record(number))
-        if number % 500 == 0:
-            journal.put(Snapshot(number, b"s" * 1000))
-            assert journal.flush(SOON)
-            sizes.append((tmp_path / "journal.db").stat().st_size)
+    for first in range(1, 5001, 500):
+        put(journal, *map(record, range(first, first + 500)), Snapshot(first + 499, b"s" * 1000))
+        assert journal.flush(SOON)
+        sizes.append((tmp_path / "journal.db").stat().st_size)
 
     assert sizes[-1] <= sizes[2] * 1.05
     ((count, newest, snapshots),) = rows(
@@ -140,14 +99,9 @@ def test_the_ring_keeps_the_file_small(
     assert int(str(snapshots)) <= 3
 
 
-def test_a_shorter_ring_gives_the_disk_back(
-    writer: MakeWriter, record: MakeRecord, facts: Facts, tmp_path: Path
-) -> None:
+def test_a_shorter_ring_gives_the_disk_back(writer: MakeWriter, tmp_path: Path) -> None:
     """Lowering keep_ticks shrinks the file, bit by bit."""
-    big = writer(keep_ticks=5000, queue_ticks=10_000)
-    begin(big, facts)
-    for number in range(1, 5001):
-        big.record(record(number))
+    big = put(writer(keep_ticks=5000, queue_ticks=10_000), RUN, *map(record, range(1, 5001)))
     assert big.close(SOON)
     before = (tmp_path / "journal.db").stat().st_size
     small = writer(keep_ticks=100)
@@ -158,23 +112,20 @@ def test_a_shorter_ring_gives_the_disk_back(
     assert (tmp_path / "journal.db").stat().st_size < before / 2
 
 
-def test_closing_writes_what_is_left(writer: MakeWriter, record: MakeRecord, tmp_path: Path) -> None:
+def test_closing_writes_what_is_left(keep: Keep) -> None:
     """A tick taken just before the stop is on disk after it, in one file."""
-    journal = writer()
-    journal.record(record(7))
-    assert journal.close(SOON)
+    directory = keep(record(7))
 
-    assert last_record(tmp_path) == record(7)
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["journal.db", "journal.lock"]
+    assert last_record(directory) == record(7)
+    assert sorted(path.name for path in directory.iterdir()) == ["journal.db", "journal.lock"]
 
 
-def test_a_clock_that_races_loses_nothing(writer: MakeWriter, record: MakeRecord, tmp_path: Path) -> None:
+def test_a_clock_that_races_loses_nothing(writer: MakeWriter, tmp_path: Path) -> None:
     """Simulated seconds come faster than batches; a queue that fills up is emptied before it is full."""
     journal = writer(queue_ticks=100)
     assert journal.flush(SOON)
     for start in range(1, 601, 40):
-        for number in range(start, start + 40):
-            journal.record(record(number))
+        put(journal, *map(record, range(start, start + 40)))
         deadline = time.monotonic() + SOON
         while rows(tmp_path, "SELECT count(*) FROM ticks") < [(start - 11,)]:
             assert time.monotonic() < deadline
@@ -188,7 +139,122 @@ def test_a_writer_that_is_given_nothing_leaves_no_journal(tmp_path: Path) -> Non
     assert unused.close(SOON)
     assert list(tmp_path.iterdir()) == []
 
-    used.put(NoteItem(wall=1.0, code="offline", message="parked", who="innobrim park"))
+    used.put(NoteItem(1.0, "offline", "parked"))
     assert (unused.started, used.started) == (False, True)
     assert used.close(SOON)
     assert rows(tmp_path, "SELECT message FROM events") == [("parked",)]
+
+
+def test_a_disk_that_hangs_never_blocks_the_loop(
+    writer: MakeWriter, monkeypatch: pytest.MonkeyPatch, messages: list[str], tmp_path: Path
+) -> None:
+    """While a commit hangs, ticks are taken at once, the oldest are dropped, and the gap is on record."""
+    hanging, go_on, confirmed = threading.Event(), threading.Event(), threading.Event()
+    commit = Store.commit
+
+    def slow(self: Store) -> None:
+        hanging.set()
+        go_on.wait(SOON)
+        commit(self)
+
+    monkeypatch.setattr(Store, "commit", slow)
+    journal = writer(queue_ticks=50)
+    journal.put(ORIGINALS, confirmed.set)
+    assert hanging.wait(SOON)
+    started = time.perf_counter()
+    put(journal, *map(record, range(1, 201)))
+    took = time.perf_counter() - started
+    stuck, dropped = not confirmed.is_set(), journal.dropped
+    go_on.set()
+    assert journal.flush(SOON)
+
+    assert stuck
+    assert took < 0.5
+    assert dropped == 150
+    assert rows(tmp_path, "SELECT min(number), max(number) FROM ticks") == [(151, 200)]
+    ((gap,),) = rows(tmp_path, "SELECT message FROM events WHERE code = 'journal_gap'")
+    assert str(gap).startswith("150 ticks")
+    assert messages == []
+
+
+def test_a_full_disk_is_said_once_and_so_is_its_end(
+    writer: MakeWriter, monkeypatch: pytest.MonkeyPatch, messages: list[str], tmp_path: Path
+) -> None:
+    """The loop goes on, nothing is confirmed that is not on disk, and all is written later."""
+    full, tried, kept = threading.Event(), threading.Semaphore(0), threading.Event()
+    commit = Store.commit
+
+    def maybe(self: Store) -> None:
+        tried.release()
+        if full.is_set():
+            error = sqlite3.OperationalError("database or disk is full")
+            error.sqlite_errorcode = sqlite3.SQLITE_FULL
+            raise error
+        commit(self)
+
+    journal = writer()
+    assert journal.flush(SOON)
+    monkeypatch.setattr(Store, "commit", maybe)
+    full.set()
+    for number in range(1, 4):
+        journal.record(record(number, KEEP, "write"))
+        assert tried.acquire(timeout=SOON)
+    journal.put(ORIGINALS, kept.set)
+    assert tried.acquire(timeout=SOON)
+    assert not kept.is_set()
+    full.clear()
+    assert journal.flush(SOON)
+
+    assert kept.is_set()
+    assert rows(tmp_path, "SELECT number FROM ticks") == [(1,), (2,), (3,)]
+    assert len(messages) == 2
+    assert "disk is full" in messages[0]
+    assert messages[1] == "journal: written again; nothing was lost"
+
+
+def test_a_directory_that_cannot_be_used_is_waited_for(
+    writer: MakeWriter, messages: list[str], tmp_path: Path
+) -> None:
+    """A state directory that is missing at start costs nothing but a message."""
+    directory = tmp_path / "later"
+    journal = put(writer(directory=directory), record(1, KEEP, "start"))
+    assert not journal.flush(0.1)
+    directory.mkdir()
+    assert journal.flush(SOON)
+
+    assert "No such file or directory" in messages[0]
+    assert last_record(directory) == record(1, KEEP, "start")
+
+
+def test_a_second_daemon_leaves_the_journal_alone(
+    writer: MakeWriter, messages: list[str], tmp_path: Path
+) -> None:
+    """One writer per journal; the second one says so and never confirms originals."""
+    first = put(writer(), record(1))
+    assert first.flush(SOON)
+    second, confirmed = put(writer(), record(99)), threading.Event()
+    second.put(replace(ORIGINALS, capacity=PAIR), confirmed.set)
+
+    assert not second.flush(0.2)
+    assert not confirmed.is_set()
+    assert "another daemon" in messages[0]
+    assert first.close(SOON)
+    assert last_record(tmp_path) == record(1)
+
+
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnhandledThreadExceptionWarning")  # it is what is tested
+def test_a_thread_that_died_left_nothing_whole(writer: MakeWriter, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A journal whose thread died of a defect says so, and its end does not pass for an orderly one."""
+    journal = writer()
+    assert journal.flush(SOON)
+
+    def broken(*_: object, **__: object) -> None:
+        raise ArithmeticError("a defect")
+
+    monkeypatch.setattr(journal._keeper, "write", broken)
+    journal.put(NoteItem(1.0, "x", "y"))
+    journal._thread.join(SOON)
+
+    assert not journal.alive
+    assert "thread is dead" in journal.trouble
+    assert not journal.close(1.0)

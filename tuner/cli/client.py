@@ -6,11 +6,12 @@ change, which carries the token over TCP, goes there only where the configuratio
 
 from __future__ import annotations
 
+import errno
 import os
 import ssl
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields
-from functools import wraps
+from functools import partial, wraps
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, TypeVar
@@ -18,7 +19,7 @@ from typing import Any, TypeVar
 import click
 import msgspec
 
-from tuner.cli.answer import CommandError, Refused, Unreachable, Unusable, answering
+from tuner.cli.answer import Refused, Unreachable, Unusable, answering
 from tuner.cli.options import configuration, socket_path, with_options
 from tuner.config.schema import is_loopback
 from tuner.daemon.board import PortTaken
@@ -99,67 +100,60 @@ def daemon_options(function: Callable[..., None]) -> Callable[..., None]:
     return _daemon(command)
 
 
-@dataclass(frozen=True, slots=True)
-class Request:
-    """What is asked of a daemon.
+class Absent(Exception):  # noqa: N818 - reads as what it names
+    """No daemon of ours answers at a place; the message says where, and what is there instead.
 
     Attributes:
-        method: of HTTP.
-        path: of the route.
-        body: makes it a change; None to read.
+        needs_token: whoever listens there says nothing without a token.
     """
 
-    method: str
-    path: str
-    body: dict[str, Any] | None = None
+    def __init__(self, message: str, *, needs_token: bool = False) -> None:
+        super().__init__(message)
+        self.needs_token = needs_token
 
 
 def send(
-    request: Request,
+    method: str,
+    path: str,
     *,
     url: str,
-    name: str,
-    tried: list[str],
+    body: dict[str, Any] | None = None,
     uds: str | None = None,
     token: str | None = None,
     verify: ssl.SSLContext | None = None,
-) -> httpx.Response | None:
-    """Return the answer; None, with a line in ``tried``, where nobody listens.
+) -> httpx.Response:
+    """Return the answer to a request; with a body it is a change.
 
     Args:
-        request: what is asked.
+        method: of HTTP.
+        path: of the route.
         url: of the API.
-        name: of the place, for people.
-        tried: gets a line where nobody listens.
+        body: of a change.
         uds: the unix socket that it goes over in place of TCP.
-        token: proves that a change is allowed.
+        token: proves that it is allowed.
         verify: whom to trust for https.
 
     Raises:
+        Absent: nobody listens.
         Unreachable: somebody listens, and does not answer.
         Unusable: the URL is none.
     """
+    name = url if uds is None else f"unix socket {uds}"
     timeout = httpx.Timeout(ANSWER_SECONDS, connect=CONNECT_SECONDS)
     headers = {"Authorization": f"Bearer {token}"} if token else {}
     transport = httpx.HTTPTransport(uds=uds, verify=verify or False)
     try:
         with httpx.Client(transport=transport, base_url=url, timeout=timeout, trust_env=False) as client:
-            return client.request(request.method, request.path, json=request.body, headers=headers)
+            return client.request(method, path, json=body, headers=headers)
     except (httpx.ConnectError, httpx.ConnectTimeout) as error:
-        tried.append(f"{name}: {_plain(error)}")
-        return None
+        raise Absent(f"{name}: {_plain(error)}") from error
     except (httpx.InvalidURL, httpx.UnsupportedProtocol) as error:
         raise Unusable(f"{url!r} is no URL of an API: {error}") from error
     except httpx.RequestError as error:
         raise Unreachable(f"the daemon at {name} was reached and did not answer: {_plain(error)}") from error
 
 
-def decoded(response: httpx.Response, answer: type[AnswerT]) -> AnswerT:
-    """Return what an answer says.
-
-    Raises:
-        CommandError: it is a problem, or not from this version.
-    """
+def _decoded(response: httpx.Response, answer: type[AnswerT]) -> AnswerT:
     if response.is_success:
         try:
             return msgspec.json.decode(response.content, type=answer)
@@ -169,8 +163,9 @@ def decoded(response: httpx.Response, answer: type[AnswerT]) -> AnswerT:
         problem = msgspec.json.decode(response.content, type=dict[str, Any])
     except msgspec.DecodeError:
         problem = {"status": response.status_code, "title": response.reason_phrase}
-    said = str(problem.get("detail") or problem.get("title"))
-    raise _failure(response.status_code)(said, problem)
+    status = response.status_code
+    end = Refused if status == _CONFLICT else Unreachable if status >= _FIRST_SERVER_ERROR else Unusable
+    raise end(str(problem.get("detail") or problem.get("title")), problem)
 
 
 def in_the_clear(url: str) -> bool:
@@ -186,12 +181,6 @@ def _plain(error: Exception) -> str:
     """Return the system's words without its number."""
     text = str(error) or type(error).__name__
     return (text.partition("] ")[2] if text.startswith("[Errno") else text).lower()
-
-
-def _failure(status: int) -> type[CommandError]:
-    if status == _CONFLICT:
-        return Refused
-    return Unreachable if status >= _FIRST_SERVER_ERROR else Unusable
 
 
 class NoDaemon(Unreachable):
@@ -228,7 +217,7 @@ class Daemon:
             NoDaemon: nothing answers.
             CommandError: the answer is a problem, or not from this version.
         """
-        return decoded(self._ask(Request("GET", path)), answer)
+        return _decoded(self._ask("GET", path, None), answer)
 
     def send(self, method: str, path: str, body: dict[str, Any], answer: type[AnswerT]) -> AnswerT:
         """Ask for a change and return the loop's answer.
@@ -237,25 +226,28 @@ class Daemon:
             NoDaemon: nothing answers.
             CommandError: refused, not allowed, or not answered.
         """
-        return decoded(self._ask(Request(method, path, body)), answer)
+        return _decoded(self._ask(method, path, body), answer)
 
-    def _ask(self, request: Request) -> httpx.Response:
+    def _ask(self, method: str, path: str, body: dict[str, Any] | None) -> httpx.Response:
         tried: list[str] = []
-        denied = None
-        if self._where.url is None:
-            response, denied = self._over_socket(request, tried)
-            if response is not None:
-                return response
-        if self._where.api_socket is None:
-            if request.body is None or self._tcp_is_meant():
-                response = self._over_tcp(request, tried)
-                if response is not None:
-                    return response
-            elif self._url() is not None:
-                tried.append(f"{self._url()}: not tried, a change goes there with --url only")
-        if denied is not None:
+        ways: list[Callable[[], httpx.Response]] = []
+        socket, url, obstacle = self._socket(), self._url(), 0
+        if self._where.url is None and socket is not None:
+            if obstacle := _obstacle(socket):
+                tried.append(f"unix socket {socket}: {os.strerror(obstacle).lower()}")
+            else:
+                uds = str(socket)
+                ways.append(partial(send, method, path, url="http://localhost", body=body, uds=uds))
+        if self._where.api_socket is None and url is not None:
+            ways.append(partial(self._over_tcp, url, method, path, body, tried))
+        for way in ways:
+            try:
+                return way()
+            except Absent as absent:
+                tried.append(str(absent))
+        if obstacle == errno.EACCES:
             raise Unusable(
-                f"the unix socket {denied} is not for this user; be the daemon's user or in its group"
+                f"the unix socket {socket} is not for this user; be the daemon's user or in its group"
             )
         raise NoDaemon(tried)
 
@@ -263,60 +255,43 @@ class Daemon:
         """Tell whether a change may go over TCP: somebody else may listen there, and would get the token."""
         return self._where.url is not None or socket_path(self.config) is None
 
-    def _over_socket(self, request: Request, tried: list[str]) -> tuple[httpx.Response | None, Path | None]:
-        """Return the answer, or the socket where this user may not use it."""
-        socket = self._socket()
-        if socket is None:
-            return None, None
-        name = f"unix socket {socket}"
-        try:
-            socket.stat()
-        except PermissionError:
-            tried.append(f"{name}: permission denied")
-            return None, socket
-        except OSError as error:
-            tried.append(f"{name}: {(error.strerror or str(error)).lower()}")
-            return None, None
-        if not os.access(socket, os.W_OK):
-            tried.append(f"{name}: permission denied")
-            return None, socket
-        return send(request, url="http://localhost", name=name, tried=tried, uds=str(socket)), None
-
-    def _over_tcp(self, request: Request, tried: list[str]) -> httpx.Response | None:
-        url = self._url()
-        if url is None or (self._where.url is None and not self._is_ours(url, tried)):
-            return None
+    def _over_tcp(
+        self, url: str, method: str, path: str, body: dict[str, Any] | None, tried: list[str]
+    ) -> httpx.Response:
+        if body is not None and not self._tcp_is_meant():
+            raise Absent(f"{url}: not tried, a change goes there with --url only")
         verify = self._trust(url)
-        if request.body is None:
-            response = send(request, url=url, name=url, tried=tried, verify=verify)
-            if response is None or response.status_code != UNAUTHORISED or not self._tcp_is_meant():
+        if self._where.url is None:
+            self._require_ours(url, verify)
+        if body is None:
+            response = send(method, path, url=url, verify=verify)
+            if response.status_code != UNAUTHORISED or not self._tcp_is_meant():
                 return response
         token, why = self._token(url)
         if token is not None:
-            return send(request, url=url, name=url, tried=tried, token=token, verify=verify)
-        if send(Request("GET", "/livez"), url=url, name=url, tried=tried, verify=verify) is None:
-            return None
-        what = "a change over TCP" if request.body is not None else "reading from this daemon over TCP"
+            return send(method, path, url=url, body=body, token=token, verify=verify)
+        send("GET", "/livez", url=url, verify=verify)
+        what = "a change over TCP" if body is not None else "reading from this daemon over TCP"
         before = "".join(f"{line}; " for line in tried)
         raise Unusable(f"{before}{what} needs a token: {why}; see --token-file")
 
-    def _is_ours(self, url: str, tried: list[str]) -> bool:
-        """Tell whether it is the daemon of the state directory that listens there; anybody may.
+    def _require_ours(self, url: str, verify: ssl.SSLContext | None) -> None:
+        """Return where the daemon of the state directory listens; anybody may.
 
         Where reading needs a token it cannot be asked; over https its certificate has spoken for it then.
+
+        Raises:
+            Absent: nobody listens, or somebody else.
         """
         ours = self.config.daemon.state_directory
         try:
-            theirs = directory_at(url, tried, verify=self._trust(url))
+            theirs = directory_at(url, verify=verify)
         except Stranger as stranger:
-            if stranger.closed and url.startswith("https:"):
-                return True
-            tried.append(f"{url}: no daemon of {ours}, {stranger}")
-            return False
-        if theirs is None or same_place(theirs, ours):
-            return theirs is not None
-        tried.append(f"{url}: the daemon of another state directory, {theirs!r}")
-        return False
+            if stranger.needs_token and url.startswith("https:"):
+                return
+            raise Absent(f"{url}: no daemon of {ours}, {stranger}") from stranger
+        if not _same_place(theirs, ours):
+            raise Absent(f"{url}: the daemon of another state directory, {theirs!r}")
 
     def _socket(self) -> Path | None:
         found = self._where.api_socket or socket_path(self.config)
@@ -366,16 +341,17 @@ class Daemon:
         return words[0], ""
 
 
-class Stranger(Exception):  # noqa: N818 - reads as what it names
-    """No daemon of ours listens there; the message says what does.
+def _obstacle(socket: Path) -> int:
+    """Return the system's error that keeps this user from a socket; 0 where nothing does."""
+    try:
+        socket.stat()
+    except OSError as error:
+        return error.errno or errno.EIO
+    return 0 if os.access(socket, os.W_OK) else errno.EACCES
 
-    Attributes:
-        closed: it says nothing without a token.
-    """
 
-    def __init__(self, said: str, *, closed: bool = False) -> None:
-        super().__init__(said)
-        self.closed = closed
+class Stranger(Absent):
+    """Somebody listens who is no daemon, or says nothing of whose it is."""
 
 
 class _StateDirectory(msgspec.Struct):
@@ -388,41 +364,26 @@ class _Identity(msgspec.Struct):
     daemon: _StateDirectory
 
 
-def daemon_at(url: str) -> str:
-    """Return the state directory of the daemon that listens there; empty where no daemon does."""
-    try:
-        return directory_at(url, []) or ""
-    except Stranger:
-        return ""
-
-
-def directory_at(url: str, tried: list[str], *, verify: ssl.SSLContext | None = None) -> str | None:
-    """Return the state directory of the daemon that listens there.
-
-    Args:
-        url: of an API over TCP.
-        tried: gets a line where nobody listens, which is None.
-        verify: whom to trust for https.
+def directory_at(url: str, *, verify: ssl.SSLContext | None = None) -> str:
+    """Return the state directory of the daemon that listens at a URL; ``verify``: whom to trust for https.
 
     Raises:
-        Stranger: somebody else listens.
+        Absent: nobody listens there.
+        Stranger: somebody else does.
     """
     try:
-        response = send(Request("GET", "/v1/config"), url=url, name=url, tried=tried, verify=verify)
+        response = send("GET", "/v1/config", url=url, verify=verify)
     except Unreachable:
         raise Stranger("it does not answer") from None
-    if response is None:
-        return None
     try:
         found = msgspec.json.decode(response.content if response.is_success else b"", type=_Identity)
     except msgspec.DecodeError:
-        said = f"{response.status_code} {response.reason_phrase}"
-        closed = response.status_code == UNAUTHORISED
-        raise Stranger(f"it answers GET /v1/config with {said}", closed=closed) from None
+        said = f"it answers GET /v1/config with {response.status_code} {response.reason_phrase}"
+        raise Stranger(said, needs_token=response.status_code == UNAUTHORISED) from None
     return found.daemon.state_directory
 
 
-def same_place(one: str, other: str) -> bool:
+def _same_place(one: str, other: str) -> bool:
     """Tell whether two paths are of one directory."""
     try:
         return os.path.realpath(one) == os.path.realpath(other)
@@ -433,7 +394,10 @@ def same_place(one: str, other: str) -> bool:
 def port_taken(error: PortTaken, *, way: str) -> str:
     """Return who has a port, and ``way``, how this command is given another one."""
     host = f"[{error.host}]" if ":" in error.host else error.host
-    theirs = daemon_at(f"http://{host}:{error.port}")
+    try:
+        theirs = directory_at(f"http://{host}:{error.port}")
+    except Absent:
+        theirs = ""
     if theirs:
         found = f"the InnoBrim of the state directory {theirs!r}; each on a host needs a port of its own"
     else:

@@ -9,32 +9,19 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lab.servers.spec import LabServerError
-from lab.workloads.reports import Histogram, Reports, merged, parse_buckets, parse_report
+from lab.workloads.reports import Histogram, Reports, counted, parse_report
 
 LATENCIES = st.dictionaries(
     st.floats(1e-6, 100.0, allow_nan=False), st.integers(1, 50), min_size=1, max_size=30
 )
 
 
-def spelled_out(histogram: Histogram) -> list[float]:
-    return sorted(latency for latency, count in histogram.counts.items() for _ in range(count))
-
-
 @given(counts=LATENCIES, per_mille=st.integers(1, 1000))
 def test_a_percentile_is_the_nearest_rank(counts: dict[float, int], per_mille: int) -> None:
     """A percentile is the latency that so many percent of the transactions did not exceed, none lower."""
-    histogram = Histogram(counts)
-    every = spelled_out(histogram)
+    every = sorted(latency for latency, count in counts.items() for _ in range(count))
     rank = max(1, -(-len(every) * per_mille // 1000))
-    assert histogram.percentile(per_mille / 10) == every[rank - 1]
-
-
-@given(first=LATENCIES, second=LATENCIES)
-def test_merging_counts_every_transaction_once(first: dict[float, int], second: dict[float, int]) -> None:
-    """The percentiles of two spans together are those of all their transactions."""
-    both = merged((Histogram(first), Histogram(second)))
-    assert spelled_out(both) == sorted(spelled_out(Histogram(first)) + spelled_out(Histogram(second)))
-    assert both.transactions == sum(first.values()) + sum(second.values())
+    assert Histogram(counts).percentile(per_mille / 10) == every[rank - 1]
 
 
 @pytest.mark.parametrize("percent", [0.0, -1.0, 100.1, math.nan])
@@ -47,7 +34,7 @@ def test_a_percentile_out_of_range_is_refused(percent: float) -> None:
 def test_nothing_has_no_percentile() -> None:
     """Without transactions there is no latency to report."""
     with pytest.raises(ValueError, match="without transactions"):
-        merged([]).percentile(50.0)
+        Histogram({}).percentile(50.0)
 
 
 AXIS = "-6.90775527898;55.5354068734"
@@ -60,9 +47,8 @@ STALLED = f"@second elapsed=8.000 interval=1.000000 events=0 errors=0 queue=500 
 
 def test_a_report_line_becomes_a_second() -> None:
     """A second has its commits and errors per second, its 99th percentile and its queue."""
-    report = parse_report(LINE, 12.5)
-    assert report is not None
-    second = report.second
+    second = parse_report(LINE, 12.5)
+    assert second is not None
     assert second.monotonic == 12.5
     assert second.commits == pytest.approx(2831 / 1.001)
     assert second.latency == pytest.approx(0.009389)
@@ -72,9 +58,8 @@ def test_a_report_line_becomes_a_second() -> None:
 
 def test_a_stalled_second_has_no_latency() -> None:
     """A second in which nothing was committed shows no latency, rather than the best there is."""
-    report = parse_report(STALLED, 0.0)
-    assert report is not None
-    second = report.second
+    second = parse_report(STALLED, 0.0)
+    assert second is not None
     assert second.commits == 0.0
     assert second.latency is None
 
@@ -96,10 +81,11 @@ def test_any_other_line_is_none(line: str) -> None:
 
 
 def test_a_bucket_is_the_latency_that_sysbench_prints_for_it() -> None:
-    """The latencies are those of sysbench's own histogram: bucket 474 is 5.090 ms, bucket 511 9.910 ms."""
-    found = parse_buckets(f"{AXIS};474:66,511:2")
+    """By sysbench's own histogram bucket 474 is 5.090 ms, bucket 511 9.910 ms; seconds are added up."""
+    found = counted([f"{AXIS};474:66", f"{AXIS};474:1,511:2"])
+    assert found is not None
     assert [round(latency, 6) for latency in found.counts] == [0.005090, 0.009910]
-    assert list(found.counts.values()) == [66, 2]
+    assert list(found.counts.values()) == [67, 2]
 
 
 def test_a_span_of_seconds_is_read_alone() -> None:
