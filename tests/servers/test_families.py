@@ -208,6 +208,8 @@ def test_a_new_family_is_one_module(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(families, "FAMILIES", [MadeUpAdapter, *FAMILIES])
     plain = load(FILES["mysql-8.0.46"])
     first = plain.readings[0]
+    state, _ = first.metrics[LIMIT]
+    first.metrics[LIMIT] = (state, "250000000")
     own = {"made_up_version": "1", SIZE: "500000000"}
     session = Fixtured(
         replace(plain, readings=(replace(first, variables=first.variables | own),) * 2),
@@ -220,7 +222,6 @@ def test_a_new_family_is_one_module(monkeypatch: pytest.MonkeyPatch) -> None:
     assert (facts.blockers, facts.disabled_counters) == ((), ())
     assert (reading.redo_capacity, reading.flush_limit) == (500_000_000, 250_000_000)
     assert reading.modified_age > 0
-    state, limit = first.metrics[LIMIT]
-    first.metrics[LIMIT] = (state, str(int(limit) + 1))
+    first.metrics[LIMIT] = (state, "250000512")
     (blocker,) = detect(session)[0].blockers
     assert f"{LIMIT} is" in blocker

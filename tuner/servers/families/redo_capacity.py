@@ -11,13 +11,22 @@ from collections.abc import Mapping
 from functools import lru_cache
 from typing import Any
 
-from tuner.servers.adapter import MARGIN, Adapter, Answers, Build, Family, Points, first_mismatch, points
+from tuner.servers.adapter import (
+    BLOCK,
+    MARGIN,
+    Adapter,
+    Answers,
+    Build,
+    Family,
+    Points,
+    first_mismatch,
+    points,
+)
 
 REDO_VARIABLE = "innodb_redo_log_capacity"
 FILES = 32
 FILE_HEADER = 2048
 FLUSH_ORDER_LAG = 2 * 1024 * 1024
-BLOCK = 512
 BLOCK_PAYLOAD = 496
 WRITER_SAFETY = 131_072
 EXTRA_WRITER_PERCENT = 5
