@@ -236,7 +236,7 @@ TABLE: Mapping[HoldCode, Rule] = MappingProxyType(
     }
 )
 """What ends a foreign change is in ``foreign.cleared``; who parks on entry, and at the first contact
-after stale, is in ``leaving.park.follow_holds``."""
+after stale, is in ``leaving.park.update_holds``."""
 
 PARKED_ON_ENTRY = frozenset(code for code, rule in TABLE.items() if rule.parks)
 NEVER_PARKED = frozenset(code for code, rule in TABLE.items() if rule.bars_park)

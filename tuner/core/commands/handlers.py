@@ -104,10 +104,10 @@ def _originals_saved(state: State, context: CommandContext) -> Outcome:
 
 
 def _low_water_saved(state: State, context: CommandContext) -> Outcome:
-    lever = state.low_water
-    if lever.original is None or lever.saved:
+    low_water = state.low_water
+    if low_water.original is None or low_water.saved:
         return Outcome(state, "no low-water mark was waiting")
-    about, waiting = context.command.value, saved_name(state.facts.identity, lever.original)
+    about, waiting = context.command.value, saved_name(state.facts.identity, low_water.original)
     if about is not None and about != waiting:
         return refused(state, f"{about} is on disk, and {waiting} is waited for")
     return Outcome(lowwater.saved(state), "the low-water mark found is on disk")
