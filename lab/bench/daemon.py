@@ -24,7 +24,7 @@ from tuner.records import DecisionKind, Reason, TickRecord
 from tuner.settings import Mode
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Sequence
     from types import TracebackType
 
 STOP_LIMIT = 10.0
@@ -36,47 +36,6 @@ ON_COURSE = {Reason.WITHIN_BAND, Reason.DEAD_BAND}
 
 BAND = 0.05
 """So far from the set-point an age ratio is held, and not on its way."""
-
-
-def configuration(
-    server: LabServer,
-    directory: Path,
-    *,
-    port: int | None = None,
-    api: bool = False,
-    api_port: int = 0,
-    loop: Mapping[str, object] | None = None,
-) -> str:
-    """Return the daemon's TOML file: active, state and login in ``directory``.
-
-    Args:
-        server: where the daemon goes.
-        directory: of login and state.
-        port: TCP port where that is not the server's own.
-        api: serve the API on a unix socket in the state directory.
-        api_port: serve the API on this port of loopback as well; 0: on none.
-        loop: further keys of ``[loop]``.
-    """
-    quoted = {
-        name: json.dumps(str(value))  # a JSON string of plain ASCII is a TOML string as well
-        for name, value in {
-            "host": server.host,
-            "socket": server.socket,
-            "user": server.daemon.user,
-            "login": directory / "client.cnf",
-            "state": directory / "state",
-        }.items()
-    }
-    further = "".join(f"{name} = {json.dumps(value)}\n" for name, value in (loop or {}).items())
-    tcp = f"host = {quoted['host']}\nport = {port or server.port}\n"
-    address = tcp if port or server.socket is None else f"socket = {quoted['socket']}\n"
-    return (
-        f"[server]\n{address}"
-        f"user = {quoted['user']}\ndefaults_file = {quoted['login']}\n"
-        f'[loop]\nmode = "active"\n{further}'
-        f"[daemon]\nstate_directory = {quoted['state']}\n"
-        f"[api]\nport = {api_port}\n" + ("" if api else 'socket = "-"\n')
-    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,15 +115,28 @@ class Daemon:
 
     def configure(self, **loop: object) -> None:
         """Write the configuration file, with these keys of ``[loop]`` besides or instead."""
-        text = configuration(
-            self._server,
-            Path(self._directory.name),
-            port=self._port,
-            api=self._api,
-            api_port=self._api_port,
-            loop={**self._loop, **loop},
-        )
-        self._config.write_text(text, encoding="utf-8")
+        self._config.write_text(self.configuration(**loop), encoding="utf-8")
+
+    def configuration(self, **loop: object) -> str:
+        """Return the TOML file: active, with state and login in a directory of the daemon's own."""
+        server, directory = self._server, self._config.parent
+        address: dict[str, object] = {"host": server.host, "port": self._port or server.port}
+        if not self._port and server.socket is not None:
+            address = {"socket": str(server.socket)}
+        tables: dict[str, dict[str, object]] = {
+            "server": {
+                **address,
+                "user": server.daemon.user,
+                "defaults_file": str(directory / "client.cnf"),
+            },
+            "loop": {"mode": "active", **self._loop, **loop},
+            "daemon": {"state_directory": str(self.state)},
+            "api": {"port": self._api_port, **({} if self._api else {"socket": "-"})},
+        }
+        return "".join(
+            f"[{table}]\n" + "".join(f"{key} = {json.dumps(value)}\n" for key, value in keys.items())
+            for table, keys in tables.items()
+        )  # JSON of plain ASCII is TOML as well
 
     def start(self) -> None:
         """Start the process and return at once; it parks and ends when the calling thread ends."""
