@@ -16,19 +16,19 @@ from tests.servers.scripted import Guarded, Scripted, good
 from tuner.records import LOW_WATER_MARK, Bounds, Capacity, percent
 from tuner.servers import mysql
 from tuner.servers.families.redo_capacity import RedoCapacityAdapter
-from tuner.servers.mysql import MySQLServer
+from tuner.servers.mysql import READ_BACK, MySQLServer
 from tuner.servers.port import Unreachable
 from tuner.servers.writing import ASK, WITH_OPTION, WRITABLE, bounds
 
 STEPS = ((C_NAME, 300), (M_NAME, 600))
 WANTED = Capacity(300, 600)
-READ_BACK = "SELECT @@GLOBAL.innodb_io_capacity, @@GLOBAL.innodb_io_capacity_max"
-DENIED = pymysql.OperationalError(1227, "Access denied")
 MARK = ((LOW_WATER_MARK, 1_000),)
 PAIR = Capacity(225, 450)
+DENIED = pymysql.OperationalError(1227, "Access denied")
+LOST = Unreachable("innobrim@db:3306: lost connection")
 
 Knowing = Callable[..., MySQLServer]
-"""Returns an adapter over the session, whose facts have these changes."""
+"""Returns an adapter that knows its server, which it writes to by SETs or by calls."""
 
 
 @pytest.fixture
@@ -58,13 +58,8 @@ def test_a_write_is_read_back(knowing: Knowing, session: Guarded, *, called: boo
     """SETs, or calls where there is a procedure, go out in order; the receipt has what is really in force."""
     receipt = knowing(called=called).apply(STEPS, WANTED)
 
-    assert session.asked == [
-        *(
-            f"CALL innobrim.set_global('{name}', {value})" if called else f"SET GLOBAL {name} = {value}"
-            for name, value in STEPS
-        ),
-        READ_BACK,
-    ]
+    statement = "CALL innobrim.set_global('{}', {})" if called else "SET GLOBAL {} = {}"
+    assert session.asked == [*(statement.format(*step) for step in STEPS), READ_BACK]
     assert (receipt.requested, receipt.in_force, receipt.done, receipt.error) == (WANTED, WANTED, 2, "")
 
 
@@ -88,38 +83,41 @@ def test_a_call_that_is_not_taken_now_is_no_lack_of_a_procedure(
         assert bounds(session) is None
 
 
-def test_a_refused_set_stops_the_write(server: MySQLServer, session: Guarded) -> None:
-    """After a refusal nothing more is set; the receipt says how far it went, and what is in force."""
-    session.fails[M_NAME + " ="] = DENIED
-    receipt = server.apply(STEPS, WANTED)
-
-    assert (receipt.in_force, receipt.done) == (Capacity(300, 450), 1)
-    assert receipt.error == "Access denied (error 1227)"
-    assert receipt.denied
-
-
 @pytest.mark.parametrize(
-    ("number", "denied"), [(1644, False), (1305, True), (1370, True), (1449, True), (1227, True)]
+    ("called", "error", "in_force", "denied"),
+    [
+        pytest.param(False, DENIED, Capacity(300, 450), True, id="refused"),
+        pytest.param(False, LOST, None, False, id="lost"),
+        *(
+            pytest.param(
+                True, pymysql.OperationalError(number, "from 700"), Capacity(300, 450), denied, id=what
+            )
+            for number, denied, what in [
+                (1644, False, "a bound of the procedure"),
+                (1305, True, "the procedure is gone"),
+                (1370, True, "it may not be called"),
+                (1449, True, "its definer is gone"),
+                (1227, True, "its definer may not"),
+            ]
+        ),
+    ],
 )
-def test_a_procedure_that_is_of_no_use_is_a_lost_privilege(
-    knowing: Knowing, session: Guarded, number: int, *, denied: bool
+def test_a_write_that_ends_half_way_says_how_far_it_went(
+    knowing: Knowing,
+    session: Guarded,
+    error: Exception,
+    in_force: Capacity | None,
+    *,
+    called: bool,
+    denied: bool,
 ) -> None:
-    """One that is gone, not for us, or without definer or privilege waits for a person; a bound does not."""
-    server = knowing(called=True)
-    session.fails[M_NAME] = pymysql.OperationalError(number, "must be from 700")
+    """After the first failure nothing more is set; what waits for a person is told from what does not."""
+    server = knowing(called=called)
+    session.fails[M_NAME + ("'" if called else " =")] = error
     receipt = server.apply(STEPS, WANTED)
 
-    assert (receipt.done, receipt.denied) == (1, denied)
-    assert "must be from 700" in receipt.error
-
-
-def test_a_connection_lost_half_way_is_not_waited_for(server: MySQLServer, session: Guarded) -> None:
-    """When the connection breaks between two SETs, the pair in force is unknown, and said to be."""
-    session.fails[M_NAME + " ="] = Unreachable("innobrim@db:3306: lost connection")
-    receipt = server.apply(STEPS, WANTED)
-
-    assert (receipt.in_force, receipt.done) == (None, 1)
-    assert "lost connection" in receipt.error
+    assert (receipt.done, receipt.in_force, receipt.denied) == (1, in_force, denied)
+    assert str(error.args[-1]) in receipt.error
 
 
 @pytest.mark.parametrize("error", [ValueError("x"), OverflowError("x"), IndexError("x")], ids=repr)
@@ -145,13 +143,15 @@ def test_only_the_published_variables_can_be_written(server: MySQLServer, sessio
         assert receipt.done == 0
 
     assert (WRITABLE, WITH_OPTION) == ((C_NAME, M_NAME), (LOW_WATER_MARK,))
-    assert session.mark == "0.000000"
     assert not any(one.startswith(("SET", "CALL")) for one in session.asked)
 
 
-@pytest.mark.parametrize("called", [False, True])
+@pytest.mark.parametrize(
+    ("called", "said"),
+    [(False, f"SET GLOBAL {LOW_WATER_MARK} = 0.001"), (True, "CALL innobrim.set_low_water_mark(1)")],
+)
 def test_the_low_water_mark_is_one_statement_and_read_back(
-    knowing: Knowing, session: Guarded, *, called: bool
+    knowing: Knowing, session: Guarded, said: str, *, called: bool
 ) -> None:
     """With the option it is one SET, or one call of its procedure; the pair and the mark are read back."""
     server = knowing(called=called)
@@ -159,7 +159,6 @@ def test_the_low_water_mark_is_one_statement_and_read_back(
     receipt = server.apply(MARK, PAIR)
     back = server.apply(((LOW_WATER_MARK, 0),), PAIR)
 
-    said = "CALL innobrim.set_low_water_mark(1)" if called else f"SET GLOBAL {LOW_WATER_MARK} = 0.001"
     assert session.asked[0] == said
     assert (receipt.in_force, receipt.done, receipt.error) == (PAIR, 1, "")
     assert (receipt.low_water_asked, receipt.low_water_mark) == (1_000, 1_000)
@@ -187,6 +186,14 @@ def test_a_mark_is_said_as_the_server_takes_it(mark: int, said: str) -> None:
     assert percent(mark) == said
 
 
+def test_counters_are_turned_on_by_a_call(knowing: Knowing, session: Guarded) -> None:
+    """An account without the privilege turns InnoDB's counters on through the other procedure."""
+    knowing(called=True, off=("log_lsn_current",)).facts()
+
+    assert "CALL innobrim.enable_counters()" in session.asked
+    assert not any("SET GLOBAL innodb_monitor" in one for one in session.asked)
+
+
 def test_what_was_made_meanwhile_counts_at_the_next_write(knowing: Knowing, session: Guarded) -> None:
     """After a refused SET the account logs in again, and writes by a procedure that it may call by then."""
     server = knowing(called=False)
@@ -195,15 +202,6 @@ def test_what_was_made_meanwhile_counts_at_the_next_write(knowing: Knowing, sess
 
     assert server.apply(STEPS, WANTED).in_force == WANTED
     assert session.asked.count("CALL innobrim.set_global('innodb_io_capacity', 300)") == 1
-
-
-def test_counters_are_turned_on_by_a_call(knowing: Knowing, session: Guarded) -> None:
-    """An account without the privilege turns InnoDB's counters on through the other procedure."""
-    server = knowing(called=True, off=("log_lsn_current",))
-    server.facts()
-
-    assert "CALL innobrim.enable_counters()" in session.asked
-    assert not any("SET GLOBAL innodb_monitor" in one for one in session.asked)
 
 
 class Login(Scripted):
@@ -216,26 +214,24 @@ class Login(Scripted):
     def __init__(self) -> None:
         super().__init__()
         self.super = False
-        self._refuse()
-
-    def _refuse(self) -> None:
-        self.fails = {} if self.super else {"SET GLOBAL": DENIED}
+        self.fails = {"SET GLOBAL": DENIED}
 
     def close(self) -> None:
         """Log in again with the next statement, by what the account has then."""
         self.connection = object()
-        self._refuse()
+        self.fails = {} if self.super else {"SET GLOBAL": DENIED}
 
 
 @pytest.fixture
 def login(clock: SimClock) -> Iterator[tuple[MySQLServer, Login]]:
-    """Return a server that claims the writer lock, and was just refused a write."""
+    """Return a server that claims the writer lock, and was just refused a write; it would take one now."""
     session = Login()
     server = MySQLServer(session.endpoint, clock, session=session)
     server.claims_writer = True
     good(server)
     assert server.apply(STEPS, WANTED).denied
     session.asked.clear()
+    session.super = True
     yield server, session
     server.close()
 
@@ -243,12 +239,11 @@ def login(clock: SimClock) -> Iterator[tuple[MySQLServer, Login]]:
 def test_a_privilege_that_was_granted_counts_at_the_next_write(login: tuple[MySQLServer, Login]) -> None:
     """SUPER counts from the next login on: a write after a refused one logs in again, and locks first."""
     server, session = login
-    session.super = True
 
     assert server.apply(STEPS, WANTED).in_force == WANTED
-    assert session.asked[2] == ASK
-    assert ["_LOCK(" in one for one in session.asked] == [True, True, False, False, False, False]
-    assert ("RELEASE" in session.asked[0], "GET" in session.asked[1]) == (True, True)
+    released, got, asked, *rest = session.asked
+    assert ("RELEASE_LOCK" in released, "GET_LOCK" in got, asked) == (True, True, ASK)
+    assert len(rest) == 3
     server.apply(STEPS, WANTED)
     assert sum("GET_LOCK" in one for one in session.asked) == 1
 
@@ -256,7 +251,7 @@ def test_a_privilege_that_was_granted_counts_at_the_next_write(login: tuple[MySQ
 def test_a_new_login_without_the_lock_writes_nothing(login: tuple[MySQLServer, Login]) -> None:
     """Where another daemon takes the lock between two logins, the write is given up and said to be."""
     server, session = login
-    session.super, session.lock = True, 0
+    session.lock = 0
     receipt = server.apply(STEPS, WANTED)
 
     assert (receipt.done, receipt.denied) == (0, False)
