@@ -127,7 +127,7 @@ def test_nothing_but_words_comes_of_a_write(
 ) -> None:
     """An answer that makes no sense to whatever reads it fails the write and costs the connection."""
     good(server)
-    session.opened += 1
+    session.connections += 1
     session.fails[statement] = error
     found = server.apply(STEPS, WANTED)
 
