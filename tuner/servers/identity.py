@@ -35,20 +35,26 @@ class Seen(Struct, frozen=True):
     """What a reading says of who the server is.
 
     Attributes:
-        named: what it calls itself: host name, port and data directory.
-        started: when it started, on our monotonic clock, seconds.
         sample: the reading.
         number: ``server_id``; empty where that is not known.
         cluster: it is a node of a Galera cluster, whose nodes can be copies of each other.
         kept: it came over the connection of the reading before.
     """
 
-    named: str
-    started: float
     sample: Sample
-    number: str = ""
-    cluster: bool = False
-    kept: bool = False
+    number: str
+    cluster: bool
+    kept: bool
+
+    @property
+    def named(self) -> str:
+        """Return what it calls itself: host name, port and data directory."""
+        return self.sample.identity
+
+    @property
+    def started(self) -> float:
+        """Return when it started, on our monotonic clock, seconds."""
+        return self.sample.monotonic - self.sample.uptime
 
 
 class Identity:
@@ -81,8 +87,6 @@ class Identity:
             answers: that it was made of.
         """
         now = Seen(
-            named=sample.identity,
-            started=sample.monotonic - sample.uptime,
             sample=sample,
             number=answers.get("server_id", ""),
             cluster=answers.get("wsrep_on", "0") not in OFF,

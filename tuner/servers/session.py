@@ -200,7 +200,7 @@ class Session:
         connection: DriverConnection | None = None
         try:
             endpoint = self.endpoint = located(endpoint)
-            connection = new_connection(endpoint, endpoint.timeout, resolver=self._resolver, beat=self._beat)
+            connection = self._new_connection(endpoint)
             connection.connect()
             self._beat(endpoint.timeout)
             limit(connection, endpoint.timeout)
@@ -222,6 +222,34 @@ class Session:
         self._patience.answered()
         self._end_lost(connection)
         return connection
+
+    def _new_connection(self, endpoint: Endpoint) -> DriverConnection:
+        """Return a connection that is still to connect; each of its waits is bounded.
+
+        Raises:
+            Unreachable: a file for the encryption cannot be read.
+        """
+        encryption, preferred = context_of(endpoint), endpoint.tls == "preferred"
+        return DriverConnection(
+            resolver=self._resolver,
+            beat=self._beat,
+            preferred=encryption if preferred else None,
+            unix_socket=endpoint.socket,
+            host=endpoint.host,
+            port=endpoint.port,
+            user=endpoint.user,
+            password=endpoint.password.encode("utf-8", "surrogateescape"),
+            connect_timeout=endpoint.timeout,
+            read_timeout=endpoint.timeout,
+            write_timeout=endpoint.timeout,
+            autocommit=True,
+            charset="utf8mb4",
+            program_name="innobrim",
+            ssl=None if preferred else encryption,
+            ssl_disabled=endpoint.tls == "off" or endpoint.socket is not None,
+            server_public_key=endpoint.public_key.encode() or None,
+            defer_connect=True,
+        )
 
     def _end_lost(self, connection: DriverConnection) -> None:
         """End our own earlier session, which may still hold locks on the server.
@@ -252,48 +280,3 @@ def _interrupted(connection: Connection[Any] | None, error: Exception) -> bool:
     """Tell whether a connection was open and ended before the server answered the login."""
     connected = connection is not None and connection.host_info != "Not connected"
     return connected and error_number(error) in {0, LOST}
-
-
-def new_connection(
-    endpoint: Endpoint,
-    timeout: float,
-    *,
-    connect_timeout: float | None = None,
-    resolver: Resolver = RESOLVER,
-    beat: Callable[[float], None] = lambda _: None,
-) -> DriverConnection:
-    """Return a connection that is still to connect; each of its waits is bounded.
-
-    Args:
-        endpoint: where to, and as whom.
-        timeout: seconds for each read and write.
-        connect_timeout: seconds for finding the host and connecting; as long as ``timeout`` where it is None.
-        resolver: finds the host.
-        beat: told before each wait while connecting how long that may take, seconds.
-
-    Raises:
-        Unreachable: a file for the encryption cannot be read, or no socket is there.
-    """
-    endpoint = located(endpoint)
-    encryption = context_of(endpoint)
-    preferred = endpoint.tls == "preferred"
-    return DriverConnection(
-        resolver=resolver,
-        beat=beat,
-        preferred=encryption if preferred else None,
-        unix_socket=endpoint.socket,
-        host=endpoint.host,
-        port=endpoint.port,
-        user=endpoint.user,
-        password=endpoint.password.encode("utf-8", "surrogateescape"),
-        connect_timeout=timeout if connect_timeout is None else connect_timeout,
-        read_timeout=timeout,
-        write_timeout=timeout,
-        autocommit=True,
-        charset="utf8mb4",
-        program_name="innobrim",
-        ssl=None if preferred else encryption,
-        ssl_disabled=endpoint.tls == "off" or endpoint.socket is not None,
-        server_public_key=endpoint.public_key.encode() or None,
-        defer_connect=True,
-    )
