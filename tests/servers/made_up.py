@@ -14,7 +14,7 @@ class MadeUpAdapter(Adapter):
     """Servers that say by a variable of their own that they are such."""
 
     title = "Made-up"
-    telling = ("made_up_version",)
+    recognised_by = ("made_up_version",)
     variables = (SIZE,)
     status = ("Innodb_rows_inserted", "Innodb_rows_updated", "Innodb_rows_deleted")
     oldest = "log_lsn_buf_pool_oldest_approx"

@@ -100,17 +100,6 @@ def test_an_answer_without_sense_is_said_in_one_line(session: Fixtured, asked: s
         detect(session)
 
 
-@pytest.mark.parametrize("name", LIMITS)
-def test_limits_that_are_not_ours_block_control(session: Fixtured, name: str) -> None:
-    """A build that exports other limits than our arithmetic is not controlled, with both numbers said."""
-    state, ours = session.reading.metrics[name]
-    session.reading.metrics[name] = (state, str(int(ours) + 512))
-    (blocker,) = found(session).blockers
-
-    assert f"{name} is {int(ours) + 512} on the server and {ours} by our arithmetic" in blocker
-    assert "not understood" in blocker
-
-
 @pytest.mark.parametrize(
     ("status", "metrics"),
     [

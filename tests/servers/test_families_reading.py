@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sqlite3
 from collections.abc import Sequence
 from typing import Any
@@ -14,6 +15,7 @@ from tuner.records import Facts, Missed, Sample
 from tuner.servers.adapter import MARGIN
 from tuner.servers.enginestatus import SECONDS, EngineStatus
 from tuner.servers.families.log_files import MySQL57Adapter
+from tuner.servers.families.redo_capacity import RedoCapacityAdapter
 from tuner.servers.mysql import MySQLServer
 from tuner.servers.port import ServerError
 
@@ -21,7 +23,6 @@ LOG = "---\nLOG\n---\nLog sequence number 300\nPages flushed up to 200\nLast che
 LWM = "innodb_max_dirty_pages_pct_lwm"
 PERCENTAGE = "buffer_flush_pct_for_lsn"
 ENGINE = "SHOW ENGINE INNODB STATUS"
-NOT_UNDERSTOOD = "this build is not understood"
 
 
 def read(name: str, **changes: Any) -> tuple[Facts, Sample, Sequence[str]]:  # noqa: ANN401 - see opened
@@ -190,18 +191,19 @@ FIVES = ("mysql-5.6.24", "mysql-5.7.44", "percona-5.7.44")
         ("mysql-8.0.29", "log_max_modified_age_async", lambda limit: -(-limit // 512) * 512 - 64),
         ("mysql-8.0.29", MARGIN, lambda _: margin_of(0.8)),
         *((name, "log_max_modified_age_sync", lambda limit: limit + 1) for name in FIVES),
+        *(("mysql-8.0.46", name, lambda limit: limit + 512) for name in RedoCapacityAdapter.limit_counters),
     ],
-    ids=["8.0.16 rounds no limit", "no smaller margin", *FIVES],
+    ids=["8.0.16 rounds no limit", "no smaller margin", *FIVES, *RedoCapacityAdapter.limit_counters],
 )
 def test_limits_that_are_not_ours_are_read_and_not_controlled(name: str, counter: str, change: Any) -> None:  # noqa: ANN401 - a function
-    """Another build is told apart by what it exports."""
+    """Another build is told apart by what it exports; both numbers and what they follow from are said."""
     server, session, _ = opened(name)
     state, limit = session.reading.metrics[counter]
     session.reading.metrics[counter] = (state, str(change(int(limit))))
     (blocker,) = server.facts().blockers
 
-    assert f"{counter} is" in blocker
-    assert NOT_UNDERSTOOD in blocker
+    assert f"{counter} is {change(int(limit))} on the server and" in blocker
+    assert re.search(r"by our arithmetic for \w+ = \d+.*: this build is not understood$", blocker)
     assert good(server).modified_age > 0
 
 

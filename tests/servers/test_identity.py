@@ -40,7 +40,7 @@ class Watcher:
 
     def over_another(self) -> Watcher:
         """Lose the connection."""
-        self.session.opened += 1
+        self.session.connections += 1
         return self
 
     def reads(
@@ -213,7 +213,7 @@ def move(server: MySQLServer, session: Scripted) -> Iterator[Move]:
     good(server)
 
     def lead_elsewhere(identity: str = "", lsn: object = None) -> Scripted:
-        session.opened += 1
+        session.connections += 1
         session.connection = object()
         session.variables["identity"] = identity or session.variables["identity"]
         session.counters |= {} if lsn is None else {"log_lsn_current": lsn}

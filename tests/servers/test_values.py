@@ -164,11 +164,11 @@ def test_a_number_without_end_stops_nothing(
     server.facts()
     assert not good(server).cloning
     assert session.third()
-    session.pair[C_NAME] = value  # type: ignore[assignment] # as the driver gives it
+    session.pair[C_NAME] = value
     receipt = server.apply((), Capacity(1, 2))
     assert receipt.in_force is None
     assert "read back" in receipt.error
-    session.lock = value  # type: ignore[assignment] # as the driver gives it
+    session.procedures, session.bounds = value, [(value, value, value)]
     assert not sets_low_water(session)
     assert bounds(session) is None
     session.lock, session.holders = 0, [(value, "app", "localhost", value, value, value)]

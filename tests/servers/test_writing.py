@@ -12,7 +12,7 @@ from msgspec.structs import replace
 
 from lab.plant.clock import SimClock
 from tests.factory import C_NAME, FACTS, M_NAME
-from tests.servers.scripted import Guarded, Scripted, good
+from tests.servers.scripted import Scripted, good
 from tuner.records import LOW_WATER_MARK, Bounds, Capacity, percent
 from tuner.servers import mysql
 from tuner.servers.families.redo_capacity import RedoCapacityAdapter
@@ -32,13 +32,15 @@ Knowing = Callable[..., MySQLServer]
 
 
 @pytest.fixture
-def session() -> Guarded:
+def session() -> Scripted:
     """Return a session to a server that has the procedures."""
-    return Guarded()
+    made = Scripted()
+    made.bounds = [(100, 20_000, 10_000)]
+    return made
 
 
 @pytest.fixture
-def knowing(session: Guarded, clock: SimClock, monkeypatch: pytest.MonkeyPatch) -> Knowing:
+def knowing(session: Scripted, clock: SimClock, monkeypatch: pytest.MonkeyPatch) -> Knowing:
     """Return how an adapter is made."""
 
     def make(*, called: bool, off: tuple[str, ...] = ()) -> MySQLServer:
@@ -54,7 +56,7 @@ def knowing(session: Guarded, clock: SimClock, monkeypatch: pytest.MonkeyPatch) 
 
 
 @pytest.mark.parametrize("called", [False, True])
-def test_a_write_is_read_back(knowing: Knowing, session: Guarded, *, called: bool) -> None:
+def test_a_write_is_read_back(knowing: Knowing, session: Scripted, *, called: bool) -> None:
     """SETs, or calls where there is a procedure, go out in order; the receipt has what is really in force."""
     receipt = knowing(called=called).apply(STEPS, WANTED)
 
@@ -64,17 +66,17 @@ def test_a_write_is_read_back(knowing: Knowing, session: Guarded, *, called: boo
 
 
 @pytest.mark.parametrize("answer", [[], [(1,)], [(None, 1, 1)], [("low", "high", "c")]])
-def test_an_answer_without_sense_is_no_procedure(session: Guarded, answer: list[tuple[Any, ...]]) -> None:
+def test_an_answer_without_sense_is_no_procedure(session: Scripted, answer: list[tuple[Any, ...]]) -> None:
     """The bounds are the procedure's own; somebody else's procedure of that name is not called."""
     assert bounds(session) == Bounds(100, 20_000, 10_000)
-    session.answer = answer
+    session.bounds = answer
 
     assert bounds(session) is None
 
 
 @pytest.mark.parametrize(("number", "there"), [(1047, True), (1969, True), (3024, True), (1305, False)])
 def test_a_call_that_is_not_taken_now_is_no_lack_of_a_procedure(
-    session: Guarded, number: int, *, there: bool
+    session: Scripted, number: int, *, there: bool
 ) -> None:
     """A Galera node without its cluster, or a time limit, says nothing of what the account may."""
     session.fails[ASK] = pymysql.OperationalError(number, "not now")
@@ -104,7 +106,7 @@ def test_a_call_that_is_not_taken_now_is_no_lack_of_a_procedure(
 )
 def test_a_write_that_ends_half_way_says_how_far_it_went(
     knowing: Knowing,
-    session: Guarded,
+    session: Scripted,
     error: Exception,
     in_force: Capacity | None,
     *,
@@ -123,11 +125,11 @@ def test_a_write_that_ends_half_way_says_how_far_it_went(
 @pytest.mark.parametrize("error", [ValueError("x"), OverflowError("x"), IndexError("x")], ids=repr)
 @pytest.mark.parametrize("statement", ["SET GLOBAL", "innodb_metrics"])
 def test_nothing_but_words_comes_of_a_write(
-    server: MySQLServer, session: Guarded, statement: str, error: Exception
+    server: MySQLServer, session: Scripted, statement: str, error: Exception
 ) -> None:
     """An answer that makes no sense to whatever reads it fails the write and costs the connection."""
     good(server)
-    session.opened += 1
+    session.connections += 1
     session.fails[statement] = error
     found = server.apply(STEPS, WANTED)
 
@@ -135,7 +137,7 @@ def test_nothing_but_words_comes_of_a_write(
     assert "unexpected answer" in found.error
 
 
-def test_only_the_published_variables_can_be_written(server: MySQLServer, session: Guarded) -> None:
+def test_only_the_published_variables_can_be_written(server: MySQLServer, session: Scripted) -> None:
     """Nothing else is ever written, whoever asks; the low-water mark needs an option of its own."""
     for steps in ((("innodb_flush_sync", 0),), MARK):
         receipt = server.apply(steps, WANTED)
@@ -151,7 +153,7 @@ def test_only_the_published_variables_can_be_written(server: MySQLServer, sessio
     [(False, f"SET GLOBAL {LOW_WATER_MARK} = 0.001"), (True, "CALL innobrim.set_low_water_mark(1)")],
 )
 def test_the_low_water_mark_is_one_statement_and_read_back(
-    knowing: Knowing, session: Guarded, said: str, *, called: bool
+    knowing: Knowing, session: Scripted, said: str, *, called: bool
 ) -> None:
     """With the option it is one SET, or one call of its procedure; the pair and the mark are read back."""
     server = knowing(called=called)
@@ -167,7 +169,7 @@ def test_the_low_water_mark_is_one_statement_and_read_back(
 
 @pytest.mark.parametrize("procedures", [0, 1])
 def test_a_procedure_for_the_mark_is_asked_for_with_the_option_alone(
-    knowing: Knowing, session: Guarded, procedures: int
+    knowing: Knowing, session: Scripted, procedures: int
 ) -> None:
     """The facts say whether the account may set the mark by a procedure."""
     session.procedures = procedures
@@ -186,7 +188,7 @@ def test_a_mark_is_said_as_the_server_takes_it(mark: int, said: str) -> None:
     assert percent(mark) == said
 
 
-def test_counters_are_turned_on_by_a_call(knowing: Knowing, session: Guarded) -> None:
+def test_counters_are_turned_on_by_a_call(knowing: Knowing, session: Scripted) -> None:
     """An account without the privilege turns InnoDB's counters on through the other procedure."""
     knowing(called=True, off=("log_lsn_current",)).facts()
 
@@ -194,7 +196,7 @@ def test_counters_are_turned_on_by_a_call(knowing: Knowing, session: Guarded) ->
     assert not any("SET GLOBAL innodb_monitor" in one for one in session.asked)
 
 
-def test_what_was_made_meanwhile_counts_at_the_next_write(knowing: Knowing, session: Guarded) -> None:
+def test_what_was_made_meanwhile_counts_at_the_next_write(knowing: Knowing, session: Scripted) -> None:
     """After a refused SET the account logs in again, and writes by a procedure that it may call by then."""
     server = knowing(called=False)
     session.fails["SET GLOBAL"] = DENIED
@@ -271,7 +273,7 @@ def test_a_new_login_without_the_lock_writes_nothing(login: tuple[MySQLServer, L
     ],
 )
 def test_the_privilege_to_write_is_seen_in_the_grants(
-    server: MySQLServer, session: Guarded, grant: str, *, may: bool
+    server: MySQLServer, session: Scripted, grant: str, *, may: bool
 ) -> None:
     """Whether the account may write is known without a write, and unknown where the server says nothing."""
     session.grants = ["GRANT USAGE ON *.* TO `a`@`%`", grant]

@@ -206,7 +206,7 @@ class Adapter(ABC):
 
     Attributes:
         title: the servers that it is for, in words.
-        telling: variables by which these are told apart, beside those of all families.
+        recognised_by: variables by which these are told apart, beside those of all families.
         variables: of a reading, beside those of all families.
         status: status variables, beside those of all families.
         percona_ages: further ones of Percona Server's own, that show its ages without InnoDB's counters.
@@ -236,7 +236,7 @@ class Adapter(ABC):
     """
 
     title: ClassVar[str]
-    telling: ClassVar[tuple[str, ...]] = ()
+    recognised_by: ClassVar[tuple[str, ...]] = ()
     variables: ClassVar[tuple[str, ...]] = ()
     status: ClassVar[tuple[str, ...]] = ()
     percona_ages: ClassVar[tuple[str, ...]] = ()
@@ -353,11 +353,11 @@ class Adapter(ABC):
                 )
         return ""
 
-    def off(self, answers: Answers) -> tuple[str, ...]:
+    def missing_counters(self, answers: Answers) -> tuple[str, ...]:
         """Return the counters that a full sample needs and that are off."""
         return tuple(name for name in self.counters if name not in answers)
 
-    def last_resort(self, _answers: Answers) -> bool:
+    def needs_engine_status(self, _answers: Answers) -> bool:
         """Tell whether nothing but SHOW ENGINE INNODB STATUS shows an age where counters are off."""
         return self.ages_need_counters
 
@@ -393,7 +393,7 @@ class Adapter(ABC):
             KeyError: an answer is missing.
             ValueError: an answer makes no sense.
         """
-        degraded = bool(self.off(answers))
+        degraded = bool(self.missing_counters(answers))
         return Sample(
             monotonic=monotonic,
             wall=wall,
@@ -445,7 +445,7 @@ class Adapter(ABC):
     def ages(self, answers: Answers) -> tuple[int, int]:
         """Return the current LSN and that of the last checkpoint where the counters are off."""
 
-    def tail(self, answers: Answers) -> int:
+    def oldest_lsn(self, answers: Answers) -> int:
         """Return the LSN of the oldest modification where the counters are off.
 
         The checkpoint stands for it, which is never newer: the modified age comes out too high by the
@@ -480,7 +480,7 @@ class Adapter(ABC):
         current, checkpoint = self.ages(answers)
         return dict.fromkeys(COUNTED, 0) | {
             "lsn_current": current,
-            "lsn_oldest": self.tail(answers),
+            "lsn_oldest": self.oldest_lsn(answers),
             "lsn_checkpoint": checkpoint,
             "pages_adaptive": int(answers["Innodb_buffer_pool_pages_flushed"]),
         }

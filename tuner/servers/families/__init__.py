@@ -49,7 +49,7 @@ _ASKED = (
 
 def asked() -> tuple[str, ...]:
     """Return the variables that tell families apart, or that limits depend on."""
-    return (*_ASKED, *(name for one in FAMILIES for name in (*one.telling, *one.sized_by)))
+    return (*_ASKED, *(name for one in FAMILIES for name in (*one.recognised_by, *one.sized_by)))
 
 
 def recognise(variables: Mapping[str, str]) -> Family:

@@ -178,7 +178,7 @@ class LogFilesAdapter(Adapter):
             **points(self.limits(answers), answers),
         }
 
-    def last_resort(self, answers: Answers) -> bool:
+    def needs_engine_status(self, answers: Answers) -> bool:
         """Tell whether neither the log's counters nor variables of Percona Server's own show an age."""
         return self._ends(answers) == ENGINE
 
@@ -187,7 +187,7 @@ class LogFilesAdapter(Adapter):
         current, checkpoint = self._ends(answers)
         return int(answers[current]), int(answers[checkpoint])
 
-    def tail(self, answers: Answers) -> int:
+    def oldest_lsn(self, answers: Answers) -> int:
         """Return the oldest modification as the same source has it; Percona Server's has the checkpoint."""
         ends = self._ends(answers)
         if ends == COUNTED:

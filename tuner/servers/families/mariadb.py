@@ -35,7 +35,7 @@ MAX_AGE = "Innodb_checkpoint_max_age"
 RESIZED = (10, 9)
 """The release from which on innodb_log_file_size is dynamic (MDEV-27812)."""
 
-TELLING = ("server_id", "wsrep_on")
+SET_APART_BY = ("server_id", "wsrep_on")
 """Variables that tell servers apart whose host names do not; not every build has the second."""
 
 SAWTOOTH_SECONDS = 2.0
@@ -165,13 +165,13 @@ class MariaDBAdapter(Adapter):
     """MariaDB; its status variables show age and limit, and the limits are its own at every reading."""
 
     title = "MariaDB"
-    telling = TELLING
+    recognised_by = SET_APART_BY
     checkpoints: ClassVar = {
         "flush_order_lag": 0,
         "sawtooth_seconds": SAWTOOTH_SECONDS,
         "sync_stalls": True,
     }
-    variables = (LOW_WATER_MARK, "innodb_log_file_size", *TELLING)
+    variables = (LOW_WATER_MARK, "innodb_log_file_size", *SET_APART_BY)
     status = (
         "Innodb_checkpoint_age",
         MAX_AGE,
@@ -216,7 +216,7 @@ class MariaDBAdapter(Adapter):
         return Family(
             "mariadb",
             law,
-            cls(build.page_size, build.absent((*VARIABLES, *TELLING)), release=release),
+            cls(build.page_size, build.absent((*VARIABLES, *SET_APART_BY)), release=release),
             MAXIMUM_32 if narrower else MAXIMUM_64,
             managed=build.managed,
             unverified=UNVERIFIED.format(named(heeds_from(release))) if law == "age-blind" else "",
