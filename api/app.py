@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 from fastapi import FastAPI
 from fastapi.exceptions import RequestValidationError
 from fastapi.routing import APIRoute
@@ -20,17 +18,10 @@ from api.steer import steering_routes
 from api.stream import Streams, stream_routes
 from api.vitals import About, Vitals
 from tuner.daemon.board import Board
-from tuner.findings.finding import Finding
 
 
-def create_app(
-    board: Board,
-    *,
-    access: Access,
-    about: About,
-    advice: Callable[[], list[Finding]],
-) -> FastAPI:
-    """Return the application; ``advice`` returns what a person could do now."""
+def create_app(board: Board, *, access: Access, about: About) -> FastAPI:
+    """Return the application over a loop's board."""
     app = FastAPI(
         title="InnoBrim",
         version=about.version,
@@ -48,7 +39,7 @@ def create_app(
     for kind in (ApiError, RequestValidationError, HTTPException):
         app.add_exception_handler(kind, on_error)
     for router in (
-        present_routes(board, about, vitals, advice),
+        present_routes(board, about, vitals),
         past_routes(board, about),
         stream_routes(streams),
         steering_routes(board, about, vitals),

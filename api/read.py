@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Annotated, Any, Literal
 
 import msgspec
@@ -30,7 +30,6 @@ from api.vitals import About, Vitals
 from tuner.config.schema import Config
 from tuner.daemon.board import RING_EVENTS, RING_TICKS, Board
 from tuner.daemon.history import COLUMNS, MAX_POINTS
-from tuner.findings.finding import Finding
 from tuner.findings.remedies import told
 from tuner.records import Decision, TickRecord
 from tuner.records.fields import BY_NAME
@@ -128,9 +127,7 @@ def watching_routes(vitals: Vitals, metrics: MetricsPage) -> APIRouter:
     return routes
 
 
-def present_routes(
-    board: Board, about: About, vitals: Vitals, advice: Callable[[], list[Finding]]
-) -> APIRouter:
+def present_routes(board: Board, about: About, vitals: Vitals) -> APIRouter:
     """Return the routes under /v1 that look at now."""
     routes = APIRouter(prefix="/v1", tags=["read"])
 
@@ -165,7 +162,7 @@ def present_routes(
     async def advise() -> Response:
         """Return what a person could set now, why, and the expected effect."""
         newest(board)
-        return encoded(Advice(tuple(advice())))
+        return encoded(Advice(tuple(board.advice())))
 
     @routes.get("/policies", responses=answers(Policies, "The policies, and the one in force."))
     async def policies() -> Response:

@@ -282,7 +282,6 @@ def application(board: Board, **changes: Any) -> FastAPI:  # noqa: ANN401 - any 
     values: dict[str, Any] = {
         "access": Access(tokens()),
         "about": about(),
-        "advice": lambda: [FINDING],
     }
     return create_app(board, **(values | changes))
 

@@ -197,7 +197,7 @@ def make_api(
     access = Access(
         tokens, names=frozenset({api.address, *api.names}), open_reading=insecure or not api.public
     )
-    app = create_app(board, access=access, about=about, advice=board.advice)
+    app = create_app(board, access=access, about=about)
     return ApiServer(
         app,
         api.address,
