@@ -179,9 +179,9 @@ def make_api(
     """
     from api.access import Access  # noqa: PLC0415 - a daemon without API must not carry it
     from api.app import create_app  # noqa: PLC0415 - the same
+    from api.daemon import About  # noqa: PLC0415 - the same
     from api.server import ApiServer, Certificate  # noqa: PLC0415 - the same
     from api.tokens import TokenError, Tokens, prepare  # noqa: PLC0415 - the same
-    from api.vitals import About  # noqa: PLC0415 - the same
 
     try:
         tokens = Tokens(prepare(config.daemon.state_directory))
