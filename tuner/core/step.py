@@ -17,6 +17,7 @@ from tuner.core.ownership.standing import why_advisory
 from tuner.core.state import Originals, State, Writes
 from tuner.core.trials import optimising
 from tuner.core.trials.engine import Trials
+from tuner.core.writes.plan import PAIR
 from tuner.records import (
     Acknowledgement,
     Capacity,
@@ -105,17 +106,17 @@ def step(state: State, tick: Tick) -> tuple[State, TickRecord]:
         state, answer, said = handlers.carry_out(state, context)
         answers.append(answer)
         events.extend(said)
-    events.extend(schedule.told(windows, state.schedule, wall=tick.wall))
+    events.extend(schedule.changes(windows, state.schedule, wall=tick.wall))
     if sample is not None:
         state, said_by_sample = observe.take_sample(state, sample, now=now)
         events.extend(said_by_sample)
         sample = state.estimator.last
     else:
         state = replace(state, missed=tick.reading.reason if isinstance(tick.reading, Missed) else "")
-    state, changed = park.follow_holds(state, sample, now=now)
+    state, changed = park.update_holds(state, sample, now=now)
     events.extend(changed)
-    state, said_of_window = drain.follow_schedule(state, sample, now=now, wall=tick.wall)
-    state, said_of_drain = drain.follow(state, sample, now=now)
+    state, said_of_window = drain.update_window(state, sample, now=now, wall=tick.wall)
+    state, said_of_drain = drain.update(state, sample, now=now)
     events.extend([*said_of_window, *said_of_drain])
     if state.lifecycle is Lifecycle.STARTING and state.estimate is not None:
         state = transitions.running(state)
@@ -128,7 +129,7 @@ def step(state: State, tick: Tick) -> tuple[State, TickRecord]:
     if state.mode is not mode_before and decision.reason == Reason.RESTORED:
         events.append(Event(code=EventCode.RESTORED, message=decision.detail))
     if decision.kind is not DecisionKind.KEEP and decision.target is not None:
-        what = "" if decision.kind is DecisionKind.LOW_WATER else f"C/M → {decision.target}: "
+        what = "" if decision.kind is DecisionKind.LOW_WATER else f"{PAIR} → {decision.target}: "
         events.append(Event(code=decision.kind.value, message=f"{what}{decision.detail}"))
     state, said_of_trials = optimising.update(state, sample, decision, now=now)
     state, said_of_baseline = restoring.update(state, sample, decision, before=returned_before, now=now)
