@@ -6,7 +6,6 @@ import contextlib
 import gc
 import json
 import sqlite3
-import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import NoReturn
@@ -19,6 +18,7 @@ from tests.api.factory import START, AnsweringLoop
 from tests.cli import support
 from tests.cli.support import FakeServer, Run, ended, write_journal
 from tuner.cli import offline
+from tuner.cli.wording import stamp
 from tuner.core.ownership.standing import why_advisory
 from tuner.core.state import State
 from tuner.daemon.predecessors import look
@@ -60,22 +60,16 @@ def next_start(folder: Path, facts: Facts = FACTS) -> State:
 
 
 def test_status_without_a_daemon_comes_from_the_journal(folder: Path, run: Run) -> None:
-    """Without a daemon status shows the last tick on disk, and says that it is that."""
-    write_journal(folder)
-    result, found = run("status"), json.loads(run("status", "--json").stdout)
-    first = result.stdout.splitlines()[0]
-
-    assert result.exit_code == 0, result.output
-    assert "none at work, so it is not reachable" in first
-    assert time.strftime("%Y-%m-%d %H:%M:%S UTC", time.gmtime(START + 1)) in first
-    assert str(folder / "api.sock") in result.stderr
-    assert (found["source"], found["tick"], found["process"]) == ("journal", 1, None)
-
-
-def test_a_journal_before_its_first_tick_is_no_missing_one(run: Run, folder: Path) -> None:
-    """Where a daemon was started and stopped at once, status says that the journal has no tick yet."""
+    """Without a daemon status shows the last tick on disk, and says so, or that there is none."""
     write_journal(folder, ticks=0)
     ended(run("status"), 3, f"the journal in {folder} has no tick yet")
+    write_journal(folder)
+    found = json.loads(run("status", "--json").stdout)
+
+    ended(
+        run("status"), 0, "none at work, so it is not reachable", stamp(START + 1), str(folder / "api.sock")
+    )
+    assert (found["source"], found["tick"], found["process"]) == ("journal", 1, None)
 
 
 @EACH
@@ -97,11 +91,7 @@ def test_what_is_no_journal_is_named_as_what_it_is(run: Run, folder: Path, name:
             db.execute("CREATE TABLE ticks (id INTEGER)")
     elif what != "nothing":
         path.write_text("hello " * 1000 if what == "text" else "")
-    result = run(name)
-
-    assert result.exit_code == (2 if what == "no directory" else 3)
-    assert said[what] in result.output
-    assert str(folder / "api.sock") in result.output
+    ended(run(name), 2 if what == "no directory" else 3, said[what], str(folder / "api.sock"))
 
 
 @EACH
@@ -111,11 +101,7 @@ def test_what_is_no_journal_is_named_as_what_it_is(run: Run, folder: Path, name:
 def test_named_daemon_has_no_stand_in(folder: Path, run: Run, name: str, option: str, value: str) -> None:
     """For a daemon that is named nothing answers, and the way to its journal is said."""
     write_journal(folder, originals=ORIGINALS)
-    result = run(name, option, value)
-
-    assert result.exit_code == 3
-    assert value in result.output
-    assert f"the journal was not tried: leave {option} out" in result.output
+    ended(run(name, option, value), 3, value, f"the journal was not tried: leave {option} out")
 
 
 @pytest.mark.filterwarnings(
@@ -221,11 +207,9 @@ def test_restore_without_a_daemon_says_who_is_missing(
 def test_restore_without_originals_says_so(folder: Path, run: Run) -> None:
     """Where no daemon ever wrote there is nothing to restore, which is fine for a package manager."""
     write_journal(folder)
-    result, content = run("restore"), run("restore", "--if-written")
-
-    assert (result.exit_code, content.exit_code) == (1, 0)
-    assert f"the journal in {folder} holds no originals" in result.output
-    assert content.stdout.startswith(f"nothing to restore: the journal in {folder} holds no originals")
+    said = f"the journal in {folder} holds no originals"
+    ended(run("restore"), 1, said)
+    ended(run("restore", "--if-written"), 0, f"nothing to restore: {said}")
 
 
 @pytest.mark.parametrize(
@@ -297,10 +281,7 @@ def test_nothing_to_do_is_no_failure(folder: Path, run: Run, beside: Beside, wha
     if what != "no journal":
         write_journal(folder, originals=ORIGINALS, wrote=what != "no write")
     server = beside({"restarted": LATER, "another server": ANOTHER}.get(what, FACTS))
-    result = run("park", "--if-crashed")
-
-    assert result.exit_code == 0, result.output
-    assert result.stdout.startswith("nothing to park: ")
+    ended(run("park", "--if-crashed"), 0, "nothing to park: ")
     assert server.capacity == OURS
 
 
@@ -316,18 +297,15 @@ def test_a_living_daemon_is_not_taken_for_a_dead_one(
     write_journal(folder, originals=ORIGINALS, wrote=True)
     monkeypatch.setattr(offline, "real_server", never)
     request.getfixturevalue("living")
-    result = run("park", *flags)
-
-    assert result.exit_code == (0 if flags else 1)
-    assert "a daemon is at work" in result.output or "journal.lock" in result.output
-    assert "alive, but no API of it answers" in run("status").stdout.splitlines()[0]
+    code, said = (0, "a daemon is at work") if flags else (1, "journal.lock")
+    ended(run("park", *flags), code, said)
+    ended(run("status"), 0, "alive, but no API of it answers")
 
 
 def test_a_daemon_that_answers_is_not_held_by_the_service_manager(run: Run, daemon: AnsweringLoop) -> None:
     """The service manager's command parks in place of a dead daemon, and never holds a living one."""
-    result = run("park", "--if-crashed")
-
-    assert (result.exit_code, daemon.commands) == (0, []), result.output
+    ended(run("park", "--if-crashed"), 0)
+    assert daemon.commands == []
 
 
 @BOTH
@@ -337,10 +315,9 @@ def test_a_server_that_is_down_is_named(
     """Exit code 3 and the reason, and the connection is given back."""
     write_journal(folder, originals=ORIGINALS, wrote=True)
     server = beside(None)
-    result = run("park", *flags)
-
-    assert (result.exit_code, server.closed) == (3, True)
-    assert "the server cannot be reached: 127.0.0.1:3306 refused the connection" in result.output
+    said = "the server cannot be reached: 127.0.0.1:3306 refused the connection"
+    ended(run("park", *flags), 3, said)
+    assert server.closed
 
 
 def test_a_journal_that_cannot_be_written_is_no_reason_not_to_park(
@@ -350,11 +327,8 @@ def test_a_journal_that_cannot_be_written_is_no_reason_not_to_park(
     write_journal(folder, originals=ORIGINALS, wrote=True)
     server = beside()
     monkeypatch.setattr("tuner.journal.keeper.Store", never)
-    result = run("park", "--if-crashed")
-
-    assert result.exit_code == 0, result.output
+    ended(run("park", "--if-crashed"), 0, "will not know these values as its own")
     assert server.capacity != OURS
-    assert "will not know these values as its own" in result.stderr
 
 
 @pytest.mark.parametrize("what", ["no directory", "emptied"])
@@ -365,7 +339,5 @@ def test_what_was_lost_is_not_taken_for_nothing_written(folder: Path, run: Run, 
     else:
         write_journal(folder, originals=ORIGINALS, wrote=True)
         (folder / "journal.db").write_bytes(b"")
-    result = run("park", "--if-crashed")
-
-    assert result.exit_code == (2 if what == "no directory" else 3)
-    assert (f"{folder}: no such directory" if what == "no directory" else "is not known") in result.output
+    code, said = (2, f"{folder}: no such directory") if what == "no directory" else (3, "is not known")
+    ended(run("park", "--if-crashed"), code, said)

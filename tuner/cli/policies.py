@@ -94,7 +94,7 @@ def policies(
         if as_json:
             say_json(found)
         else:
-            click.echo("\n".join(_told(found)))
+            click.echo("\n".join(_lines(found)))
         return
     with answering(means=ENDS):
         asked = _asked(names, scenarios, seeds, oracle=oracle)
@@ -107,7 +107,7 @@ def policies(
         click.echo("\n".join(told(one, asked.policies[0])) + "\n")
 
 
-def _told(found: Policies) -> list[str]:
+def _lines(found: Policies) -> list[str]:
     """Return the laws in lines for people."""
     lines: list[str] = []
     needs = {"": "nothing more"}

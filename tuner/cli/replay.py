@@ -148,11 +148,11 @@ def replay(journal: Path, *, run: int | None, as_json: bool) -> None:
     if as_json:
         say_json(outcome, enc_hook=str)
     else:
-        say(*_told(outcome))
+        say(*_lines(outcome))
     sys.exit(FINE if outcome.same else NO)
 
 
-def _told(outcome: Outcome) -> list[str]:
+def _lines(outcome: Outcome) -> list[str]:
     skipped = f", {outcome.skipped} skipped for want of a state to start from" if outcome.skipped else ""
     whose, found = f"run {outcome.run} by InnoBrim {outcome.program}", outcome.difference
     if found is None:

@@ -130,7 +130,7 @@ def setup_sql(
         product = f"{_product(request.version)} {request.version}"
         parts = tuple(removal(request) if remove else setup(request))
     if as_json:
-        say_json(_told(request, parts))
+        say_json(_as_json(request, parts))
         return
     click.echo("\n".join(comment(line) for line in _head(request, product, remove=remove)))
     click.echo(script(iter(parts)), nl=False)
@@ -255,14 +255,14 @@ def _given(banner: str) -> str:
 def _version(endpoint: Endpoint) -> str:
     """Return the version that the server says; exit 1 where it says what is none, 3 without an answer."""
     session = Session(endpoint)
-    beside = "--server-version says what it is without asking"
+    way_out = "--server-version says what it is without asking"
     try:
         version = version_in(version_of(text(session.query("SELECT VERSION()")[0][0])))
         family_of(version)
     except ServerUnreachable as error:
-        raise Unreachable(f"{error}; {beside}") from error
+        raise Unreachable(f"{error}; {way_out}") from error
     except (ServerError, pymysql.MySQLError, ValueError, IndexError) as error:
-        raise Refused(f"{endpoint}: {error}; {beside}") from error
+        raise Refused(f"{endpoint}: {error}; {way_out}") from error
     finally:
         session.close()
     return version
@@ -309,7 +309,7 @@ def _where(request: Request) -> list[str]:
     return ["On a primary: its replicas get all of it by replication. For a replica alone: --replica."]
 
 
-def _told(request: Request, parts: tuple[Step, ...]) -> dict[str, object]:
+def _as_json(request: Request, parts: tuple[Step, ...]) -> dict[str, object]:
     return {
         "accounts": request.accounts,
         "bounds": None if request.direct or family_of(request.version).managed else request.bounds,

@@ -249,10 +249,10 @@ def print_table(result: Result, scenario: Scenario) -> None:
         _static("within the policy's limits", result.best_static)
         _static("without age cap and budgets", result.best_static_without_cap)
         _static("even with sync flushing", result.best_static_unconstrained)
-        _beside(result)
+        _share_of_best(result)
     start = result.untouched
     click.echo("the setting it starts with, left alone")
-    _row(f"C/M = {start.io_capacity}/{start.io_capacity_max}", f"{start.throughput_mean:g}", _gives(start))
+    _row(f"C/M = {start.io_capacity}/{start.io_capacity_max}", f"{start.throughput_mean:g}", _figures(start))
 
 
 def _optimiser(found: Optimised) -> None:
@@ -268,7 +268,7 @@ def _optimiser(found: Optimised) -> None:
     )
 
 
-def _beside(result: Result) -> None:
+def _share_of_best(result: Result) -> None:
     """Print the policy's share of what the best static setting within its limits gives."""
     best = result.best_static
     if isinstance(best, BestStatic) and best.throughput_mean > 0.0 and best.pages_per_commit > 0.0:
@@ -277,7 +277,7 @@ def _beside(result: Result) -> None:
         _row("the policy beside the first", share, f"of its commits/s, {pages:.3f} of its pages per commit")
 
 
-def _gives(start: Untouched) -> str:
+def _figures(start: Untouched) -> str:
     """Return what else a setting that nobody moves gives than its throughput."""
     pages, age = f"{start.pages_per_commit:g} pages per commit", f"age ratio {start.age_ratio_mean:g}"
     return f"commits/s, {pages}, {age}, sync flush {start.sync_flush_seconds} s"
