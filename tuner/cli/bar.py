@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Self
 
+import click
 from rich.console import Console
 from rich.progress import BarColumn, TaskID, TaskProgressColumn, TextColumn
 from rich.progress import Progress as RichProgress
 
 from lab.scenarios.progress import Progress
+from tuner.cli.answer import exit_code, like_ctrl_c, say
 from tuner.cli.wording import duration
 
 QUIET_SECONDS = 2.0
@@ -20,6 +24,17 @@ REDRAW_SECONDS = 0.1
 
 KNOWN_FROM = 0.005
 """Share from which on the time left can be told."""
+
+
+@contextmanager
+def working(interrupted: str) -> Iterator[Bar]:
+    """Have a bar while something is worked out; Ctrl-C and its like end it with these words."""
+    try:
+        with like_ctrl_c(), Bar() as bar:
+            yield bar
+    except KeyboardInterrupt as error:
+        say(interrupted, err=True)
+        raise click.exceptions.Exit(exit_code(error)) from error
 
 
 class Bar:

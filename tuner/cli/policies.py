@@ -15,8 +15,8 @@ from lab.bench.table import Group, group, told
 from lab.scenarios import Scenario, ScenarioError, load_scenario, scenario_names
 from lab.simulate import SimulateError
 from policies.catalogue import About
-from tuner.cli.answer import Unusable, answering, exit_code, like_ctrl_c, say, say_json
-from tuner.cli.bar import Bar
+from tuner.cli.answer import Unusable, answering, say, say_json
+from tuner.cli.bar import working
 from tuner.cli.options import PolicyChoice, WholeNumber, refuse_given
 from tuner.cli.wording import counted
 from tuner.config.checks import missing_extra, unusable_extra
@@ -173,18 +173,14 @@ def _policies(named: tuple[PolicyName, ...]) -> tuple[PolicyName, ...]:
 
 def _groups(asked: Asked, *, jobs: int) -> list[Group]:
     """Carry a comparison out, and return what it comes to."""
-    try:
-        with like_ctrl_c(), Bar() as bar:
-            comparison = Comparison(asked, jobs=jobs, progress=bar.show)
-            click.echo(
-                f"{counted(len(comparison.tasks()), 'run')} "
-                f"of {counted(len(asked.policies), 'policy', 'policies')} "
-                f"on {counted(len(asked.scenarios), 'scenario')}"
-                f"{', and the searches' if asked.oracle else ''}",
-                err=True,
-            )
-            found = comparison.run()
-    except KeyboardInterrupt as error:
-        click.echo("interrupted; nothing is kept", err=True)
-        raise click.exceptions.Exit(exit_code(error)) from error
+    with working("interrupted; nothing is kept") as bar:
+        comparison = Comparison(asked, jobs=jobs, progress=bar.show)
+        say(
+            f"{counted(len(comparison.tasks()), 'run')} "
+            f"of {counted(len(asked.policies), 'policy', 'policies')} "
+            f"on {counted(len(asked.scenarios), 'scenario')}"
+            f"{', and the searches' if asked.oracle else ''}",
+            err=True,
+        )
+        found = comparison.run()
     return [group(scenario, one.rows, notes=[one.note] if one.note else []) for scenario, one in found]

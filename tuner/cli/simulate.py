@@ -16,8 +16,8 @@ from lab.scenarios.static import BestStatic, Untouched
 from lab.simulate import FLAVOURS, NoStatic, Result, SimulateError, in_place_of, resized, shortened
 from lab.simulate import simulate as run_simulation
 from lab.simulate_loop import Optimised
-from tuner.cli.answer import Refused, exit_code, like_ctrl_c, say, say_json
-from tuner.cli.bar import Bar
+from tuner.cli.answer import Refused, Unusable, answering, say, say_json
+from tuner.cli.bar import working
 from tuner.cli.options import PolicyChoice, WholeNumber, warn
 from tuner.cli.wording import counted, duration, gain_text
 from tuner.config.checks import unusable_extra
@@ -25,6 +25,9 @@ from tuner.config.load import load_config
 from tuner.config.schema import ConfigError
 from tuner.core.trials.evidence import describe
 from tuner.settings import PolicyName, Settings
+
+ENDS = {ScenarioError: Unusable, SimulateError: Unusable}
+"""How a simulation that cannot begin ends."""
 
 
 def _list(*, as_json: bool) -> None:
@@ -123,14 +126,23 @@ def simulate(
         raise click.UsageError(
             "which scenario? --scenario NAME or --scenario FILE.toml; --list prints the names"
         )
-    try:
+    with answering(means=ENDS):
         settings = _settings(config_path, policy)
         whole = resized(load_scenario(scenario_name), seed=seed, seconds=seconds, flavour=flavour)
         scenario = shortened(whole) if oracle and seconds is None else whole
         if scenario.seconds < whole.seconds:
-            warn(_part(scenario, whole))
-        page = None if plot is None else _page(plot, scenario, settings)
-        with like_ctrl_c(), Bar() as bar:
+            warn(
+                f"{whole.name}: with --oracle the first {duration(scenario.seconds)} of "
+                f"{duration(whole.seconds)}; --seconds {whole.seconds} for all of it"
+            )
+        page = None
+        if plot is not None:
+            try:
+                check(plot)
+            except ReportError as error:
+                raise Unusable(f"--plot {error}") from error
+            page = SimulatedPage(scenario, settings)
+        with working("interrupted") as bar:
             result = run_simulation(
                 scenario,
                 settings.policy,
@@ -139,11 +151,6 @@ def simulate(
                 publish=(lambda _: None) if page is None else page.add,
                 progress=bar.show,
             )
-    except (ConfigError, ScenarioError, SimulateError) as error:
-        raise click.UsageError(str(error)) from error
-    except KeyboardInterrupt as error:
-        click.echo("interrupted", err=True)
-        raise click.exceptions.Exit(exit_code(error)) from error
     # before the figures: a reader that takes only the first of these ends the program
     lost = "" if plot is None or page is None else _draw(plot, page, result)
     for warning in result.warnings:
@@ -174,23 +181,6 @@ def _settings(config_path: str | None, policy: str | None) -> Settings:
         said = "--policy " if policy is not None else f"{config_path}: loop.policy = "
         raise ConfigError([f"{said}{settings.policy} {lacking}"])
     return settings
-
-
-def _part(scenario: Scenario, whole: Scenario) -> str:
-    """Return what is said of a scenario of which only a part is run."""
-    return (
-        f"{whole.name}: with --oracle the first {duration(scenario.seconds)} of {duration(whole.seconds)}; "
-        f"--seconds {whole.seconds} for all of it"
-    )
-
-
-def _page(plot: Path, scenario: Scenario, settings: Settings) -> SimulatedPage:
-    """Return what takes a run for its page; exit 2 where that cannot be written."""
-    try:
-        check(plot)
-    except ReportError as error:
-        raise click.UsageError(f"--plot {error}") from error
-    return SimulatedPage(scenario, settings)
 
 
 def _draw(plot: Path, page: SimulatedPage, result: Result) -> str:
