@@ -174,7 +174,7 @@ def test_a_daemon_that_needs_a_token_for_reading_is_read_with_it(
 
 def asked(folder: Path, url: str, token_file: str | None) -> Daemon:
     """Return the daemon at a URL."""
-    return Daemon(Where(url, None, token_file, config=None, state_directory=str(folder)))
+    return Daemon(Where(url, None, token_file, config_path=None, state_directory=str(folder)))
 
 
 @pytest.mark.parametrize(

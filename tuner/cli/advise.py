@@ -10,7 +10,7 @@ import msgspec
 from policies.flushlaw import SOFT_LIMIT
 from policies.setpoint import LOWEST
 from tuner.cli.answer import Refused, answering, say, say_json
-from tuner.cli.options import WholeNumber, configuration, real_server, server_options
+from tuner.cli.options import WholeNumber, configuration, json_option, real_server, server_options
 from tuner.config.schema import Config
 from tuner.core.laws import law_of
 from tuner.core.leaving.park import PARKED_RATIO, parked
@@ -59,7 +59,7 @@ class Watched:
 @click.option(
     "--seconds", type=WholeNumber(15, 86_400), default=60, show_default=True, help="How long to watch."
 )
-@click.option("--json", "as_json", is_flag=True, help="One JSON object instead of text.")
+@json_option
 def advise(config_path: str | None, *, seconds: int, as_json: bool, **server_flags: object) -> None:
     """Watch a server, then say what to set, why, and what to expect. Writes nothing.
 

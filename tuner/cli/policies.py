@@ -17,7 +17,7 @@ from lab.simulate import SimulateError
 from policies.catalogue import About
 from tuner.cli.answer import Unusable, answering, say, say_json
 from tuner.cli.bar import working
-from tuner.cli.options import PolicyChoice, WholeNumber, refuse_given
+from tuner.cli.options import PolicyChoice, WholeNumber, json_option, refuse_given
 from tuner.cli.wording import counted
 from tuner.config.checks import missing_extra, unusable_extra
 from tuner.settings import PolicyName, Settings
@@ -68,7 +68,7 @@ ENDS = {
     show_default=True,
     help="Processes.",
 )
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
+@json_option
 @click.pass_context
 def policies(
     context: click.Context,

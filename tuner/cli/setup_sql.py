@@ -11,7 +11,7 @@ import msgspec
 import pymysql
 
 from tuner.cli.answer import Refused, Unreachable, Unusable, answering, say_json
-from tuner.cli.options import configuration, server_options
+from tuner.cli.options import configuration, json_option, server_options
 from tuner.cli.options import endpoint as where_from
 from tuner.config.credentials import read_credentials, socket_there
 from tuner.config.optionfile import written
@@ -83,7 +83,7 @@ UNPRINTABLE = "has letters that are not to be seen, such as the end of a line, a
     "which low_water_mark = true needs.",
 )
 @click.option("--remove", is_flag=True, help="What undoes it.")
-@click.option("--json", "as_json", is_flag=True, help="One JSON object instead of a script.")
+@json_option
 def setup_sql(
     config_path: str | None,
     *,
