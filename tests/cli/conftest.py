@@ -81,7 +81,7 @@ def daemon(folder: Path) -> Iterator[AnsweringLoop]:
 
 
 @pytest.fixture
-def beside(monkeypatch: pytest.MonkeyPatch) -> Callable[..., FakeServer]:
+def put_server(monkeypatch: pytest.MonkeyPatch) -> Callable[..., FakeServer]:
     """Return a way to put a server where a command without a daemon connects to."""
 
     def put(facts: Facts | None = KNOWN) -> FakeServer:

@@ -46,9 +46,9 @@ def folder(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> I
 
 
 @pytest.fixture
-def run(folder: Path, quick: None, beside: Callable[..., FakeServer]) -> Run:  # noqa: ARG001 - no waiting
+def run(folder: Path, quick: None, put_server: Callable[..., FakeServer]) -> Run:  # noqa: ARG001 - no waiting
     """Return a way to run a command on that state directory, beside a server that takes every write."""
-    beside(replace(FACTS, flush_law="legacy", unseen=("latency",)))
+    put_server(replace(FACTS, flush_law="legacy", unseen=("latency",)))
     return lambda *words: innobrim(*words, "--state-directory", folder)
 
 

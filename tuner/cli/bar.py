@@ -7,13 +7,12 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Self
 
-import click
 from rich.console import Console
 from rich.progress import BarColumn, TaskID, TaskProgressColumn, TextColumn
 from rich.progress import Progress as RichProgress
 
 from lab.scenarios.progress import Progress
-from tuner.cli.answer import exit_code, like_ctrl_c, say
+from tuner.cli.answer import interruptible, like_ctrl_c
 from tuner.cli.wording import duration
 
 QUIET_SECONDS = 2.0
@@ -29,12 +28,8 @@ KNOWN_FROM = 0.005
 @contextmanager
 def working(interrupted: str) -> Iterator[Bar]:
     """Have a bar while something is worked out; Ctrl-C and its like end it with these words."""
-    try:
-        with like_ctrl_c(), Bar() as bar:
-            yield bar
-    except KeyboardInterrupt as error:
-        say(interrupted, err=True)
-        raise click.exceptions.Exit(exit_code(error)) from error
+    with interruptible(interrupted), like_ctrl_c(), Bar() as bar:
+        yield bar
 
 
 class Bar:

@@ -183,7 +183,6 @@ def in_the_clear(url: str) -> bool:
 
 
 def _plain(error: Exception) -> str:
-    """Return the system's words without its number."""
     text = str(error) or type(error).__name__
     return (text.partition("] ")[2] if text.startswith("[Errno") else text).lower()
 
@@ -389,7 +388,6 @@ def directory_at(url: str, *, verify: ssl.SSLContext | None = None) -> str:
 
 
 def _same_place(one: str, other: str) -> bool:
-    """Tell whether two paths are of one directory."""
     try:
         return os.path.realpath(one) == os.path.realpath(other)
     except ValueError:  # what a stranger calls its directory need not be a path

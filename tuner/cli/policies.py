@@ -108,7 +108,6 @@ def policies(
 
 
 def _lines(found: Policies) -> list[str]:
-    """Return the laws in lines for people."""
     lines: list[str] = []
     needs = {"": "nothing more"}
     for one in found.policies:
@@ -132,14 +131,12 @@ def _needs(one: About) -> str:
 
 
 def _heading(one: About, default: str) -> str:
-    """Return a law's name, and whether it can be asked for."""
     if one.by_itself:
         return f"{one.name} (cannot be asked for)"
     return f"{one.name} (the default)" if one.name == default else one.name
 
 
 def _asked(named: tuple[PolicyName, ...], given: tuple[str, ...], seeds: int, *, oracle: bool) -> Asked:
-    """Return what a comparison is asked for, of the user's words."""
     scenarios: list[Scenario] = [load_scenario(name) for name in given or scenario_names()]
     if not given:
         scenarios = [one for one in scenarios if one.seconds <= WEEK]
@@ -172,7 +169,6 @@ def _policies(named: tuple[PolicyName, ...]) -> tuple[PolicyName, ...]:
 
 
 def _groups(asked: Asked, *, jobs: int) -> list[Group]:
-    """Carry a comparison out, and return what it comes to."""
     with working("interrupted; nothing is kept") as bar:
         comparison = Comparison(asked, jobs=jobs, progress=bar.show)
         say(

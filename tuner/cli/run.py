@@ -231,7 +231,6 @@ def _at_home(config: Config) -> Config:
 
 
 def _addresses(config: Config) -> list[str]:
-    """Return where the API will listen."""
     if not config.api.enabled:
         return []
     socket = socket_path(config)

@@ -174,7 +174,6 @@ def planned(config: Config, *, now: float, days: int, most: int, read: bool) -> 
 
 
 def _overlaps(rows: list[list[Window]]) -> Iterator[tuple[Window, Window, dict[str, str]]]:
-    """Yield of every two schedules the first two windows that overlap, and whose effects count meanwhile."""
     for one, other in combinations(rows, 2):
         first = _first_overlap(one, other)
         if first is not None:

@@ -167,7 +167,6 @@ def as_root_would(config: Config, found: Endpoint) -> Endpoint:
 
 
 def _file_of(config: Config) -> str:
-    """Return the option file in words."""
     return f"the option file {config.server.defaults_file or 'my.cnf of systemd'} without TLS"
 
 

@@ -31,7 +31,6 @@ ENDS = {ScenarioError: Unusable, SimulateError: Unusable}
 
 
 def _list(*, as_json: bool) -> None:
-    """Print the named scenarios."""
     found = [{"name": name, "description": load_scenario(name).description} for name in scenario_names()]
     if as_json:
         say_json(found)
@@ -246,7 +245,6 @@ def print_table(result: Result, scenario: Scenario) -> None:
 
 
 def _optimiser(found: Optimised) -> None:
-    """Print what came of the trials, and what is in force."""
     ends = f"{found.won} won, {found.not_used} not used, {found.abandoned} abandoned, {found.unsafe} unsafe"
     going = f", {found.under_way} under way" if found.under_way else ""
     used = "the analytic set-point"
@@ -259,7 +257,6 @@ def _optimiser(found: Optimised) -> None:
 
 
 def _share_of_best(result: Result) -> None:
-    """Print the policy's share of what the best static setting within its limits gives."""
     best = result.best_static
     if isinstance(best, BestStatic) and best.throughput_mean > 0.0 and best.pages_per_commit > 0.0:
         pages = result.pages_per_commit / best.pages_per_commit
@@ -274,7 +271,6 @@ def _figures(start: Untouched) -> str:
 
 
 def _row(title: str, value: str, unit: str) -> None:
-    """Print one figure."""
     click.echo(f"  {title:<28}{value:>10} {unit}".rstrip())
 
 
@@ -289,7 +285,6 @@ def _settled(result: Result, scenario: Scenario) -> tuple[str, str]:
 
 
 def _static(title: str, found: BestStatic | NoStatic | None) -> None:
-    """Print one of the best static settings."""
     if found is None or isinstance(found, NoStatic):
         click.echo(f"  {title:<28}{'none':>10}  (none keeps the rules: docs/simulate.md)")
         return

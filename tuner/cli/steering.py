@@ -259,7 +259,6 @@ _say_aside = partial(say, err=True)
 
 
 def _print_done(command: str, done: str, *, as_json: bool) -> None:
-    """Print what a command did by itself."""
     if as_json:
         say_json({"command": command, "message": done})
     else:
