@@ -261,7 +261,7 @@ def raised(state: State, sample: Sample, found: Estimate, *, now: float) -> Want
 
 
 def situation_of(state: State, sample: Sample, found: Estimate, *, now: float) -> Situation:
-    set_point = state.set_point if state.set_point is not None else 0.5
+    set_point = state.set_point_now
     ahead = horizon(set_point=set_point, flush_limit=sample.flush_limit, redo_rate=found.redo_rate)
     span = found.redo_rate * ahead + found.modified_age - set_point * sample.flush_limit
     law = LAWS[state.facts.flush_law]
@@ -307,7 +307,7 @@ def relief_change(state: State, sample: Sample, found: Estimate, *, now: float) 
         state.estimator.window,
         sample,
         found,
-        set_point=state.set_point if state.set_point is not None else 0.5,
+        set_point=state.set_point_now,
         last_write=state.writes.last,
         now=now,
     )
@@ -340,7 +340,7 @@ def answered(state: State, sample: Sample, found: Estimate, *, now: float) -> Un
         and not idle(state, sample, found)
     )
     circumstances = unanswered.Circumstances(
-        set_point=state.set_point if state.set_point is not None else 0.5,
+        set_point=state.set_point_now,
         lru_share=state.caution.lru_share,
         lru_rules=state.caution.lru.on,
         counts=counts,
