@@ -18,7 +18,7 @@ from tuner.config.load import load_config
 from tuner.config.schema import Config
 from tuner.core.ages import EXPECTED, PATTERN
 from tuner.records import Facts
-from tuner.servers.endpoint import Endpoint, at
+from tuner.servers.endpoint import Endpoint, at_address
 from tuner.servers.mysql import MySQLServer
 from tuner.settings import REMOVED_POLICIES, PolicyName
 from tuner.system.clock import Clock
@@ -48,6 +48,13 @@ def with_options(*options: Callable[[Command], Command]) -> Callable[[Command], 
     return added
 
 
+config_option = click.option("--config", "config_path", metavar="FILE", help="Configuration file (TOML).")
+state_option = click.option(
+    "--state-directory", metavar="DIR", help="Where the daemon keeps journal, socket and tokens."
+)
+json_option = click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
+
+
 def _server(place: str) -> tuple[Callable[[Any], Any], ...]:
     account = "ccount; the password comes from an option file or INNOBRIM_PASSWORD."
     return (
@@ -61,11 +68,7 @@ def _server(place: str) -> tuple[Callable[[Any], Any], ...]:
     )
 
 
-server_options = with_options(
-    click.option("--config", "config_path", metavar="FILE", help="Configuration file (TOML)."),
-    *_server(""),
-    click.option("--state-directory", metavar="DIR", help="Where journal and token live."),
-)
+server_options = with_options(config_option, *_server(""), state_option)
 """Which server is meant."""
 
 stand_in_options = with_options(*_server("Without a daemon: "))
@@ -123,7 +126,7 @@ def real_server(
         found = endpoint(config)
     where: Endpoint = found
     if last is not None and not found.address_named:
-        where = at(found, last.endpoint)
+        where = at_address(found, last.endpoint)
         say(f"no server is named: asking where the daemon found its own, {where}")
     return MySQLServer(where, clock, name=identity_of(os.environ))
 
