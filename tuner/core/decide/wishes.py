@@ -277,7 +277,7 @@ def raised(state: State, sample: Sample, found: Estimate, *, now: float) -> Want
 
 
 def situation_of(state: State, sample: Sample, found: Estimate, *, now: float) -> Situation:
-    set_point = state.set_point if state.set_point is not None else 0.5
+    set_point = state.set_point_to_hold
     ahead = horizon(set_point=set_point, flush_limit=sample.flush_limit, redo_rate=found.redo_rate)
     span = found.redo_rate * ahead + found.modified_age - set_point * sample.flush_limit
     law = LAWS[state.facts.flush_law]
@@ -323,7 +323,7 @@ def relief_change(state: State, sample: Sample, found: Estimate, *, now: float) 
         state.estimator.window,
         sample,
         found,
-        set_point=state.set_point if state.set_point is not None else 0.5,
+        set_point=state.set_point_to_hold,
         last_write=state.writes.last,
         now=now,
     )
@@ -356,7 +356,7 @@ def answered(state: State, sample: Sample, found: Estimate, *, now: float) -> Un
         and not idle(state, sample, found)
     )
     circumstances = unanswered.Circumstances(
-        set_point=state.set_point if state.set_point is not None else 0.5,
+        set_point=state.set_point_to_hold,
         lru_share=state.caution.lru_share,
         lru_rules=state.caution.lru.on,
         counts=counts,
