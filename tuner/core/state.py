@@ -242,8 +242,8 @@ class State(Struct, frozen=True):
     unrecorded: str = ""  # why no decision can be kept any more
 
     @property
-    def set_point_to_hold(self) -> float:
-        """Return the set-point in force; half the flush limit before the first."""
+    def set_point_now(self) -> float:
+        """Return the set-point in force; 0.5 before a first estimate has decided it."""
         return 0.5 if self.set_point is None else self.set_point
 
     def highest_checkpoint_age(self, sample: Sample) -> float:
