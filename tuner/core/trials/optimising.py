@@ -134,7 +134,7 @@ def _tick(state: State, sample: Sample, found: Estimate, *, now: float) -> Trial
         now=now,
         sample=sample,
         found=found,
-        set_point=0.5 if state.set_point is None else state.set_point,
+        set_point=state.set_point_now,
         lru_share=state.caution.lru_share,
         learns=state.occurrences.learns(sample.monotonic),
     )
@@ -146,7 +146,7 @@ def _unsafe(state: State, sample: Sample, decision: Decision) -> str:
         return f"emergency: {decision.detail}"
     if found is not None and found.sync_rate > 0.0:
         return "the server sync-flushes"
-    allowed = state.sawtooth.allowed(sample, share=state.settings.max_checkpoint_age_ratio)
+    allowed = state.highest_checkpoint_age(sample)
     if sample.checkpoint_age > allowed:
         return f"the checkpoint age passed {allowed / sample.redo_capacity:.2f} of the redo capacity"
     return ""
