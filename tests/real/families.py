@@ -11,7 +11,7 @@ import pytest
 
 from lab.servers.base import LabServer
 from lab.servers.choose import server_named
-from lab.servers.reader import Reader, age_ratio, warm
+from lab.servers.reader import Reader, age_ratio
 from lab.servers.spec import (
     MARIADB,
     MEBIBYTE,
@@ -119,7 +119,6 @@ def filled(family: Family, spec: ServerSpec = SPEC) -> Iterator[LabServer]:
         if refusal is not None:
             missing(f"a disk that can be limited: {refusal}")
         found.set_capacity(DEFAULT.io_capacity, DEFAULT.io_capacity_max)
-        warm(found)
         prepare(found, FAMILY_LOAD)
         until(lambda: age_ratio(found) < FLUSHED, 60.0, "the data load's pages to be flushed")
         found.set_capacity(SHIPPED.io_capacity, SHIPPED.io_capacity_max)
