@@ -151,7 +151,7 @@ def untried(rows: Sequence[Row]) -> int | None:
         middle = _even(math.sqrt(below[-1] * good[0]))
         if below[-1] < middle < good[0]:
             return middle
-    return _beside(rows, fine)
+    return _neighbour(rows, fine)
 
 
 def _step(rows: Sequence[Row], value: int) -> float:
@@ -161,7 +161,7 @@ def _step(rows: Sequence[Row], value: int) -> float:
     return min(LEAST_STEP, max(MOST_STEP, by_law))
 
 
-def _beside(rows: Sequence[Row], fine: float) -> int | None:
+def _neighbour(rows: Sequence[Row], fine: float) -> int | None:
     """Return a value one fine step beside the winner, None where both sides of it are known."""
     winner = best(rows)
     if winner is None:

@@ -209,7 +209,7 @@ def _listed(names: Sequence[str]) -> str:
     return " and ".join(filter(None, (", ".join(names[:-1]), names[-1])))
 
 
-def told(group: Group, reference: str) -> list[str]:
+def as_text(group: Group, reference: str) -> list[str]:
     """Return one scenario in lines for people; the ratios are to the reference."""
     seeds = max(one.seeds for one in group.contenders)
     lines = [

@@ -11,7 +11,7 @@ from api.models import Policies
 from api.views import policies_of
 from lab.bench.comparison import Asked, Comparison
 from lab.bench.revision import policies_revision
-from lab.bench.table import Group, group, told
+from lab.bench.table import Group, as_text, group
 from lab.scenarios import Scenario, ScenarioError, load_scenario, scenario_names
 from lab.simulate import SimulateError
 from policies.catalogue import About
@@ -104,7 +104,7 @@ def policies(
         say_json({"reference": asked.policies[0], "policies_revision": revision, "scenarios": groups})
         return
     for one in groups:
-        click.echo("\n".join(told(one, asked.policies[0])) + "\n")
+        click.echo("\n".join(as_text(one, asked.policies[0])) + "\n")
 
 
 def _told(found: Policies) -> list[str]:
