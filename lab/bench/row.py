@@ -5,13 +5,14 @@ from __future__ import annotations
 import contextlib
 import subprocess
 import time
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Literal
 
 import pymysql
 
 from lab.bench.daemon import Daemon
 from lab.bench.figures import figures, predicted, series
 from lab.bench.plan import RESET_RATIO, DiskPlan
+from lab.bench.store import Row
 from lab.servers.spec import LabServerError
 
 if TYPE_CHECKING:
@@ -30,7 +31,6 @@ LOWEST = 100
 WAY = 1.5
 """So much longer may a policy take to settle: it makes the way that settings are brought along first."""
 
-Row = dict[str, Any]
 End = Literal["crash", "shutdown"]
 FAILURES = (LabServerError, pymysql.MySQLError, OSError, subprocess.SubprocessError)
 

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
+from lab.bench.store import Row
 from policies.flushlaw import LEGACY
 from tuner.settings import Settings
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
-
-Row = dict[str, Any]
 
 LEAST_STEP, MOST_STEP = 0.85, 0.5
 """A coarse step takes M down by a factor between these: the age ratio rises, throughput with it."""

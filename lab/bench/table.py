@@ -79,7 +79,7 @@ class Value(Struct, frozen=True):
     ratio: Bounds | None = None
 
 
-class Contender(Struct, frozen=True):
+class ContenderResult(Struct, frozen=True):
     """One contender on one scenario.
 
     Attributes:
@@ -97,7 +97,7 @@ class Contender(Struct, frozen=True):
     values: dict[str, Value]
 
 
-class Group(Struct, frozen=True):
+class ScenarioResult(Struct, frozen=True):
     """One scenario.
 
     Attributes:
@@ -115,7 +115,7 @@ class Group(Struct, frozen=True):
     measured_from: int
     moves: bool
     plant: str
-    contenders: tuple[Contender, ...]
+    contenders: tuple[ContenderResult, ...]
     notes: tuple[str, ...] = ()
 
 
@@ -124,19 +124,19 @@ def group(
     rows_by_contender: Mapping[str, Sequence[Row]],
     *,
     notes: Sequence[str] = (),
-) -> Group:
+) -> ScenarioResult:
     """Return what the rows of a scenario, at least one, come to; those of the reference are first."""
     there = {name: rows for name, rows in rows_by_contender.items() if rows}
     reference = {row["seed"]: row for row in next(iter(rows_by_contender.values()))}
     any_row = next(iter(there.values()))[0]
-    return Group(
+    return ScenarioResult(
         scenario=scenario.name,
         seconds=any_row["seconds"],
         measured_from=any_row["measured_from"],
         moves=any_row["moves"],
         plant=any_row["plant"],
         contenders=tuple(
-            Contender(
+            ContenderResult(
                 name=name,
                 policy=name not in NO_POLICY,
                 io_capacity_max=rows[0]["io_capacity_max"],
@@ -209,7 +209,7 @@ def _listed(names: Sequence[str]) -> str:
     return " and ".join(filter(None, (", ".join(names[:-1]), names[-1])))
 
 
-def as_text(group: Group, reference: str) -> list[str]:
+def as_text(group: ScenarioResult, reference: str) -> list[str]:
     """Return one scenario in lines for people; the ratios are to the reference."""
     seeds = max(one.seeds for one in group.contenders)
     lines = [

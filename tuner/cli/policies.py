@@ -11,7 +11,7 @@ from api.models import Policies
 from api.views import policies_of
 from lab.bench.comparison import Asked, Comparison
 from lab.bench.revision import policies_revision
-from lab.bench.table import Group, as_text, group
+from lab.bench.table import ScenarioResult, as_text, group
 from lab.scenarios import Scenario, ScenarioError, load_scenario, scenario_names
 from lab.simulate import SimulateError
 from policies.catalogue import About
@@ -171,7 +171,7 @@ def _policies(named: tuple[PolicyName, ...]) -> tuple[PolicyName, ...]:
     return tuple(name for name in offered if name not in lacking)
 
 
-def _groups(asked: Asked, *, jobs: int) -> list[Group]:
+def _groups(asked: Asked, *, jobs: int) -> list[ScenarioResult]:
     """Carry a comparison out, and return what it comes to."""
     try:
         with like_ctrl_c(), Bar() as bar:
