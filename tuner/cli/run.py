@@ -179,9 +179,9 @@ def make_api(
     """
     from api.access import Access  # noqa: PLC0415 - a daemon without API must not carry it
     from api.app import create_app  # noqa: PLC0415 - the same
+    from api.daemon import About  # noqa: PLC0415 - the same
     from api.server import ApiServer, Certificate  # noqa: PLC0415 - the same
     from api.tokens import TokenError, Tokens, prepare  # noqa: PLC0415 - the same
-    from api.vitals import About  # noqa: PLC0415 - the same
 
     try:
         tokens = Tokens(prepare(config.daemon.state_directory))
@@ -197,7 +197,7 @@ def make_api(
     access = Access(
         tokens, names=frozenset({api.address, *api.names}), open_reading=insecure or not api.public
     )
-    app = create_app(board, access=access, about=about, advice=board.advice)
+    app = create_app(board, access=access, about=about)
     return ApiServer(
         app,
         api.address,
