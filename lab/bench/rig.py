@@ -201,11 +201,6 @@ class Rig:
         with forgetting(self.server):
             self.watch(FORGET_SECONDS)
 
-    @property
-    def rate(self) -> int:
-        """Return how many transactions/s are offered; 0 is as many as possible."""
-        return self._rate
-
     def offer(self, rate: int) -> None:
         """Offer so many transactions/s from the next start of the load on; 0 is as many as possible."""
         self._rate = rate
@@ -352,10 +347,6 @@ class Rig:
             "load": load,
             "processors": os.cpu_count(),
         }
-
-    def happened(self, since: float) -> Sequence[tuple[float, str]]:
-        """Return what was changed after a monotonic time."""
-        return [one for one in self.events if one[0] >= since]
 
     def _load(self) -> Load:
         return self.plan.load.load(self._rate)
