@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, get_args
 
 import msgspec
 from msgspec import Meta, Struct
-from msgspec.structs import replace
+from msgspec.structs import asdict, replace
 
 from lab.bench import store
 from lab.bench.store import Ledger, PlanError
@@ -170,14 +170,9 @@ class LoadPlan(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
         Raises:
             ValueError: kind and distribution do not go together.
         """
-        return Load(
-            kind=self.kind,
-            distribution=self.distribution,
-            tables=self.tables,
-            rows=self.rows,
-            threads=self.threads,
-            rate=self.rate if rate is None else rate,
-        )
+        given = asdict(self)
+        del given["knee_share"]
+        return Load(**given if rate is None else given | {"rate": rate})
 
 
 class Timing(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):

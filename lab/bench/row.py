@@ -85,7 +85,7 @@ def measure(
         after = daemon.footprint() if daemon else None
         conditions = rig.conditions()
         load = rig.load
-        happened = [(at, words) for at, words in rig.happened(began) if at <= ended]
+        happened = [(at, words) for at, words in rig.events if began <= at <= ended]
         disk = DiskPlan() if rig.not_limited else rig.plan.disk  # a limit that was refused slows nothing
         times: Row = {"recovery_seconds": None, "shutdown_seconds": None}
         failures: list[str] = []
