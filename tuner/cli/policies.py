@@ -179,4 +179,4 @@ def _groups(asked: Asked, *, jobs: int) -> list[ScenarioResult]:
             err=True,
         )
         found = comparison.run()
-    return [group(scenario, one.rows, notes=[one.note] if one.note else []) for scenario, one in found]
+    return [group(scenario, one.runs, notes=[one.note] if one.note else []) for scenario, one in found]
