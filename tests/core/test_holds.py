@@ -15,7 +15,7 @@ from tuner.core.ownership.foreign import COOLDOWN_SECONDS, NOBODY_KNOWS, READOPT
 from tuner.core.state import Latches
 from tuner.core.step import start
 from tuner.core.writes.plan import PAIR
-from tuner.records import Capacity, DecisionKind, Hold, HoldCode, Remedy
+from tuner.records import Capacity, DecisionKind, Hold, HoldCode, Missed, Remedy
 from tuner.settings import Mode, Settings
 
 READY = replace(start(ACTIVE, FACTS), gate=GateState(verified=True), last_good=1000.0)
@@ -128,6 +128,50 @@ def test_a_held_loop_never_talks_as_if_it_would_write_soon(
     assert all(one.detail.startswith(f"{hold}: ") for one in decisions)
 
 
+def test_a_missed_reading_decides_nothing(bench: Bench) -> None:
+    """Without a reading there is no decision, no estimate, and no write."""
+    record = bench.silent(1)
+
+    assert (record.decision.kind, record.decision.reason) == (DecisionKind.KEEP, "missed")
+    assert record.estimate is None
+    assert isinstance(record.tick.reading, Missed)
+
+
+@pytest.mark.parametrize(
+    ("change", "hold"),
+    [
+        ({"resizing": True}, "resizing"),
+        ({"redo_enabled": False}, "inert"),
+        ({"adaptive_flushing": False}, "inert"),
+        ({"skew": 900}, "model_mismatch"),
+    ],
+    ids=lambda value: "" if isinstance(value, str) else next(iter(value)),
+)
+def test_a_hold_that_the_server_causes_parks_once(bench: Bench, change: dict[str, Any], hold: str) -> None:
+    """Where the knobs lose their effect, or the law does not match, a safe setting is left, until it ends."""
+    before = {name: getattr(bench.server, name) for name in change}
+    vars(bench.server).update(change)
+    bench.until("park", limit=15)
+    begun = len(bench.records)
+    bench.turns(60)
+    assert held(bench.record) == {hold}
+    assert bench.wrote(since=begun) == []
+    vars(bench.server).update(before)
+    bench.turns(80)
+
+    assert held(bench.record) == set()
+
+
+def test_the_first_write_waits_for_a_verified_law() -> None:
+    """Beside a server whose percentage never matches nothing is ever written."""
+    bench = Bench(originals=DEFAULT)
+    bench.server.skew = 900
+    bench.turns(120)
+
+    assert bench.server.applied == []
+    assert held(bench.record) == {"model_mismatch"}
+
+
 # mysqld restarts, or another server answers.
 
 
@@ -182,7 +226,7 @@ def test_a_foreign_change_holds_until_a_person_resumes(bench: Bench) -> None:
     (event,) = [event for event in bench.record.events if event.code == "foreign_change"]
     assert "1234/2468" in event.message
     assert event.who == "somebody else"
-    bench.turns(600)
+    bench.turns(60)
     assert theirs(bench, Capacity(2_000, 4_000)) == {"foreign_change"}
     assert "foreign_change" in codes(bench.record)
     assert len(bench.server.applied) == written
@@ -238,17 +282,11 @@ def declared() -> Bench:
     return Bench(replace(ACTIVE, baseline="200/2000")).in_control()
 
 
-def changed(bench: Bench, pair: Capacity) -> None:
-    """Let somebody else set a pair, and the loop yield."""
-    bench.server.capacity, bench.server.ours = pair, False
-    assert "foreign_change" in held(bench.turn())
-
-
 @pytest.mark.parametrize("names", [True, False])
 def test_nobody_is_sent_to_a_table_that_is_not_there(bench: Bench, *, names: bool) -> None:
     """Only where the server keeps who set a variable the loop says where to look."""
     bench.state = replace(bench.state, facts=replace(bench.state.facts, names_setters=names))
-    changed(bench, OTHER)
+    assert theirs(bench, OTHER) == {"foreign_change"}
 
     (said,) = bench.said("foreign_change")
     assert ("performance_schema" in said) is names
@@ -257,33 +295,33 @@ def test_nobody_is_sent_to_a_table_that_is_not_there(bench: Bench, *, names: boo
 
 def test_anything_else_waits_for_a_person(declared: Bench) -> None:
     """A pair that is not the declared one is never taken over, however long it stays."""
-    changed(declared, OTHER)
-    declared.turns(5 * COOLDOWN)
+    assert theirs(declared, OTHER) == {"foreign_change"}
+    declared.turn(seconds=5.0 * COOLDOWN)
 
     assert [(hold.remedies, hold.seconds) for hold in declared.record.holds] == [((Remedy.RESUME,), 0.0)]
 
 
 def test_a_change_within_the_cool_down_begins_it_again(declared: Bench) -> None:
     """The cool-down is that of the last change: a tool that still works on the server is waited out."""
-    changed(declared, BASELINE)
+    assert theirs(declared, BASELINE) == {"foreign_change"}
     assert declared.record.holds[0].seconds == COOLDOWN_SECONDS
-    declared.turns(COOLDOWN - 5)
-    changed(declared, OTHER)
-    changed(declared, BASELINE)
+    declared.turn(seconds=COOLDOWN - 5.0)
+    assert theirs(declared, OTHER) == {"foreign_change"}
+    assert theirs(declared, BASELINE) == {"foreign_change"}
 
-    assert held(declared.turns(COOLDOWN - 5)) == {"foreign_change"}
-    assert held(declared.turns(10)) == set()
+    assert held(declared.turn(seconds=COOLDOWN - 5.0)) == {"foreign_change"}
+    assert held(declared.turn(seconds=10.0)) == set()
 
 
 def test_a_fight_ends_with_a_person(declared: Bench) -> None:
     """After three times in an hour the loop stops taking over: somebody means it. Later it does again."""
     for _ in range(READOPTIONS):
-        changed(declared, BASELINE)
-        declared.turns(COOLDOWN + 1)
+        assert theirs(declared, BASELINE) == {"foreign_change"}
+        declared.turn(seconds=COOLDOWN + 1.0)
         declared.until("set", "emergency")
         declared.turns(3)
-    changed(declared, BASELINE)
-    declared.turns(5 * COOLDOWN)
+    assert theirs(declared, BASELINE) == {"foreign_change"}
+    declared.turn(seconds=5.0 * COOLDOWN)
     (hold,) = declared.record.holds
     assert (hold.remedies, hold.seconds) == ((Remedy.BASELINE_SPENT,), 0.0)
 
