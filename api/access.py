@@ -23,7 +23,7 @@ READING = frozenset({"GET", "HEAD", "OPTIONS"})
 SAME_SITE = frozenset({"same-origin", "none"})
 """Values of Sec-Fetch-Site of a page of our own, and of a person who typed the address."""
 
-SAID_SECONDS = 10.0
+LOGGED_SECONDS = 10.0
 """Refusals are logged at most so often, with how many there were."""
 
 _WHO = "innobrim.who"
@@ -66,7 +66,7 @@ class Access:
         self._open_reading = open_reading
         self._monotonic = monotonic
         self._refused = 0
-        self._said: float | None = None
+        self._logged: float | None = None
 
     def admit(self, scope: Scope) -> None:
         """Note who asks.
@@ -126,8 +126,8 @@ class Access:
                 Refusal.UNKNOWN_TOKEN,
             )
         if self._tokens.expired(token):
-            said = f"the token {token.name} has expired; make another one"
-            raise _unauthorised(said, Refusal.EXPIRED_TOKEN)
+            detail = f"the token {token.name} has expired; make another one"
+            raise _unauthorised(detail, Refusal.EXPIRED_TOKEN)
         if not token.role.covers(needed):
             detail = f"the token {token.name} may {token.role.value}; this needs the role {needed.value}"
             headers = {"WWW-Authenticate": f'{_REALM}, error="insufficient_scope"'}
@@ -138,10 +138,10 @@ class Access:
         """Log a refusal, and how many there were since the last one that was logged."""
         now = self._monotonic()
         self._refused += 1
-        if self._said is None or now - self._said >= SAID_SECONDS:
+        if self._logged is None or now - self._logged >= LOGGED_SECONDS:
             more = f" ({self._refused} refused since the last such line)" if self._refused > 1 else ""
             _LOG.warning("refused %s%s", refusal[:500], more)
-            self._said, self._refused = now, 0
+            self._logged, self._refused = now, 0
 
 
 def role_for(method: str, path: str) -> Role | None:
@@ -187,10 +187,10 @@ def _check_origin(scope: Scope, headers: Headers) -> None:
         raise _cross_origin(f"the Origin is {origin}, and this daemon is asked as {own}")
 
 
-def _cross_origin(said: str) -> ApiError:
-    return ApiError("cross-origin", said, refusal=Refusal.ORIGIN)
+def _cross_origin(detail: str) -> ApiError:
+    return ApiError("cross-origin", detail, refusal=Refusal.ORIGIN)
 
 
-def _unauthorised(said: str, why: Refusal) -> ApiError:
+def _unauthorised(detail: str, why: Refusal) -> ApiError:
     challenge = _REALM if why is Refusal.NO_TOKEN else f'{_REALM}, error="invalid_token"'
-    return ApiError("unauthorised", said, headers={"WWW-Authenticate": challenge}, refusal=why)
+    return ApiError("unauthorised", detail, headers={"WWW-Authenticate": challenge}, refusal=why)

@@ -100,15 +100,15 @@ def full_error() -> ApiError:
 def peer_of(address: str) -> str:
     """Return who an address counts as: an IPv6 network of 64 bits is one peer."""
     try:
-        found = ipaddress.ip_address(address.partition("%")[0])
+        parsed = ipaddress.ip_address(address.partition("%")[0])
     except ValueError:
         return address
-    if isinstance(found, ipaddress.IPv6Address):
-        if found.ipv4_mapped is not None:
-            return str(found.ipv4_mapped)
-        if not found.is_loopback:
-            return str(ipaddress.ip_network((found, 64), strict=False))
-    return str(found)
+    if isinstance(parsed, ipaddress.IPv6Address):
+        if parsed.ipv4_mapped is not None:
+            return str(parsed.ipv4_mapped)
+        if not parsed.is_loopback:
+            return str(ipaddress.ip_network((parsed, 64), strict=False))
+    return str(parsed)
 
 
 def peer_in(scope: Scope) -> str:
@@ -232,10 +232,11 @@ class Listener(socket.socket):
         if len(probes) < PROBE_PLACES and not own:
             return True
         waiting = [one for one in probes if one.waits and (one.peer == peer or not own)]
-        for one in sorted(waiting, key=lambda one: (one.peer != peer, one.prompt))[:1]:
-            self.refused(Refusal.CONNECTIONS)
-            one.drop()
-        return bool(waiting)
+        if not waiting:
+            return False
+        self.refused(Refusal.CONNECTIONS)
+        min(waiting, key=lambda one: (one.peer != peer, one.prompt)).drop()
+        return True
 
 
 def _has_share(peer: str, taken: Collection[str], most: int) -> bool:
@@ -267,12 +268,12 @@ class Accepted(socket.socket):
 
     def _is_prompt(self) -> bool:
         try:
-            said = self.recv(HEADER_BYTES, socket.MSG_PEEK | socket.MSG_DONTWAIT)
+            sent = self.recv(HEADER_BYTES, socket.MSG_PEEK | socket.MSG_DONTWAIT)
         except OSError:
             return False
         if self._listener.encrypted:
-            return len(said) >= TLS_HEADER + int.from_bytes(said[TLS_HEADER - 2 : TLS_HEADER])
-        return b"\r\n\r\n" in said
+            return len(sent) >= TLS_HEADER + int.from_bytes(sent[TLS_HEADER - 2 : TLS_HEADER])
+        return b"\r\n\r\n" in sent
 
     @property
     def waits(self) -> bool:
@@ -310,9 +311,9 @@ class Connection(H11Protocol):
         super().__init__(*args, **kwargs)
         self.app_state = {"connection": self}
         self._listener = listener
-        self._answered = self._left = 0
-        self._coming: int | None = 0
-        self._coming_since = self._taken_at = time.monotonic()
+        self._unsent = 0
+        self._taken_at = time.monotonic()
+        self._awaited_since: float | None = self._taken_at
         self._closing_since: float | None = None
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]  # base allows any transport; TCP and unix sockets give this
@@ -339,17 +340,10 @@ class Connection(H11Protocol):
         begun = self._request is None or bool(self.conn.trailing_data[0])
         return state is h11.SEND_BODY or (state is h11.IDLE and begun)
 
-    @property
-    def _coming_now(self) -> int | None:
-        """Return the number of the request that is still to come whole, however far it has; None for none."""
-        if not self.awaits_request:
-            return None
-        answered_early = self.conn.their_state is h11.SEND_BODY and self.cycle.response_complete
-        return self._answered - answered_early
-
     def on_response_complete(self) -> None:
-        """Count the request, so that the next one has a time of its own."""
-        self._answered += 1
+        """Give the next request a time of its own; a body that is still to come has its request's."""
+        if self.conn.their_state is not h11.SEND_BODY:
+            self._awaited_since = None
         super().on_response_complete()
 
     def look(self, now: float) -> None:
@@ -359,26 +353,28 @@ class Connection(H11Protocol):
             if now - self._closing_since > LINGER_SECONDS:
                 self.transport.abort()
             return
-        left = self.transport.get_write_buffer_size()
-        if left == 0 or left < self._left:
+        unsent = self.transport.get_write_buffer_size()
+        if unsent == 0 or unsent < self._unsent:
             self._taken_at = now
-        self._left = left
-        coming = self._coming_now
-        if coming != self._coming:
-            self._coming, self._coming_since = coming, now
+        self._unsent = unsent
         if now - self._taken_at > STALLED_SECONDS:
             self.transport.abort()
-        elif coming is not None:
-            silent = self.conn.their_state is h11.IDLE and not self.conn.trailing_data[0]
-            patience = KEEP_ALIVE_SECONDS if silent else REQUEST_SECONDS
-            if self.place.for_probes and now - self._coming_since > PROBE_SECONDS:
-                self._answer_last(full_error())
-            elif now - self._coming_since > patience:
-                said = f"the request did not come whole within {patience:.0f} s"
-                refusal = (
-                    None if silent else Refusal.SLOW
-                )  # browsers open connections that they then do not need
-                self._answer_last(ApiError("too-slow", said, refusal=refusal))
+        elif not self.awaits_request:
+            self._awaited_since = None
+        else:
+            self._awaited_since = self._awaited_since or now
+            self._check_request(now - self._awaited_since)
+
+    def _check_request(self, waited: float) -> None:
+        """End a connection whose request has not come whole in time, seconds."""
+        silent = self.conn.their_state is h11.IDLE and not self.conn.trailing_data[0]
+        patience = KEEP_ALIVE_SECONDS if silent else REQUEST_SECONDS
+        if self.place.for_probes and waited > PROBE_SECONDS:
+            self._answer_last(full_error())
+        elif waited > patience:
+            refusal = None if silent else Refusal.SLOW  # browsers open connections that they may not need
+            detail = f"the request did not come whole within {patience:.0f} s"
+            self._answer_last(ApiError("too-slow", detail, refusal=refusal))
 
     def data_received(self, data: bytes) -> None:
         """Take some bytes; none of who is told to go."""
@@ -387,8 +383,8 @@ class Connection(H11Protocol):
 
     def send_400_response(self, msg: str) -> None:
         """Answer what is no HTTP, or has too large a header, with a problem like any other; then close."""
-        said = f"{msg.rstrip('.')}, or its header is too large"
-        self._answer_last(ApiError("malformed", said, refusal=Refusal.MALFORMED))
+        detail = f"{msg.rstrip('.')}, or its header is too large"
+        self._answer_last(ApiError("malformed", detail, refusal=Refusal.MALFORMED))
 
     def shutdown(self) -> None:
         """End when the daemon does; a connection in no state for that does not keep the others open."""
@@ -401,10 +397,10 @@ class Connection(H11Protocol):
         """Answer with a problem where nothing was answered yet, and close."""
         self._listener.refused(error.refusal)
         if self.conn.our_state in {h11.IDLE, h11.SEND_RESPONSE}:
-            made = error.response()
-            headers = [one for one in made.raw_headers if one[0] != b"connection"]
-            head = h11.Response(status_code=made.status_code, headers=[*headers, (b"connection", b"close")])
-            for event in (head, h11.Data(data=bytes(made.body)), h11.EndOfMessage()):
+            answer = error.response()
+            answer.headers["connection"] = "close"
+            head = h11.Response(status_code=answer.status_code, headers=answer.raw_headers)
+            for event in (head, h11.Data(data=bytes(answer.body)), h11.EndOfMessage()):
                 self.transport.write(self.conn.send(event) or b"")
         request = self._request
         if request is not None and not request.response_complete:

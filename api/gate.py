@@ -62,8 +62,8 @@ _LOG = logging.getLogger("innobrim.api")
 
 def connection_of(scope: Scope) -> Connection | None:
     """Return the connection of a request; None without a listener."""
-    found = scope.get("state", {}).get("connection")
-    return found if isinstance(found, Connection) else None
+    connection = scope.get("state", {}).get("connection")
+    return connection if isinstance(connection, Connection) else None
 
 
 def cut(scope: Scope) -> None:
@@ -159,7 +159,7 @@ class Gate:
             turn.callback(turns.release)
 
     def _limited(self, receive: Receive) -> Receive:
-        """Return ``receive``, ending a body that grows beyond the limit whatever its header said."""
+        """Return ``receive``, ending a body that grows beyond the limit whatever its header promises."""
         seen = 0
 
         async def counted() -> Message:
@@ -233,8 +233,8 @@ def _check_header(scope: Scope) -> None:
     size = len(scope.get("raw_path") or b"") + len(scope.get("query_string") or b"")
     size += sum(len(name) + len(value) for name, value in scope["headers"])
     if size > HEADER_BYTES:
-        said = f"request line and headers may have {HEADER_BYTES} bytes, not {size}"
-        raise ApiError("header", said, headers={"Connection": "close"}, refusal=Refusal.HEADER)
+        detail = f"request line and headers may have {HEADER_BYTES} bytes, not {size}"
+        raise ApiError("header", detail, headers={"Connection": "close"}, refusal=Refusal.HEADER)
     if {name for name, _ in scope["headers"]} >= {b"content-length", b"transfer-encoding"}:
-        said = "Content-Length and Transfer-Encoding at once: send one of them"
-        raise ApiError("malformed", said, headers={"Connection": "close"}, refusal=Refusal.MALFORMED)
+        detail = "Content-Length and Transfer-Encoding at once: send one of them"
+        raise ApiError("malformed", detail, headers={"Connection": "close"}, refusal=Refusal.MALFORMED)

@@ -5,6 +5,7 @@ The numbers of the server are those of the table of fields. ``api.scrape`` write
 
 from __future__ import annotations
 
+import math
 import platform
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
@@ -53,47 +54,10 @@ _RENAMED = {
 }
 """Fields whose name would read badly with the unit behind it."""
 
+_ENDINGS = {"counter": ("_total",), "histogram": ("_bucket", "_sum", "_count")}
 _SCALED = {"percent of C": ("ratio", 0.01), "percent": ("ratio", 0.01)}
 """Units that are not base units: what they become, and by which factor."""
 
-
-@dataclass(frozen=True, slots=True)
-class FieldMetric:
-    """A field as a metric.
-
-    Attributes:
-        field: where the value comes from.
-        name: without the ending ``_total`` of a counter.
-        scale: factor from the field's unit to the metric's.
-        help: one line, with PMM's legend where it has one.
-    """
-
-    field: Field
-    name: str
-    scale: float
-    help: str
-
-    @property
-    def exposed(self) -> str:
-        """Return the name as a scrape shows it."""
-        return f"{self.name}_total" if self.field.kind == "counter" else self.name
-
-
-def _metric(field: Field) -> FieldMetric:
-    unit, scale = _SCALED.get(field.unit, (field.unit, 1.0))
-    suffix = unit.replace("/s", "_per_second").replace("/", "_per_")
-    stem = _RENAMED.get(field.name, field.name)
-    if suffix.endswith("_per_second"):
-        stem = stem.removesuffix("_rate")
-    name = stem if suffix in {"", "1"} else f"{stem}_{suffix}"
-    legend = f' (PMM: "{field.pmm}")' if field.pmm else ""
-    return FieldMetric(field=field, name=PREFIX + name, scale=scale, help=field.help + legend)
-
-
-WINDOW_METRICS: tuple[FieldMetric, ...] = tuple(_metric(field) for field in WINDOW_FIELDS if field.kind)
-"""What is told of each active window of the schedule, under its name."""
-
-FIELD_METRICS: tuple[FieldMetric, ...] = tuple(_metric(field) for field in FIELDS if field.kind)
 
 STAGES = ("sample", "decide", "write", "journal")
 """What a tick goes through."""
@@ -134,10 +98,11 @@ Source = Callable[[Scrape], Value]
 
 
 @dataclass(frozen=True, slots=True)
-class StateMetric:
-    """A metric that is no field: state, counts and the daemon itself.
+class Metric:
+    """One metric and where its value comes from.
 
     Attributes:
+        name: without the endings of a counter and of a histogram.
         kind: gauge, counter or histogram.
         help: one line.
         source: where the value comes from.
@@ -146,6 +111,7 @@ class StateMetric:
         zeros: each of these is a series, 0 where the source has none.
     """
 
+    name: str
     kind: str
     help: str
     source: Source
@@ -153,23 +119,32 @@ class StateMetric:
     values: tuple[str, ...] = ()
     zeros: bool = True
 
-
-def _gauge(text: str, source: Source, *labels: str) -> StateMetric:
-    return StateMetric("gauge", text, source, labels)
-
-
-def _counter(text: str, source: Source) -> StateMetric:
-    return StateMetric("counter", text, source)
+    @property
+    def exposed(self) -> tuple[str, ...]:
+        """Return the names that a scrape shows."""
+        return tuple(self.name + ending for ending in _ENDINGS.get(self.kind, ("",)))
 
 
-def _histogram(text: str, source: Source) -> StateMetric:
-    return StateMetric("histogram", text, source)
+def _gauge(name: str, text: str, source: Source, *labels: str) -> Metric:
+    return Metric(PREFIX + name, "gauge", text, source, labels)
 
 
-def _by(
-    kind: str, text: str, label: str, values: Iterable[str], source: Source, *, zeros: bool = True
-) -> StateMetric:
-    return StateMetric(kind, text, source, (label,), tuple(values), zeros)
+def _counter(name: str, text: str, source: Source) -> Metric:
+    return Metric(PREFIX + name, "counter", text, source)
+
+
+def _histogram(name: str, text: str, source: Source) -> Metric:
+    return Metric(PREFIX + name, "histogram", text, source)
+
+
+def _gauge_by(
+    name: str, text: str, label: str, values: Iterable[str], source: Source, *, zeros: bool = True
+) -> Metric:
+    return Metric(PREFIX + name, "gauge", text, source, (label,), tuple(values), zeros)
+
+
+def _counter_by(name: str, text: str, label: str, values: Iterable[str], source: Source) -> Metric:
+    return Metric(PREFIX + name, "counter", text, source, (label,), tuple(values))
 
 
 def _from_record(read: Callable[[TickRecord], Value]) -> Source:
@@ -201,8 +176,8 @@ def _budget(now: Scrape, name: str) -> float | None:
     """Return a budget with the schedule's word in it, seconds."""
     if now.settings is None or now.record is None:
         return None
-    found: float | None = getattr(settings_of(now.settings, now.record.schedule), name)
-    return found
+    budget: float | None = getattr(settings_of(now.settings, now.record.schedule), name)
+    return budget
 
 
 def _bounds(now: Scrape) -> tuple[float | None, float | None]:
@@ -238,33 +213,38 @@ def _schedules(now: Scrape) -> Mapping[str, float] | None:
     return {name: float(name in active) for name in known} or None
 
 
-STATE_METRICS: dict[str, StateMetric] = {
-    "innobrim_up": _gauge(
-        "1 while the loop ticks and its last reading was good", lambda now: float(now.sample is not None)
+STATE_METRICS: tuple[Metric, ...] = (
+    _gauge(
+        "up",
+        "1 while the loop ticks and its last reading was good",
+        lambda now: float(now.sample is not None),
     ),
-    "innobrim_loop_up": _gauge(
-        "1 while the loop ticks, or waits for its server and says so", lambda now: float(now.live)
+    _gauge(
+        "loop_up", "1 while the loop ticks, or waits for its server and says so", lambda now: float(now.live)
     ),
-    "innobrim_server_up": _gauge("1 while the last reading of the server was good", _server_up),
-    "innobrim_journal_up": _gauge(
+    _gauge("server_up", "1 while the last reading of the server was good", _server_up),
+    _gauge(
+        "journal_up",
         "1 while the journal can be written; ticks wait in memory otherwise",
         lambda now: float(not now.tally.journal),
     ),
-    "innobrim_worker_up": _by(
-        "gauge",
+    _gauge_by(
+        "worker_up",
         "0 for a thread of the daemon that is dead; none for one that it has not",
         "worker",
         WORKERS,
         lambda now: {name: float(lives) for name, lives in now.tally.workers.items()},
         zeros=False,
     ),
-    "innobrim_build_info": _gauge(
+    _gauge(
+        "build_info",
         "always 1; what runs",
         lambda now: {(now.about.version, platform.python_version()): 1.0},
         "version",
         "python",
     ),
-    "innobrim_server_info": _gauge(
+    _gauge(
+        "server_info",
         "always 1; the server beside which it runs",
         _from_facts(_server),
         "identity",
@@ -273,171 +253,229 @@ STATE_METRICS: dict[str, StateMetric] = {
         "version",
         "flush_law",
     ),
-    "innobrim_policy_info": _gauge(
+    _gauge(
+        "policy_info",
         "always 1; the policy of the settings in force",
         _from_settings(lambda settings: {settings.policy: 1.0}),
         "policy",
     ),
-    "innobrim_interval_seconds": _gauge(
-        "time from one tick to the next, as configured", lambda now: now.about.interval
+    _gauge(
+        "interval_seconds", "time from one tick to the next, as configured", lambda now: now.about.interval
     ),
-    "innobrim_ticks": _counter("ticks of the loop", lambda now: now.tally.ticks),
-    "innobrim_tick_duration_seconds": _histogram(
-        "how long ticks took, reading and write included", lambda now: now.tally.ticking
+    _counter("ticks", "ticks of the loop", lambda now: now.tally.ticks),
+    _histogram(
+        "tick_duration_seconds",
+        "how long ticks took, reading and write included",
+        lambda now: now.tally.ticking,
     ),
-    "innobrim_read_duration_seconds": _histogram(
-        "how long good readings took", lambda now: now.tally.reading
-    ),
-    "innobrim_set_duration_seconds": _histogram(
-        "how long writes of C and M took", lambda now: now.tally.setting
-    ),
-    "innobrim_missed_readings": _counter("readings that failed", lambda now: now.tally.missed),
-    "innobrim_changes": _counter("writes that the server accepted", lambda now: now.tally.changes),
-    "innobrim_failed_changes": _counter("writes that failed", lambda now: now.tally.failures),
-    "innobrim_decisions": _by(
-        "counter",
+    _histogram("read_duration_seconds", "how long good readings took", lambda now: now.tally.reading),
+    _histogram("set_duration_seconds", "how long writes of C and M took", lambda now: now.tally.setting),
+    _counter("missed_readings", "readings that failed", lambda now: now.tally.missed),
+    _counter("changes", "writes that the server accepted", lambda now: now.tally.changes),
+    _counter("failed_changes", "writes that failed", lambda now: now.tally.failures),
+    _counter_by(
+        "decisions",
         "ticks by the kind of their decision",
         "kind",
         DecisionKind,
         lambda now: now.tally.decisions,
     ),
-    "innobrim_holds": _by(
-        "counter", "times that each hold was entered", "code", HoldCode, lambda now: now.tally.holds
-    ),
-    "innobrim_api_refusals": _by(
-        "counter",
+    _counter_by("holds", "times that each hold was entered", "code", HoldCode, lambda now: now.tally.holds),
+    _counter_by(
+        "api_refusals",
         "requests and connections that the API turned away",
         "reason",
         Refusal,
         lambda now: now.refusals.counts,
     ),
-    "innobrim_journal_lost_ticks": _counter(
-        "ticks that the journal will never have", lambda now: now.tally.lost
-    ),
-    "innobrim_last_success_timestamp_seconds": _by(
-        "gauge",
+    _counter("journal_lost_ticks", "ticks that the journal will never have", lambda now: now.tally.lost),
+    _gauge_by(
+        "last_success_timestamp_seconds",
         "Unix time of each stage's last success; none before the first",
         "stage",
         STAGES,
         lambda now: now.tally.success or None,
         zeros=False,
     ),
-    "innobrim_mode": _by(
-        "gauge",
-        "1 for the mode in force",
-        "mode",
-        Mode,
-        _from_record(lambda record: {record.mode: 1.0}),
+    _gauge_by(
+        "mode", "1 for the mode in force", "mode", Mode, _from_record(lambda record: {record.mode: 1.0})
     ),
-    "innobrim_configured_mode": _by(
-        "gauge",
+    _gauge_by(
+        "configured_mode",
         "1 for the mode that the configuration asks for",
         "mode",
         Mode,
         lambda now: {now.about.configuration().loop.mode: 1.0},
     ),
-    "innobrim_baseline_back": _gauge(
+    _gauge(
+        "baseline_back",
         "1 while the baseline is back because the server did worse under InnoBrim's values",
         lambda now: float(now.tally.baseline_back),
     ),
-    "innobrim_may_write": _gauge(
+    _gauge(
+        "may_write",
         "1 while the mode is active and nothing holds",
         _from_record(lambda record: float(record.mode is Mode.ACTIVE and not record.holds)),
     ),
-    "innobrim_lifecycle": _by(
-        "gauge",
+    _gauge_by(
+        "lifecycle",
         "1 for the daemon's state",
         "state",
         Lifecycle,
         _from_record(lambda record: {record.lifecycle: 1.0}),
     ),
-    "innobrim_hold": _by(
-        "gauge",
+    _gauge_by(
+        "hold",
         "1 for each reason that keeps the loop from writing",
         "code",
         HoldCode,
         _from_record(lambda record: _ones(hold.code for hold in record.holds)),
     ),
-    "innobrim_occurrence": _by(
-        "gauge",
+    _gauge_by(
+        "occurrence",
         "1 for what goes on in the server beside its load",
         "name",
         Occurrence,
         _from_record(lambda record: _ones(record.occurrences)),
     ),
-    "innobrim_unseen": _by(
-        "gauge",
+    _gauge_by(
+        "unseen",
         "1 for each part of the server that is not seen",
         "part",
         UNSEEN,
         _from_facts(lambda facts: _ones(facts.unseen)),
     ),
-    "innobrim_decision": _by(
-        "gauge",
+    _gauge_by(
+        "decision",
         "1 for the kind of the last decision",
         "kind",
         DecisionKind,
         _from_record(lambda record: {record.decision.kind: 1.0}),
     ),
-    "innobrim_changes_last_hour": _gauge(
+    _gauge(
+        "changes_last_hour",
         "writes in the last hour that count for the budget",
         _from_record(lambda record: record.changes_last_hour),
     ),
-    "innobrim_changes_last_hour_limit": _gauge(
+    _gauge(
+        "changes_last_hour_limit",
         "writes that the budget allows in any hour",
         _from_settings(lambda settings: settings.max_changes_per_hour),
     ),
-    "innobrim_set_point_ratio": _gauge(
-        "f, the age ratio that the loop holds", _from_record(lambda record: record.decision.set_point)
+    _gauge(
+        "set_point_ratio",
+        "f, the age ratio that the loop holds",
+        _from_record(lambda record: record.decision.set_point),
     ),
-    "innobrim_target_io_capacity_max_pages_per_second": _gauge(
-        "M that the last decision wants", _from_record(lambda record: _m(record.decision.target))
+    _gauge(
+        "target_io_capacity_max_pages_per_second",
+        "M that the last decision wants",
+        _from_record(lambda record: _m(record.decision.target)),
     ),
-    "innobrim_lowest_io_capacity_max_pages_per_second": _gauge(
-        "lowest M that settings and server allow", lambda now: _bounds(now)[0]
+    _gauge(
+        "lowest_io_capacity_max_pages_per_second",
+        "lowest M that settings and server allow",
+        lambda now: _bounds(now)[0],
     ),
-    "innobrim_highest_io_capacity_max_pages_per_second": _gauge(
-        "highest M that settings and server allow", lambda now: _bounds(now)[1]
+    _gauge(
+        "highest_io_capacity_max_pages_per_second",
+        "highest M that settings and server allow",
+        lambda now: _bounds(now)[1],
     ),
-    "innobrim_original_io_capacity_pages_per_second": _gauge(
+    _gauge(
+        "original_io_capacity_pages_per_second",
         "C before the first write",
         _from_record(lambda record: record.originals.io_capacity if record.originals else None),
     ),
-    "innobrim_original_io_capacity_max_pages_per_second": _gauge(
-        "M before the first write", _from_record(lambda record: _m(record.originals))
+    _gauge(
+        "original_io_capacity_max_pages_per_second",
+        "M before the first write",
+        _from_record(lambda record: _m(record.originals)),
     ),
-    "innobrim_recovery_budget_seconds": _gauge(
+    _gauge(
+        "recovery_budget_seconds",
         "longest crash recovery allowed, the schedule's word included; none where nobody set it",
         lambda now: _budget(now, "max_recovery_seconds"),
     ),
-    "innobrim_shutdown_budget_seconds": _gauge(
+    _gauge(
+        "shutdown_budget_seconds",
         "longest shutdown allowed, the schedule's word included; none where nobody set it",
         lambda now: _budget(now, "max_shutdown_seconds"),
     ),
-    "innobrim_override_ends_timestamp_seconds": _gauge(
-        "when the override ends, Unix time; none without one", _override_ends
+    _gauge(
+        "override_ends_timestamp_seconds",
+        "when the override ends, Unix time; none without one",
+        _override_ends,
     ),
-    "innobrim_drain_target_bytes": _gauge(
+    _gauge(
+        "drain_target_bytes",
         "checkpoint age that a drain goes to; none without one",
         _from_record(lambda record: record.drain.target if record.drain else None),
     ),
-    "innobrim_low_water_mark_percent": _gauge(
+    _gauge(
+        "low_water_mark_percent",
         "innodb_max_dirty_pages_pct_lwm, with loop.low_water_mark; none where it decides nothing",
         _from_record(_low_water),
     ),
-    "innobrim_optimiser_up": _gauge(
+    _gauge(
+        "optimiser_up",
         "0 while the optimiser's process is dead; none where it is off",
         lambda now: _of_optimiser(now, float(now.tally.optimiser.state != "dead")),
     ),
-    "innobrim_optimiser_deaths": _counter(
+    _counter(
+        "optimiser_deaths",
         "times that the optimiser's process died",
         lambda now: _of_optimiser(now, now.tally.optimiser.deaths),
     ),
-    "innobrim_schedule_active": _gauge(
-        "1 for each schedule of the configuration that has an active window", _schedules, "schedule"
+    _gauge(
+        "schedule_active",
+        "1 for each schedule of the configuration that has an active window",
+        _schedules,
+        "schedule",
     ),
-}
-"""Metrics that are no field, without the ending ``_total`` of a counter."""
+)
+"""State, counts and the daemon itself."""
+
+
+def _of_field(field: Field, source: Callable[[Scrape, float], Value], *labels: str) -> Metric:
+    """Return a field as a metric; the source is handed the factor from the field's unit to the metric's."""
+    unit, scale = _SCALED.get(field.unit, (field.unit, 1.0))
+    suffix = unit.replace("/s", "_per_second").replace("/", "_per_")
+    stem = _RENAMED.get(field.name, field.name)
+    if suffix.endswith("_per_second"):
+        stem = stem.removesuffix("_rate")
+    name = stem if suffix in {"", "1"} else f"{stem}_{suffix}"
+    legend = f' (PMM: "{field.pmm}")' if field.pmm else ""
+    return Metric(PREFIX + name, field.kind, field.help + legend, lambda now: source(now, scale), labels)
+
+
+def _windows(field: Field) -> Metric:
+    def read(now: Scrape, scale: float) -> Series | None:
+        windows = () if now.record is None else now.record.schedule
+        return {window.name: float(getattr(window, field.name)) * scale for window in windows} or None
+
+    return _of_field(field, read, "schedule")
+
+
+def _reading(field: Field) -> Metric:
+    def read(now: Scrape, scale: float) -> float | None:
+        if now.record is None or now.sample is None:
+            return None
+        value = field.value(sample=now.sample, estimate=now.record.estimate)
+        if value is None or not math.isfinite(value):
+            return None
+        return value if scale == 1.0 else value * scale
+
+    return _of_field(field, read)
+
+
+WINDOW_METRICS: tuple[Metric, ...] = tuple(_windows(field) for field in WINDOW_FIELDS if field.kind)
+"""What is shown of each active window of the schedule, under its name."""
+
+FIELD_METRICS: Mapping[Field, Metric] = {field: _reading(field) for field in FIELDS if field.kind}
+"""The numbers of the server, and what follows from them."""
+
+METRICS: tuple[Metric, ...] = (*STATE_METRICS, *WINDOW_METRICS, *FIELD_METRICS.values())
 
 PROCESS_METRICS: dict[str, tuple[str, str]] = {
     "innobrim_process_cpu_seconds_total": ("counter", "processor time of the daemon"),
@@ -452,8 +490,4 @@ PROCESS_METRICS: dict[str, tuple[str, str]] = {
 
 def exposed_names() -> frozenset[str]:
     """Return every name that a sample of a scrape can have."""
-    names = {metric.exposed for metric in (*FIELD_METRICS, *WINDOW_METRICS)} | set(PROCESS_METRICS)
-    for name, metric in STATE_METRICS.items():
-        endings = {"counter": ("_total",), "histogram": ("_bucket", "_sum", "_count")}.get(metric.kind, ("",))
-        names |= {name + ending for ending in endings}
-    return frozenset(names)
+    return frozenset(name for metric in METRICS for name in metric.exposed) | set(PROCESS_METRICS)

@@ -47,12 +47,12 @@ def reference(model: type[Struct]) -> dict[str, str]:
 
 def answers(model: type[Struct], description: str, *problems: str) -> Responses:
     """Return a route's answers: the good one and its own problems by name."""
-    found: Responses = {
+    responses: Responses = {
         200: {"description": description, "content": {"application/json": {"schema": reference(model)}}}
     }
     for name in problems:
-        _add_problem(found, name)
-    return found
+        _add_problem(responses, name)
+    return responses
 
 
 def takes(model: type[Struct], example: dict[str, Any], *, required: bool) -> dict[str, Any]:

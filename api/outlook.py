@@ -9,7 +9,6 @@ import math
 from typing import Annotated
 
 from msgspec import Meta, Struct
-from msgspec.structs import replace
 
 from policies.equilibrium import FARTHEST_AGE
 from policies.registry import LAWS
@@ -55,41 +54,44 @@ def without_of(record: TickRecord, facts: Facts | None) -> Without | None:
     None in advisory mode, where nothing is written and what is seen is the server without a daemon; before
     the first estimate; and where M does not move the age, or at times only.
     """
-    reading, found, originals = record.tick.reading, record.estimate, record.originals
-    if record.mode is not Mode.ACTIVE or originals is None or facts is None or found is None:
+    sample, estimate, originals = record.tick.reading, record.estimate, record.originals
+    if record.mode is not Mode.ACTIVE or originals is None or facts is None or estimate is None:
         return None
     law = LAWS.get(facts.flush_law)
-    if not isinstance(reading, Sample) or law is None or not law.m_moves_age or law.sleeps:
+    if not isinstance(sample, Sample) or law is None or not law.m_moves_age or law.sleeps:
         return None
-    if found.redo_rate <= 0.0 or found.age_ratio <= 0.0:
+    if estimate.redo_rate <= 0.0 or estimate.age_ratio <= 0.0:
         return None
-    return _foretold(found, originals, reading, record.low_water)
+    return _predicted(estimate, originals, sample, record.low_water)
 
 
-def _foretold(
-    found: Estimate, originals: Capacity, reading: Sample, mark: LowWaterMark | None
+def _predicted(
+    estimate: Estimate, originals: Capacity, sample: Sample, mark: LowWaterMark | None
 ) -> Without | None:
     pair = (
         f"innodb_io_capacity {originals.io_capacity} and innodb_io_capacity_max {originals.io_capacity_max}"
     )
-    if reading.capacity == originals and (mark is None or not mark.ours):
+    our_mark = mark is not None and mark.ours
+    if sample.capacity == originals and not our_mark:
         text = f"{pair}, as found, are in force now: nothing would be otherwise"
-        return Without(originals, round(found.age_ratio, 3), 1.0, text)
-    if mark is not None and mark.ours and mark.operator == 0:
+        return Without(originals, round(estimate.age_ratio, 3), 1.0, text)
+    if mark is not None and our_mark and mark.operator == 0:
         text = f"with {pair}, and {LOW_WATER_MARK} = 0 as found, neither would move the age: {TO_LIMIT}"
         return Without(originals, None, None, text)
-    if found.baseline_ratio is None:
+    if estimate.baseline_ratio is None:
         return None
-    rests = max(found.baseline_ratio, _kept_up(found))
-    if rests > 1.0:
+    rest = max(estimate.baseline_ratio, _lowest_kept_up_with(estimate))
+    if rest > 1.0:
         text = f"with {pair} it would come to sync flushing at this load (predicted)"
         return Without(originals, None, None, text)
-    settles = max(0.01, min(1.0, reading.low_water_age / reading.flush_limit), rests)
-    writes = _denser(found, settles)
-    share = (settles * reading.flush_limit + found.checkpoint_lag) / reading.stall_point
-    many = _many(writes, farther=found.age_ratio / settles > FARTHEST_AGE)
-    text = f"with {pair} the age would settle at {min(share, 1.0):.0%} of Max Checkpoint Age, with {many}"
-    return Without(originals, round(settles, 3), round(writes, 2), text)
+    rest = max(0.01, min(1.0, sample.low_water_age / sample.flush_limit), rest)
+    distance = estimate.age_ratio / rest
+    bounded = min(FARTHEST_AGE, max(1.0 / FARTHEST_AGE, distance))
+    page_writes = math.pow(bounded, estimate.combining_exponent)
+    share = min((rest * sample.flush_limit + estimate.checkpoint_lag) / sample.stall_point, 1.0)
+    many = _in_words(page_writes, more=distance > FARTHEST_AGE)
+    text = f"with {pair} the age would settle at {share:.0%} of Max Checkpoint Age, with {many}"
+    return Without(originals, round(rest, 3), round(page_writes, 2), text)
 
 
 def burst_of(record: TickRecord, settings: Settings | None) -> Burst | None:
@@ -97,36 +99,30 @@ def burst_of(record: TickRecord, settings: Settings | None) -> Burst | None:
 
     The device then flushes what it is known to keep up, or no more than now where that is not known.
     """
-    reading, found = record.tick.reading, record.estimate
-    if not isinstance(reading, Sample) or found is None or settings is None:
+    sample, estimate = record.tick.reading, record.estimate
+    if not isinstance(sample, Sample) or estimate is None or settings is None:
         return None
-    burst = Burst(load=settings.park_slack, seconds=None)
-    if found.demand <= 0.0:
-        return burst
-    flushed = found.flush_rate if found.sustained_capacity is None else found.sustained_capacity
-    growth = found.redo_rate * (burst.load - flushed / found.demand)
-    if growth <= 0.0:
-        return burst
-    return replace(burst, seconds=round(max(0.0, reading.sync_point - reading.modified_age) / growth, 1))
+    load, growth = settings.park_slack, 0.0
+    if estimate.demand > 0.0:
+        known = estimate.sustained_capacity
+        flushed = estimate.flush_rate if known is None else known
+        growth = estimate.redo_rate * (load - flushed / estimate.demand)
+    room = max(0.0, sample.sync_point - sample.modified_age)
+    return Burst(load, round(room / growth, 1) if growth > 0.0 else None)
 
 
-def _kept_up(found: Estimate) -> float:
-    """Return the age ratio below which the page writes are more than the device is known to keep up; or 0."""
-    if found.sustained_capacity is None or found.demand <= 0.0 or found.combining_exponent <= 0.0:
+def _lowest_kept_up_with(estimate: Estimate) -> float:
+    """Return the age ratio below which the device is known not to keep up with the page writes; or 0."""
+    known = estimate.sustained_capacity
+    if known is None or estimate.demand <= 0.0 or estimate.combining_exponent <= 0.0:
         return 0.0
-    times = found.demand / max(1.0, found.sustained_capacity)
-    return found.age_ratio * math.pow(times, 1.0 / found.combining_exponent)
+    times = estimate.demand / max(1.0, known)
+    return estimate.age_ratio * math.pow(times, 1.0 / estimate.combining_exponent)
 
 
-def _denser(found: Estimate, ratio: float) -> float:
-    """Return the page writes per byte of redo at an age, over those at the present one."""
-    farther = min(FARTHEST_AGE, max(1.0 / FARTHEST_AGE, found.age_ratio / ratio))
-    return math.pow(farther, found.combining_exponent)
-
-
-def _many(writes: float, *, farther: bool) -> str:
-    if abs(writes - 1.0) < AS_MANY:
+def _in_words(page_writes: float, *, more: bool) -> str:
+    if abs(page_writes - 1.0) < AS_MANY:
         return "as many page writes as now (predicted)"
-    if writes > 1.0:
-        return f"{'more than ' if farther else ''}{writes:.1f} times the page writes of now (predicted)"
-    return f"{1.0 - writes:.0%} fewer page writes than now (predicted)"
+    if page_writes > 1.0:
+        return f"{'more than ' if more else ''}{page_writes:.1f} times the page writes of now (predicted)"
+    return f"{1.0 - page_writes:.0%} fewer page writes than now (predicted)"

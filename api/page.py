@@ -33,13 +33,13 @@ class Asset(Struct, frozen=True):
 @functools.cache
 def assets() -> dict[str, Asset]:
     """Return every file of the page by its path below ``static``; read once, when first asked for."""
-    found = {}
+    files = {}
     for path in FOLDER.rglob("*"):
         if path.suffix in MEDIA_TYPES:
             content = path.read_bytes()
             tag = f'"{hashlib.sha256(content).hexdigest()[:32]}"'
-            found[path.relative_to(FOLDER).as_posix()] = Asset(content, MEDIA_TYPES[path.suffix], tag)
-    return found
+            files[path.relative_to(FOLDER).as_posix()] = Asset(content, MEDIA_TYPES[path.suffix], tag)
+    return files
 
 
 def page_routes() -> APIRouter:
@@ -47,23 +47,15 @@ def page_routes() -> APIRouter:
     routes = APIRouter()
 
     @routes.get("/", include_in_schema=False)
-    async def page(request: Request) -> Response:
-        """Return the page."""
-        return _answer(request, "index.html")
-
     @routes.get("/static/{name:path}", include_in_schema=False)
-    async def static(request: Request, name: str) -> Response:
-        """Return a file of the page."""
-        return _answer(request, name)
+    async def file(request: Request, name: str = "index.html") -> Response:
+        """Return the page, or a file of it."""
+        asset = assets().get(name)
+        if asset is None:
+            raise ApiError("not-found", f"the page has no file {name[:100]!r}")
+        headers = {"Cache-Control": "no-cache", "Content-Security-Policy": POLICY, "ETag": asset.tag}
+        if asset.tag in request.headers.get("if-none-match", ""):
+            return Response(status_code=304, headers=headers)
+        return Response(asset.content, media_type=asset.media_type, headers=headers)
 
     return routes
-
-
-def _answer(request: Request, name: str) -> Response:
-    found = assets().get(name)
-    if found is None:
-        raise ApiError("not-found", f"the page has no file {name[:100]!r}")
-    headers = {"Cache-Control": "no-cache", "Content-Security-Policy": POLICY, "ETag": found.tag}
-    if found.tag in request.headers.get("if-none-match", ""):
-        return Response(status_code=304, headers=headers)
-    return Response(found.content, media_type=found.media_type, headers=headers)

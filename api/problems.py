@@ -122,7 +122,7 @@ class ApiError(Exception):
         headers: dict[str, str] | None = None,
         refusal: Refusal | None = None,
     ) -> None:
-        """Take what is to be said.
+        """Take what the answer has.
 
         Args:
             name: of the kind of problem.
@@ -162,7 +162,7 @@ def validation_error(errors: Sequence[FieldProblem]) -> ApiError:
 async def on_error(request: Request, error: Exception) -> Response:
     """Answer an ``ApiError``, a parameter that the framework refused, or an unknown path or method."""
     if isinstance(error, RequestValidationError):
-        found = [
+        wrong = [
             FieldProblem(
                 field=".".join(str(part) for part in one["loc"][1:]) or str(one["loc"][0]),
                 value=None if one["type"] == "missing" else one.get("input"),
@@ -170,7 +170,7 @@ async def on_error(request: Request, error: Exception) -> Response:
             )
             for one in error.errors()
         ]
-        error = validation_error(found)
+        error = validation_error(wrong)
     elif isinstance(error, HTTPException):
         error = _of_the_router(request, error)
     if not isinstance(error, ApiError):

@@ -6,7 +6,7 @@ import csv
 import io
 import math
 from collections.abc import Callable, Iterator
-from typing import Annotated, Literal, NamedTuple
+from typing import Annotated, Any, Literal
 
 import msgspec
 from fastapi import APIRouter, Query, Response
@@ -19,14 +19,13 @@ from api.models import (
     Events,
     Health,
     HistoryAnswer,
-    NumberedEvent,
     Policies,
     Status,
 )
 from api.openapi import Responses, answers
 from api.problems import ApiError, FieldProblem, validation_error
 from api.scrape import MetricsPage
-from api.views import policies_of, status_of
+from api.views import event_of, policies_of, status_of
 from api.vitals import About, Vitals
 from tuner.config.schema import Config
 from tuner.daemon.board import RING_EVENTS, RING_TICKS, Board
@@ -179,6 +178,7 @@ def present_routes(
 def past_routes(board: Board, about: About) -> APIRouter:
     """Return the routes under /v1 that look back; they read memory alone."""
     routes = APIRouter(prefix="/v1", tags=["read"])
+
     decoder = msgspec.json.Decoder(_RecordPart)
 
     @routes.get("/history", responses=_NUMBERS)
@@ -204,12 +204,14 @@ def past_routes(board: Board, about: About) -> APIRouter:
         ] = "json",
     ) -> Response:
         """Return the mean of each column over each step; a gap is where nothing was read."""
-        found = _query(board, _loop_now(board, about), start=start, end=end, step=step, columns=columns)
+        frame, means = _query(
+            board, _loop_now(board, about), start=start, end=end, step=step, columns=columns
+        )
         if format == "csv":
-            return Response(_csv(dict(found.columns)), media_type="text/csv; charset=utf-8")
+            return Response(_csv(dict(means)), media_type="text/csv; charset=utf-8")
         # each column is encoded before the next one is made
-        numbers = {name: msgspec.Raw(msgspec.json.encode(column)) for name, column in found.columns}
-        return encoded({**found._asdict(), "columns": numbers})
+        numbers = {name: msgspec.Raw(msgspec.json.encode(column)) for name, column in means}
+        return encoded({**frame, "columns": numbers})
 
     @routes.get("/events", responses=answers(Events, "Events, oldest first.", "validation"))
     async def events(
@@ -233,13 +235,12 @@ def past_routes(board: Board, about: About) -> APIRouter:
     ) -> Response:
         """Return changes of state: holds, writes, commands, restarts."""
         if run not in {None, about.run}:
-            found, gap = board.events_after(0, limit=limit)[0], True
+            kept, gap = board.events_after(0, limit=limit)[0], True
         elif after is None:
-            found, gap = board.events(limit=limit), False
+            kept, gap = board.events(limit=limit), False
         else:
-            found, gap = board.events_after(after, limit=limit)
-        numbered = (NumberedEvent(number, one.wall, one.code, told(one), one.who) for number, one in found)
-        return encoded(Events(tuple(numbered), run=about.run, gap=gap))
+            kept, gap = board.events_after(after, limit=limit)
+        return encoded(Events(tuple(event_of(*one) for one in kept), run=about.run, gap=gap))
 
     @routes.get(
         "/decisions", responses=answers(Decisions, "Decisions of the last ten minutes.", "validation")
@@ -248,12 +249,12 @@ def past_routes(board: Board, about: About) -> APIRouter:
         limit: Annotated[int, Query(ge=1, le=RING_TICKS, description="the newest so many of them")] = 50,
     ) -> Response:
         """Return recent decisions that differ from the one before in kind, reason, target or wish."""
-        found: list[DecisionAt] = []
+        changes: list[DecisionAt] = []
         for _, line in board.ticks():
-            part = decoder.decode(line)
-            if not found or differs(part.decision, found[-1].decision):
-                found.append(DecisionAt(part.tick.number, part.tick.wall, part.decision))
-        return encoded(Decisions(tuple(found[-limit:])))
+            record = decoder.decode(line)
+            if not changes or differs(record.decision, changes[-1].decision):
+                changes.append(DecisionAt(record.tick.number, record.tick.wall, record.decision))
+        return encoded(Decisions(tuple(changes[-limit:])))
 
     return routes
 
@@ -266,10 +267,10 @@ def _loop_now(board: Board, about: About) -> float:
 
 def _drain_ended(board: Board, now: float) -> str:
     """Return when and why the last drain ended; empty without one within the hour, or with a new one."""
-    found = [event for _, event in board.events(limit=RING_EVENTS) if event.code in {"drain", "drain_ended"}]
-    if not found or found[-1].code == "drain" or now - found[-1].wall > ENDED_SECONDS:
+    drains = [one for _, one in board.events(limit=RING_EVENTS) if one.code in {"drain", "drain_ended"}]
+    if not drains or drains[-1].code == "drain" or now - drains[-1].wall > ENDED_SECONDS:
         return ""
-    return f"{max(0.0, now - found[-1].wall):.0f} s ago: {told(found[-1])}"
+    return f"{max(0.0, now - drains[-1].wall):.0f} s ago: {told(drains[-1])}"
 
 
 def _forgotten(board: Board, now: float) -> tuple[str, ...]:
@@ -281,18 +282,10 @@ def _forgotten(board: Board, now: float) -> tuple[str, ...]:
     )
 
 
-class _Query(NamedTuple):
-    """A history being read, column by column, and what frames it; the fields of ``HistoryAnswer``."""
-
-    start: float
-    end: float
-    step: float
-    columns: Iterator[tuple[str, list[float | None]]]
-    units: dict[str, str]
-    oldest: float | None
-
-
-def _query(board: Board, now: float, *, start: float, end: float, step: float, columns: str) -> _Query:
+def _query(
+    board: Board, now: float, *, start: float, end: float, step: float, columns: str
+) -> tuple[dict[str, Any], Iterator[tuple[str, list[float | None]]]]:
+    """Return the fields of a ``HistoryAnswer`` but the columns, and those, one after the other."""
     first = start if start > 0 else now + start
     last = end if end > 0 else now + end
     if last <= first:
@@ -305,8 +298,9 @@ def _query(board: Board, now: float, *, start: float, end: float, step: float, c
     units = {name: UNITS[name] for name in names}
     wide = max(step, (last - first) / (MAX_POINTS - 2), 1.0)
     first, last = math.floor(first / wide) * wide, math.ceil(last / wide) * wide  # points that stay put
-    found = board.history.query(start=first, end=last, step=wide, names=list(units))
-    return _Query(first, last, wide, found, units, board.history.oldest())
+    frame = {"start": first, "end": last, "step": wide, "columns": {}, "units": units}
+    means = board.history.query(start=first, end=last, step=wide, names=list(units))
+    return {**frame, "oldest": board.history.oldest()}, means
 
 
 def _csv(columns: dict[str, list[float | None]]) -> str:

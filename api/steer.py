@@ -237,8 +237,8 @@ async def read_body(request: Request, body: type[BodyT]) -> BodyT:
     if raw:
         media_type = request.headers.get("content-type", "").partition(";")[0].strip().lower()
         if media_type != "application/json":
-            said = f"Content-Type {media_type!r}" if media_type else "no Content-Type"
-            raise ApiError("media-type", f"the body came with {said}; send Content-Type: application/json")
+            given = f"Content-Type {media_type!r}" if media_type else "no Content-Type"
+            raise ApiError("media-type", f"the body came with {given}; send Content-Type: application/json")
     return _checked(decoded(raw or b"{}"), body)
 
 
@@ -283,7 +283,7 @@ def _checked(sent: Any, body: type[BodyT]) -> BodyT:  # noqa: ANN401 - as decode
 
 
 def _pruned(value: Any, deep: int = 4) -> Any:  # noqa: ANN401 - as decoded
-    """Return a value as it is said back, no deeper than anybody reads."""
+    """Return a value as an error quotes it, no deeper than anybody reads."""
     if isinstance(value, dict | list) and not deep:
         return "…"
     if isinstance(value, dict):
@@ -303,9 +303,13 @@ def _bounds(hint: object) -> str:
         return " or ".join(values) + (f" ({words})" if words else "")
     kinds = {"integer": "a whole number", "number": "a number", "string": "a text"}
     kind = kinds.get(str(schema.get("type")), "a value")
-    for key, said in (("minimum", "of at least"), ("exclusiveMinimum", "above"), ("maximum", "and at most")):
+    for key, phrase in (
+        ("minimum", "of at least"),
+        ("exclusiveMinimum", "above"),
+        ("maximum", "and at most"),
+    ):
         if key in schema:
-            kind += f" {said} {schema[key]}"
+            kind += f" {phrase} {schema[key]}"
     if "maxLength" in schema:
         kind += f" of at most {schema['maxLength']} characters"
     return f"{kind} ({words})" if words else kind

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import itertools
 import re
 from collections import deque
 from collections.abc import AsyncIterator
@@ -27,9 +28,8 @@ from api.models import DecisionAt, NumberedEvent, StreamGap, StreamTick
 from api.openapi import Responses, answers, reference
 from api.problems import ApiError, FieldProblem, Refusal, Refusals, validation_error
 from api.read import differs
-from api.views import tick_of
+from api.views import event_of, tick_of
 from tuner.daemon.board import RING_TICKS, Board, NumberedEvents
-from tuner.findings.remedies import told
 from tuner.records import Decision, TickRecord
 
 MESSAGES: dict[str, type[Struct]] = {
@@ -98,11 +98,11 @@ class Streams:
         first, newest = (self._ring[0][0], self._ring[-1][0]) if self._ring else (None, 0)
         if last_id is None:
             return newest - 1, None
-        found = _ID.fullmatch(last_id)
-        if found is None:
+        parsed = _ID.fullmatch(last_id)
+        if parsed is None:
             raise validation_error([FieldProblem("Last-Event-ID", last_id, "the id of an earlier message")])
-        number = int(found[2])
-        if found[1] != self._run:
+        number = int(parsed[2])
+        if parsed[1] != self._run:
             return 0, StreamGap(after=None, first=first)
         if first is not None and number < first - 1:
             return first - 1, StreamGap(after=number, first=first)
@@ -115,9 +115,9 @@ class Streams:
             yield _message("gap", gap)
         while True:
             news, ended = self._news, self._ended
-            found, place = self._after(place)
-            if found:
-                yield found
+            encoded, place = self._after(place)
+            if encoded:
+                yield encoded
             elif ended and not self._handed:
                 return
             else:
@@ -135,13 +135,13 @@ class Streams:
         """
         if self._ended:
             raise ApiError("unavailable", "the daemon is stopping")
-        own = sum(1 for one in self._open.values() if one == peer)
+        own = list(self._open.values()).count(peer)
         most = STREAMS_OF_THIS_MACHINE if is_of_this_machine(peer) else STREAMS_OF_A_PEER
         if own >= most or len(self._open) >= LARGEST_NUMBER_OF_STREAMS:
             self._refusals.note(Refusal.STREAMS)
             count, whose = (own, f"{peer} may have") if own >= most else (len(self._open), "there may be")
-            said = f"{count} streams are open, as many as {whose}; try again later"
-            raise ApiError("unavailable", said, headers={"Retry-After": "10"})
+            why = f"{count} streams are open, as many as {whose}; try again later"
+            raise ApiError("unavailable", why, headers={"Retry-After": "10"})
         self._open[stream] = peer
 
     def leave(self, stream: EventStream) -> None:
@@ -199,10 +199,7 @@ class Streams:
     def _encoded(self, record: TickRecord, events: NumberedEvents) -> bytes:
         """Return all messages of a tick; the id comes last, so that none of them can be left out."""
         tick, decision = record.tick, record.decision
-        parts = [
-            _message("event", NumberedEvent(number, event.wall, event.code, told(event), event.who))
-            for number, event in events
-        ]
+        parts = [_message("event", event_of(*one)) for one in events]
         if self._decision is None or differs(decision, self._decision):
             parts.append(_message("decision", DecisionAt(tick.number, tick.wall, decision)))
         self._decision = decision
@@ -211,16 +208,9 @@ class Streams:
 
     def _after(self, place: int) -> tuple[bytes, int]:
         """Return the next messages after a place, a slice at most, and the place behind them."""
-        found: list[tuple[int, bytes]] = []
-        for item in reversed(self._ring):
-            if item[0] <= place:
-                break
-            found.append(item)
-        if not found:
-            return b"", place
-        chosen = found[-1 : -_SLICE - 1 : -1]
-        encoded = chosen[0][1] if len(chosen) == 1 else b"".join(line for _, line in chosen)
-        return encoded, chosen[-1][0]
+        newer = list(itertools.takewhile(lambda item: item[0] > place, reversed(self._ring)))
+        following = newer[: -_SLICE - 1 : -1]
+        return b"".join(line for _, line in following), following[-1][0] if following else place
 
 
 class EventStream(StreamingResponse):

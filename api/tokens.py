@@ -300,11 +300,11 @@ class Tokens:
         """
         self._look()
         sent = hashlib.sha256(secret.encode(errors="replace")).hexdigest()
-        found = None
+        match = None
         for one in self._register.tokens:
             if hmac.compare_digest(sent, one.sha256):
-                found = one
-        return found
+                match = one
+        return match
 
     def expired(self, token: Token) -> bool:
         """Tell whether a token's time is over."""
@@ -335,10 +335,10 @@ class Tokens:
 
 def _fingerprint(path: Path) -> tuple[int, int, int] | None:
     try:
-        found = path.stat()
+        file = path.stat()
     except OSError:
         return None
-    return found.st_ino, found.st_mtime_ns, found.st_size
+    return file.st_ino, file.st_mtime_ns, file.st_size
 
 
 def write_private(path: Path, content: bytes) -> None:

@@ -12,6 +12,7 @@ from api.models import (
     DrainInForce,
     HoldInForce,
     Limits,
+    NumberedEvent,
     OptimiserUnderWay,
     OverlayInForce,
     OverrideInForce,
@@ -31,10 +32,11 @@ from tuner.core.leaving.park_restore import parked
 from tuner.core.limits import allowed
 from tuner.core.memory import Known
 from tuner.core.setpoint.budgets import KEYS, Durations, Name, durations_of
-from tuner.findings.remedies import clears, needs_resume
+from tuner.findings.remedies import clears, needs_resume, told
 from tuner.records import (
     Capacity,
     Decision,
+    Event,
     Facts,
     Hold,
     Missed,
@@ -144,6 +146,11 @@ def tick_of(record: TickRecord) -> StreamTick:
     )
 
 
+def event_of(number: int, event: Event) -> NumberedEvent:
+    """Return an event with its number in this run."""
+    return NumberedEvent(number, event.wall, event.code, told(event), event.who)
+
+
 def policies_of(record: TickRecord | None = None) -> Policies:
     """Return what there is, and which of them decided the newest record."""
     in_force = "" if record is None else record.decision.policy
@@ -155,8 +162,8 @@ def parked_of(record: TickRecord, facts: Facts | None, settings: Settings | None
 
     None without a reading, an estimate, facts, settings, or a flush law that is known.
     """
-    sample, found = record.tick.reading, record.estimate
-    if not isinstance(sample, Sample) or found is None or facts is None or settings is None:
+    sample, estimate = record.tick.reading, record.estimate
+    if not isinstance(sample, Sample) or estimate is None or facts is None or settings is None:
         return None
     law = LAWS.get(facts.flush_law)
     if law is None:
@@ -164,7 +171,7 @@ def parked_of(record: TickRecord, facts: Facts | None, settings: Settings | None
     lowest, highest = allowed(settings, facts)
     ours = record.mode is Mode.ACTIVE and record.originals != sample.capacity
     return parked(
-        found,
+        estimate,
         law,
         settings,
         current=sample.io_capacity_max if ours else lowest,
@@ -176,11 +183,11 @@ def parked_of(record: TickRecord, facts: Facts | None, settings: Settings | None
 
 def _decision(record: TickRecord, facts: Facts | None) -> Decision:
     """Return the decision with the policy that rules here; one without an estimate has the one asked."""
-    found = record.decision
-    if facts is None or found.policy not in NAMES or facts.flush_law not in LAWS:
-        return found
-    rules = make_policy(found.policy, flush_law=facts.flush_law, fixed_io_capacity_max=0)
-    return msgspec.structs.replace(found, policy=rules.name)
+    decision = record.decision
+    if facts is None or decision.policy not in NAMES or facts.flush_law not in LAWS:
+        return decision
+    rules = make_policy(decision.policy, flush_law=facts.flush_law, fixed_io_capacity_max=0)
+    return msgspec.structs.replace(decision, policy=rules.name)
 
 
 def _hold(record: TickRecord, hold: Hold, facts: Facts | None) -> HoldInForce:
@@ -290,13 +297,13 @@ def _windows(record: TickRecord, settings: Settings | None) -> tuple[WindowInFor
 
 
 def _overruled(window: Window, deciding: dict[str, Window], settings: Settings | None) -> dict[str, str]:
-    found = {
+    overruled = {
         effect: deciding[effect].who
         for effect, value in effects(window).items()
         if getattr(deciding[effect], effect) != value
     }
     if window.set_point is not None and settings is not None and settings.set_point is not None:
-        found["set_point"] = "person"
+        overruled["set_point"] = "person"
     if window.drain_off:
-        found["drain"] = window.drain_off
-    return found
+        overruled["drain"] = window.drain_off
+    return overruled

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from api.metrics import FIELD_METRICS, PROCESS_METRICS, STATE_METRICS, WINDOW_METRICS, StateMetric
+from api.metrics import FIELD_METRICS, PROCESS_METRICS, STATE_METRICS, WINDOW_METRICS, Metric
 from tools.markdown import Parts, table
 
 
@@ -16,9 +16,9 @@ def metrics() -> str:
     ]
     for record, title in (("sample", "What the server says"), ("estimate", "What follows from it")):
         rows = [
-            (f"`{metric.exposed}`", metric.field.kind, metric.field.help, metric.field.pmm)
-            for metric in FIELD_METRICS
-            if metric.field.record == record
+            (_shown(metric), field.kind, field.help, field.pmm)
+            for field, metric in FIELD_METRICS.items()
+            if field.record == record
         ]
         parts += [f"## {title}", table(("name", "kind", "meaning", "PMM"), rows)]
     return "\n\n".join(parts)
@@ -28,16 +28,18 @@ PARTS: Parts = {"metrics": metrics}
 
 
 def _of_the_daemon() -> Iterator[tuple[str, ...]]:
-    for name, metric in STATE_METRICS.items():
-        ending = "_total" if metric.kind == "counter" else ""
-        yield f"`{name}{ending}`", metric.kind, _labels(metric), metric.help
-    for window in WINDOW_METRICS:
-        yield f"`{window.exposed}`", window.field.kind, "`schedule`", window.field.help
+    for metric in (*STATE_METRICS, *WINDOW_METRICS):
+        yield _shown(metric), metric.kind, _labels(metric), metric.help
     for name, (kind, text) in PROCESS_METRICS.items():
         yield f"`{name}`", kind, "", text
 
 
-def _labels(metric: StateMetric) -> str:
+def _shown(metric: Metric) -> str:
+    """Return a metric's name; a histogram's is that of its series together."""
+    return f"`{metric.name if metric.kind == 'histogram' else metric.exposed[0]}`"
+
+
+def _labels(metric: Metric) -> str:
     if metric.values:
         return f"`{metric.labels[0]}`: {', '.join(metric.values)}"
     return ", ".join(f"`{label}`" for label in metric.labels)

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 from enum import IntEnum
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 from lab.plant.flavour import Sync
 
@@ -116,6 +116,9 @@ class Cleaner:
         totals: pages flushed so far, one number per kind of batch.
     """
 
+    waits_for_sync: ClassVar = False
+    """Writers wait beyond the sync point."""
+
     def __init__(
         self, parameters: ServerParameters, redo: Redo, flush_list: FlushList, *, now: float
     ) -> None:
@@ -180,10 +183,6 @@ class Cleaner:
 
     def hold_writers(self) -> None:
         """Do nothing: from 8.0 on nobody waits for sync flushing."""
-
-    def waits_for_sync(self) -> bool:
-        """Tell whether writers wait beyond the sync point."""
-        return False
 
     def wakes_for_sync(self) -> bool:
         """Tell whether a checkpoint that finds the age too high wakes the thread."""

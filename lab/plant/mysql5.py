@@ -29,8 +29,7 @@ OVERSHOOT = 131_072
 class MySQL5Cleaner(Cleaner):
     """A page cleaner whose writers wait beyond the sync point, until the age is back below it."""
 
-    def waits_for_sync(self) -> bool:
-        return True
+    waits_for_sync = True
 
     def _beyond(self) -> tuple[float, float]:
         """Return the oldest modification, and the bytes by which it must move on before writers do."""

@@ -39,7 +39,6 @@ class Space:
         self._cleaner = cleaner
         self._disk = disk
         self._load = load
-        self._waits_for_sync = cleaner.waits_for_sync()
         self._looks_at = 0.0
         self._waiting = False
         self.waits = 0
@@ -70,7 +69,7 @@ class Space:
 
     def _sync_flushed(self) -> bool:
         """Return whether writers wait for a batch of sync flushing, which begins here if it must."""
-        if not self._waits_for_sync:
+        if not self._cleaner.waits_for_sync:
             return False
         redo, cleaner = self._redo, self._cleaner
         if not cleaner.holds_writers and redo.sync_flush_lsn(self._flush_list.oldest(redo.lsn)) is not None:
@@ -105,7 +104,7 @@ class Space:
         """
         redo = self._redo
         room = redo.room()
-        if self._waits_for_sync:
+        if self._cleaner.waits_for_sync:
             age = redo.lsn - self._flush_list.oldest(redo.lsn)
             room = min(room, redo.sync_trigger - age + NO_ROOM)
         return room / redo_rate

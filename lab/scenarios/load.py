@@ -114,7 +114,6 @@ def parse_scenario(text: str, *, source: str) -> Scenario:
 
 
 def _refuse(problems: list[str], source: str) -> None:
-    """Raise ScenarioError with all problems, a line each, where there are any."""
     if problems:
         raise ScenarioError("\n".join(f"{source}: {problem}" for problem in problems))
 

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import itertools
+from bisect import bisect_right
+from operator import itemgetter
 from random import Random
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, TypeVar
 
 import msgspec
 from msgspec import Meta, Struct
@@ -13,8 +15,10 @@ from msgspec.structs import replace
 from lab.plant.parameters import DiskParameters, LoadChange, LoadParameters, PlantParameters, ServerParameters
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
+
+T = TypeVar("T")
 
 DAY = 86_400.0
 
@@ -65,20 +69,17 @@ def with_bursts(load: LoadParameters, bursts: Bursts, *, seconds: int, seed: int
         came.append((at, dice.randint(bursts.fewest, bursts.most)))
         at += dice.uniform(bursts.shortest, bursts.longest)
         came.append((at, 0))
-    base = list(_unrolled(load, float(seconds)))
-    extra, below = 0, base[0]
-    moments: dict[float, LoadChange] = {}
-    order: list[tuple[float, int, LoadChange | int]] = [(one.at, 0, one) for one in base]
-    order += [(when, 1, more) for when, more in came]
-    order.sort(key=lambda moment: moment[:2])
-    for when, _, what in order:
-        if isinstance(what, int):
-            extra = what
-        else:
-            below = what
-        moments[when] = replace(below, at=when, threads=below.threads + extra)
-    timeline = tuple(one for one in moments.values() if one.at < seconds)
-    return replace(load, timeline=timeline, repeat=None)
+    base = [(one.at, one) for one in _unrolled(load, float(seconds))]
+    moments = sorted({when for when, _ in (*base, *came) if when < seconds})
+    timeline = []
+    for when in moments:
+        below = _latest(base, when)
+        timeline.append(replace(below, at=when, threads=below.threads + _latest(came, when)))
+    return replace(load, timeline=tuple(timeline), repeat=None)
+
+
+def _latest(changes: Sequence[tuple[float, T]], when: float) -> T:
+    return changes[bisect_right(changes, when, key=itemgetter(0)) - 1][1]
 
 
 def _unrolled(load: LoadParameters, end: float) -> Iterator[LoadChange]:

@@ -344,7 +344,6 @@ def search(scenario: Scenario, *, ratio: int, caps: Caps, progress: Told = nobod
 
 
 def _answer(known: Tried, found: int | None) -> BestStatic | None:
-    """Return a winner as it is printed."""
     if found is None:
         return None
     outcome = known[found][0].rounded()

@@ -114,7 +114,6 @@ class Trace:
         self._stalled = array("d")
 
     def __len__(self) -> int:
-        """Return the number of readings."""
         return len(self._moment)
 
     @property

@@ -200,11 +200,9 @@ class ContainerServer(LabServer):
             self.authority.write_bytes(found)
 
     def signal(self, number: signal.Signals) -> None:
-        """Send mysqld a signal."""
         self._running().kill(number.name)
 
     def alive(self) -> bool:
-        """Return whether mysqld, or its initialisation, runs."""
         if self._container is None:
             return False
         try:
@@ -214,7 +212,6 @@ class ContainerServer(LabServer):
         return self._container.status in {"created", "running", "paused"}
 
     def log(self, lines: int = 30, *, stamped: bool = False) -> str:
-        """Return the last lines that mysqld wrote, stamped by the Docker daemon where asked for."""
         if self._container is None:
             return ""
         with contextlib.suppress(DockerException):

@@ -35,7 +35,6 @@ class DiskLimit:
                 raise ValueError(f"disk limit {name} = {value}: must be above 0; leave it out for no limit")
 
     def __str__(self) -> str:
-        """Return it in words, as "1,200 writes/s, 20,000,000 bytes/s written"."""
         rates = ((self.write_iops, "writes/s"), (self.write_bytes, "bytes/s written"))
         return ", ".join(f"{rate:,} {unit}" for rate, unit in rates if rate is not None) or "no limit"
 

@@ -135,22 +135,18 @@ class LocalServer(LabServer):
         atexit.unregister(self.stop)
 
     def signal(self, number: signal.Signals) -> None:
-        """Send mysqld a signal."""
         self._running().send_signal(number)
 
     def alive(self) -> bool:
-        """Return whether mysqld runs."""
         return self._process is not None and self._process.poll() is None
 
     def log(self, lines: int = 30, *, stamped: bool = False) -> str:  # noqa: ARG002 - the server alone stamps them
-        """Return the last lines of mysqld's error log."""
         if self._directory is None or not (self._directory / "log").exists():
             return ""
         written = (self._directory / "log").read_text(encoding="utf-8", errors="replace").splitlines()
         return "\n".join(written[-lines:])
 
     def data_directory(self) -> Path | None:
-        """Return the data directory."""
         return None if self._directory is None else self._directory / "data"
 
     def _place(self) -> Place:

@@ -35,7 +35,6 @@ class Version:
     numbers: tuple[int, ...]
 
     def __str__(self) -> str:
-        """Return both as people write them."""
         return f"{self.product} {_dotted(self.numbers)}"
 
     @property

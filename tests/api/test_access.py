@@ -49,12 +49,6 @@ def test_probes_and_documentation_never_need_a_token(loop: AnsweringLoop, path: 
     )
 
 
-def test_a_wrong_token_is_refused_where_none_is_needed(loop: AnsweringLoop) -> None:
-    """A client with a bad token finds out, rather than reading as anybody may."""
-    assert ask(Access(tokens()), loop.board, "GET", "/v1/status").status_code == 200
-    assert ask(Access(tokens()), loop.board, "GET", "/v1/status", **bearer("wrong")).status_code == 401
-
-
 @pytest.mark.parametrize(
     "host",
     [

@@ -9,7 +9,7 @@ from typing import Any
 from msgspec.structs import replace
 from prometheus_client.parser import text_string_to_metric_families
 
-from api.metrics import FIELD_METRICS, STATE_METRICS, exposed_names
+from api.metrics import METRICS, exposed_names
 from tests.api.factory import COUNTED, FACTS, about, application, estimate, get, missed, record, sample
 from tuner.config.schema import Config, ScheduleTable
 from tuner.daemon.board import Board
@@ -86,7 +86,7 @@ def test_a_scrape_is_whole_and_valid() -> None:
     names = [family.name for family in families]
 
     assert len(names) == len(set(names))
-    assert {metric.name for metric in FIELD_METRICS} | set(STATE_METRICS) <= set(names)
+    assert {metric.name for metric in METRICS} <= set(names)
     for family in families:
         assert re.fullmatch(r"innobrim_[a-z_]+", family.name)
         assert family.documentation
@@ -291,6 +291,6 @@ def test_every_series_is_documented_and_they_are_few() -> None:
 
     assert named <= exposed_names()
     assert len(found) < 250
-    for name, metric in STATE_METRICS.items():
+    for metric in METRICS:
         if metric.values:
-            assert {value for of, value in found if of in {name, f"{name}_total"}} <= set(metric.values)
+            assert {value for name, value in found if name in metric.exposed} <= set(metric.values)

@@ -40,10 +40,10 @@ def test_a_parked_setting_holds_half_as_much_load_again(ratio: float) -> None:
     assert left.io_capacity_max >= holds_it_there
 
 
-@pytest.mark.parametrize("known", ["demand_ahead", "flush_rate"])
-def test_the_largest_demand_known_decides(known: str) -> None:
+@pytest.mark.parametrize("known", [{"demand_ahead": 800.0}, {"flush_rate": 800.0}, {"new_density": 0.0008}])
+def test_the_largest_demand_known_decides(known: dict[str, float]) -> None:
     """A demand that is still on its way to the tail, or a flush rate above it, is left room for."""
-    assert park(**{known: 800.0}).io_capacity_max == pytest.approx(2 * park().io_capacity_max, abs=4)
+    assert park(**known).io_capacity_max == pytest.approx(2 * park().io_capacity_max, abs=4)
 
 
 def test_parking_never_lowers_what_is_in_force() -> None:

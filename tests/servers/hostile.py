@@ -24,7 +24,6 @@ import pymysql
 from tests.servers.fixtured import Fixtured
 from tests.servers.packets import (
     DECIMAL,
-    OK,
     VARCHAR,
     Row,
     Write,
@@ -37,6 +36,7 @@ from tests.servers.packets import (
     send,
     text,
 )
+from tests.servers.sockets.mysqld import SALT, Mysqld
 from tuner.servers.fixture import load
 
 FIXTURE = Path(__file__).parents[1] / "fixtures" / "servers" / "mysql-8.0.46.json"
@@ -54,20 +54,8 @@ ENDLESS = 64 * 1024 * 1024
 
 ODD = (
     *("", "NULL", "nan", "-nan", "inf", "-inf", "1e999", "-1e999", "1e308", "1e99999999", "0x10", "1_000"),
-    *(
-        "1,5",
-        "ON",
-        "-1",
-        "0",
-        "-0",
-        "9" * 400,
-        "-" + "9" * 400,
-        "9" * 5000,
-        str(2**63),
-        str(2**64 - 1),
-        str(2**64),
-    ),
-    *("18446744073709551616.5", "４２", "\x00", "\x1b[2J", "a" * 70_000, "' OR 1=1 --", "../../etc/passwd"),
+    *("1,5", "ON", "-1", "0", "-0", "9" * 400, "-" + "9" * 400, "9" * 5000, "18446744073709551616.5", "４２"),
+    *(str(2**63), str(2**64 - 1), str(2**64), "\x00", "\x1b[2J", "a" * 70_000, "' OR 1=1 --"),
 )
 """What stands where a number should."""
 
@@ -145,7 +133,7 @@ class Honest(Fixtured):
         self.reading.status["Uptime"] = str(self._uptime + int(lived))
 
 
-class Hostile:
+class Hostile(Mysqld):
     """The server.
 
     Attributes:
@@ -153,7 +141,6 @@ class Hostile:
         odd: called with each statement; the odd answer to it, or None.
         greeting: the odd answer to a new connection, or None.
         files: bytes that came where it asked for a file.
-        listener: where it listens.
     """
 
     def __init__(self, listener: socket.socket, odd: Callable[[str], Case | None]) -> None:
@@ -161,72 +148,32 @@ class Hostile:
         self.odd = odd
         self.greeting: Case | None = None
         self.files: list[bytes] = []
-        self.listener = listener
         self._lock = threading.Lock()
-        self._open: set[socket.socket] = set()
-        self._threads = [threading.Thread(target=self._accept, daemon=True)]
-        self._threads[0].start()
+        super().__init__(listener)
+        self.version = b"8.0.46"
 
-    def end(self) -> None:
-        """Let go of everything."""
-        with contextlib.suppress(OSError):
-            self.listener.shutdown(socket.SHUT_RDWR)
-        self.listener.close()
-        with self._lock:
-            for one in self._open:
-                with contextlib.suppress(OSError):
-                    one.shutdown(socket.SHUT_RDWR)
-        for thread in self._threads:
-            thread.join(10.0)
-
-    def _accept(self) -> None:
-        with contextlib.suppress(OSError):
-            while True:
-                connection, _ = self.listener.accept()
-                with self._lock:
-                    self._open.add(connection)
-                self._threads = [one for one in self._threads if one.is_alive()]
-                self._threads.append(threading.Thread(target=self._serve, args=(connection,), daemon=True))
-                self._threads[-1].start()
-
-    def _serve(self, connection: socket.socket) -> None:
-        connection.settimeout(30.0)
-        with contextlib.suppress(OSError, EOFError):
-            self._greet(connection)
-            while (packet := receive(connection)[1])[:1] == b"\x03":
-                self._answer(connection, packet[1:].decode())
-        connection.close()
-        with self._lock:
-            self._open.discard(connection)
-
-    def _greet(self, connection: socket.socket) -> None:
-        hello = greeting(b"8.0.46", 7, salt=b"abcdefghijklmnopqrst", plugin=b"mysql_native_password")
-        if self.greeting is not None:
-            Odd(connection.sendall, self.greeting.seed, first=0).say(
-                self.greeting.kind, [(hello.decode("latin1"),)]
-            )
-            raise EOFError
-        send(connection.sendall, 0, hello)
-        receive(connection)
-        send(connection.sendall, 2, OK)
+    def _log_in(self, connection: socket.socket, number: int, opened: contextlib.ExitStack) -> socket.socket:
+        if self.greeting is None:
+            return super()._log_in(connection, number, opened)
+        hello = greeting(self.version, number, salt=SALT, plugin=self.plugin)
+        Odd(connection.sendall, self.greeting.seed, first=0).say(
+            self.greeting.kind, [(hello.decode("latin1"),)]
+        )
+        raise EOFError
 
     def _answer(self, connection: socket.socket, statement: str) -> None:
         with self._lock:
             case = self.odd(statement)
             try:
-                rows: Sequence[Row] | None = self.honest.query(statement)
+                rows = self.honest.query(statement)
+                packets = answer(rows)
             except pymysql.MySQLError as error:
-                rows = None
-                refused = refusal(error.args[0], str(error.args[1]).encode())
-        if case is not None:
-            if Odd(connection.sendall, case.seed).say(case.kind, rows or [("1",)]):
-                self._take_file(connection)
-            return
-        if rows is None:
-            send(connection.sendall, 1, refused)
-        else:
-            for number, packet in enumerate(answer(rows), start=1):
+                rows, packets = [], [refusal(error.args[0], str(error.args[1]).encode())]
+        if case is None:
+            for number, packet in enumerate(packets, start=1):
                 send(connection.sendall, number, packet)
+        elif Odd(connection.sendall, case.seed).say(case.kind, rows or [("1",)]):
+            self._take_file(connection)
 
     def _take_file(self, connection: socket.socket) -> None:
         """Keep what comes from a client that was asked for a file; nothing does where it just goes."""

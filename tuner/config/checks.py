@@ -8,7 +8,7 @@ import io
 import ipaddress
 import re
 import warnings
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 
 from tuner.config.schema import PLAIN, ApiSection, Config
 from tuner.core.ownership.foreign import baseline
@@ -47,17 +47,8 @@ STATEMENTS_OF_A_TICK = max(
 _NAME = re.compile(r"(?=.{1,253}$)(?:[a-z0-9_](?:[a-z0-9_-]{0,61}[a-z0-9_])?\.?)+", re.IGNORECASE)
 
 
-class _Said:
-    """Names a key with its value and where that came from."""
-
-    def __init__(self, config: Config, sources: Mapping[str, str]) -> None:
-        self._config = config
-        self._sources = sources
-
-    def __call__(self, dotted: str) -> str:
-        section, _, name = dotted.partition(".")
-        value = getattr(getattr(self._config, section), name)
-        return f"{dotted} = {value} ({self._sources.get(dotted, 'default')})"
+Shown = Callable[[str], str]
+"""Returns a key, by its dotted name, with its value and where that came from."""
 
 
 def contradictions(
@@ -71,12 +62,17 @@ def contradictions(
         watchdog_seconds: after how many silent seconds the service manager kills us; None
             without a watchdog.
     """
-    said = _Said(config, sources or {})
+
+    def shown(dotted: str) -> str:
+        section, _, name = dotted.partition(".")
+        value = getattr(getattr(config, section), name)
+        return f"{dotted} = {value} ({(sources or {}).get(dotted, 'default')})"
+
     return [
-        *_bounds(config.loop, said),
-        *_baseline(config.loop, said),
-        *_addresses(config, said),
-        *_watchdog(config, said, watchdog_seconds),
+        *_bounds(config.loop, shown),
+        *_baseline(config.loop, shown),
+        *_addresses(config, shown),
+        *_watchdog(config, shown, watchdog_seconds),
     ]
 
 
@@ -127,89 +123,89 @@ def _reason(error: BaseException) -> str:
     return f"{type(error).__name__}: {next(filter(str.strip, lines), '').strip()[:200]}"
 
 
-def _bounds(loop: Settings, said: _Said) -> Iterator[str]:
+def _bounds(loop: Settings, shown: Shown) -> Iterator[str]:
     lowest, highest, ratio = loop.min_io_capacity_max, loop.max_io_capacity_max, loop.ratio or 1
     if lowest > highest:
         below, above = highest // ratio * ratio, -(-lowest // ratio) * ratio
         lower = f"lower the first to {below} or " if below >= CAPACITY_MINIMUM * ratio else ""
         yield (
-            f"{said('loop.min_io_capacity_max')} is above {said('loop.max_io_capacity_max')}; "
+            f"{shown('loop.min_io_capacity_max')} is above {shown('loop.max_io_capacity_max')}; "
             f"{lower}raise the second to {above}"
         )
-    yield from _no_whole_ratio(loop, said)
+    yield from _no_whole_ratio(loop, shown)
     if missing := missing_extra(loop.policy):
-        yield f"{said('loop.policy')} {missing}"
+        yield f"{shown('loop.policy')} {missing}"
     if loop.policy == "fixed" and lowest <= highest:
-        yield from _fixed(loop, said)
+        yield from _fixed(loop, shown)
 
 
-def _fixed(loop: Settings, said: _Said) -> Iterator[str]:
+def _fixed(loop: Settings, shown: Shown) -> Iterator[str]:
     fixed, lowest, highest = loop.fixed_io_capacity_max, loop.min_io_capacity_max, loop.max_io_capacity_max
     if fixed > highest:
         yield (
-            f"{said('loop.fixed_io_capacity_max')} is above {said('loop.max_io_capacity_max')}; "
+            f"{shown('loop.fixed_io_capacity_max')} is above {shown('loop.max_io_capacity_max')}; "
             f"lower the first to {highest} or raise the second to {fixed}"
         )
     if fixed < lowest:
         lower = f" or lower the second to {fixed}" if fixed >= CAPACITY_MINIMUM * (loop.ratio or 1) else ""
         yield (
-            f"{said('loop.fixed_io_capacity_max')} is below {said('loop.min_io_capacity_max')}; "
+            f"{shown('loop.fixed_io_capacity_max')} is below {shown('loop.min_io_capacity_max')}; "
             f"raise the first to {lowest}{lower}"
         )
 
 
-def _baseline(loop: Settings, said: _Said) -> Iterator[str]:
+def _baseline(loop: Settings, shown: Shown) -> Iterator[str]:
     pair = baseline(loop)
     if pair is not None and not CAPACITY_MINIMUM <= pair.io_capacity <= pair.io_capacity_max:
         yield (
-            f"{said('loop.baseline')} is no pair that a server takes: innodb_io_capacity is at least "
+            f"{shown('loop.baseline')} is no pair that a server takes: innodb_io_capacity is at least "
             f"{CAPACITY_MINIMUM} and at most innodb_io_capacity_max"
         )
 
 
-def _no_whole_ratio(loop: Settings, said: _Said) -> Iterator[str]:
+def _no_whole_ratio(loop: Settings, shown: Shown) -> Iterator[str]:
     """Say where no M between the limits is a whole multiple of the ratio, of a C that a server takes."""
     lowest, highest, ratio = loop.min_io_capacity_max, loop.max_io_capacity_max, loop.ratio or 1
     below = highest // ratio * ratio
     if lowest <= highest < CAPACITY_MINIMUM * ratio:
         most = highest // CAPACITY_MINIMUM
         yield (
-            f"{said('loop.ratio')} times {CAPACITY_MINIMUM}, the least innodb_io_capacity, is above "
-            f"{said('loop.max_io_capacity_max')}; lower the first to {most} or raise the second to "
+            f"{shown('loop.ratio')} times {CAPACITY_MINIMUM}, the least innodb_io_capacity, is above "
+            f"{shown('loop.max_io_capacity_max')}; lower the first to {most} or raise the second to "
             f"{CAPACITY_MINIMUM * ratio}"
         )
     elif below < lowest <= highest:
         yield (
-            f"no multiple of {said('loop.ratio')} lies between {said('loop.min_io_capacity_max')} and "
-            f"{said('loop.max_io_capacity_max')}; lower the first to {below} or raise the second to "
+            f"no multiple of {shown('loop.ratio')} lies between {shown('loop.min_io_capacity_max')} and "
+            f"{shown('loop.max_io_capacity_max')}; lower the first to {below} or raise the second to "
             f"{below + ratio}"
         )
 
 
-def _addresses(config: Config, said: _Said) -> Iterator[str]:
+def _addresses(config: Config, shown: Shown) -> Iterator[str]:
     if config.server.tls_ca is not None and config.server.tls in {None, "off", "preferred"}:
-        given = "without server.tls" if config.server.tls is None else f"with {said('server.tls')}"
+        given = "without server.tls" if config.server.tls is None else f"with {shown('server.tls')}"
         yield (
-            f"{said('server.tls_ca')} has no effect {given}: the server would not be checked; "
+            f"{shown('server.tls_ca')} has no effect {given}: the server would not be checked; "
             'set tls = "required", or "verify_ca" where its certificate has no host name, or leave tls_ca out'
         )
     if config.api.port:
-        yield from _api(config.api, said)
+        yield from _api(config.api, shown)
 
 
-def _api(api: ApiSection, said: _Said) -> Iterator[str]:
+def _api(api: ApiSection, shown: Shown) -> Iterator[str]:
     if not _is_address(api.address):
         yield (
-            f"{said('api.host')} does not begin with an address; expected 127.0.0.1, ::1, localhost or an "
+            f"{shown('api.host')} does not begin with an address; expected 127.0.0.1, ::1, localhost or an "
             "address of this machine, and names after it with commas between"
         )
         return
     for name in api.names:
         if not _is_address(name) and not _NAME.fullmatch(name):
-            yield f"{said('api.host')}: {name!r} is no name of a machine, such as db1.example.com"
+            yield f"{shown('api.host')}: {name!r} is no name of a machine, such as db1.example.com"
     if api.public and api.tls is None:
         yield (
-            f"{said('api.host')} is not a loopback address, so that other machines can reach it: give "
+            f"{shown('api.host')} is not a loopback address, so that other machines can reach it: give "
             "api.tls a certificate and key, or use 127.0.0.1; to do without encryption, say so twice: "
             f'api.tls = "{PLAIN}" and innobrim run --insecure-api'
         )
@@ -222,13 +218,13 @@ def _is_address(text: str) -> bool:
         return False
 
 
-def _watchdog(config: Config, said: _Said, seconds: float | None) -> Iterator[str]:
+def _watchdog(config: Config, shown: Shown, seconds: float | None) -> Iterator[str]:
     if seconds is None:
         return
     worst = worst_tick_seconds(config)
     if worst >= seconds / 2:
         yield (
-            f"{said('server.timeout')} lets one tick take "
+            f"{shown('server.timeout')} lets one tick take "
             f"{worst:g} s ({CONNECTS_OF_A_TICK} connects and {STATEMENTS_OF_A_TICK} statements), "
             f"which must stay below half of WatchdogSec={seconds:g}; lower it or raise WatchdogSec "
             f"above {2 * worst:g}"

@@ -156,7 +156,7 @@ def on_read_only_memory(path: Path, mounts: str) -> bool:
         path: without symbolic links.
         mounts: as /proc/self/mountinfo has them.
     """
-    found, longest = False, -1
+    in_memory, longest = False, -1
     for line in mounts.split("\n"):
         before, dash, after = line.partition(" - ")
         fields = before.split(" ")
@@ -165,8 +165,8 @@ def on_read_only_memory(path: Path, mounts: str) -> bool:
         point = Path(_OCTAL.sub(lambda octal: chr(int(octal[1], 8)), fields[4]))
         if (point == path or point in path.parents) and len(point.parts) >= longest:
             longest = len(point.parts)
-            found = after.split(" ")[0] in IN_MEMORY and "ro" in fields[5].split(",")
-    return found
+            in_memory = after.split(" ")[0] in IN_MEMORY and "ro" in fields[5].split(",")
+    return in_memory
 
 
 def _refused(path: Path, why: str) -> ConfigError:

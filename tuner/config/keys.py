@@ -120,14 +120,14 @@ class Key:
         if self.optional and (value is None or (lenient and str(value).lower() in NONE_WORDS)):
             return None
         try:
-            found = msgspec.convert(value, Annotated[self.kind, self.bounds], strict=not lenient)
+            read = msgspec.convert(value, Annotated[self.kind, self.bounds], strict=not lenient)
         except msgspec.ValidationError as error:
             raise KeyValueError(f"must be {self.accepts}{self._near(value)}") from error
-        if isinstance(found, float) and not math.isfinite(found):
+        if isinstance(read, float) and not math.isfinite(read):
             raise KeyValueError(f"must be {self.accepts}")
-        if isinstance(found, str) and "\0" in found:
+        if isinstance(read, str) and "\0" in read:
             raise KeyValueError(f"has a zero byte; must be {self.accepts}, without one")
-        return _at_home(found) if self.is_path else found
+        return _at_home(read) if self.is_path else read
 
     def _near(self, value: object) -> str:
         if not self.choices or not isinstance(value, str):
@@ -252,8 +252,8 @@ def nearest_key(dotted: str) -> str | None:
 def nearest_variable(name: str) -> str | None:
     """Return the ``INNOBRIM_*`` variable that a misspelt one most likely meant; None where none is close."""
     candidates = {one.removeprefix(PREFIX): one for one in (*BY_VARIABLE, *sorted(OTHER_VARIABLES))}
-    found = _nearest(name.removeprefix(PREFIX), candidates, "_")
-    return None if found is None else candidates[found]
+    near = _nearest(name.removeprefix(PREFIX), candidates, "_")
+    return None if near is None else candidates[near]
 
 
 def nearest(name: str, names: Iterable[str]) -> str | None:

@@ -121,14 +121,14 @@ def read_toml(path: str) -> dict[str, Any]:
         raise ConfigError([f"{path}: not TOML that can be used: {error}"]) from error
 
 
-def _start_of_line(text: str, said: str) -> str:
+def _start_of_line(text: str, error: str) -> str:
     """Quote the line that is meant as far as its key: the value may be a secret."""
-    place = re.search(r"at line (\d+)", said)
+    place = re.search(r"at line (\d+)", error)
     line = text.split("\n")[int(place[1]) - 1] if place else text.rstrip().rpartition("\n")[2]
     key, equals, _ = line.partition("=")
     if not equals:
         return ""
-    twice = " is there already" if "overwrite" in said else ""
+    twice = " is there already" if "overwrite" in error else ""
     return f': "{key.strip()} = …"{twice}'
 
 
@@ -150,7 +150,7 @@ class _Source(NamedTuple):
 
 @dataclass
 class _Gathered:
-    """What the sources said so far."""
+    """What the sources have so far."""
 
     values: dict[str, Any] = field(default_factory=dict)
     sources: dict[str, _Source] = field(default_factory=dict)

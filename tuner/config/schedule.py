@@ -59,7 +59,7 @@ def zone_of(name: str | None) -> ZoneInfo:
             raise ZoneError(_unknown(name))
         return ZoneInfo(name)
     try:
-        found = reload_localzone()  # read anew, since a reload is to see another one
+        zone = reload_localzone()  # read anew, since a reload is to see another one
     except (zoneinfo.ZoneInfoNotFoundError, ValueError, OSError) as error:
         why = " ".join(str(error.args[0] if error.args else error).split())
         if given := os.environ.get("TZ"):
@@ -68,9 +68,9 @@ def zone_of(name: str | None) -> ZoneInfo:
                 f"is not given, and the machine's own cannot be told: {why} {NAME_ONE}"
             ) from error
         raise ZoneError(f"is not given, and the machine's own cannot be told: {why}; {NAME_ONE}") from error
-    if not isinstance(found, ZoneInfo):
+    if not isinstance(zone, ZoneInfo):
         raise ZoneError(f"is not given, and the machine's own cannot be told; {NAME_ONE}")
-    return found
+    return zone
 
 
 @functools.cache
@@ -97,7 +97,7 @@ def read_schedule(place: str, tables: object) -> tuple[tuple[ScheduleTable, ...]
     """
     if not isinstance(tables, list) or not all(isinstance(one, dict) for one in tables):
         return (), [f"{place} must be an array of tables: write {BRACKETS[SCHEDULE]} before each"], []
-    found: list[ScheduleTable] = []
+    schedules: list[ScheduleTable] = []
     problems: list[str] = []
     notes: list[str] = []
     names: dict[object, int] = {}
@@ -116,11 +116,11 @@ def read_schedule(place: str, tables: object) -> tuple[tuple[ScheduleTable, ...]
         wrong.extend(_beyond_bounds(here, values))
         if not wrong:
             made = ScheduleTable(**values)
-            found.append(made)
+            schedules.append(made)
             if not effects(made):
                 wrong.append(f"{here}: has no effect; give at least one of {_EFFECTS}")
         problems.extend(wrong)
-    return tuple(found), problems, notes
+    return tuple(schedules), problems, notes
 
 
 def _values(here: str, table: dict[str, object]) -> tuple[dict[str, Any], list[str]]:
@@ -218,13 +218,13 @@ class _Field:
 
     def number(self, word: str, item: str) -> int:
         """Return the number that a word stands for, inside the bounds."""
-        found = int(word) if word.isdigit() else None
+        number = int(word) if word.isdigit() else None
         if word.lower() in self.names:
-            found = self.first_named + self.names.index(word.lower())
-        if found is None or not self.lowest <= found <= self.highest:
-            shown = repr(word) if found is None else found
+            number = self.first_named + self.names.index(word.lower())
+        if number is None or not self.lowest <= number <= self.highest:
+            shown = repr(word) if number is None else number
             raise CrontabError(f"{self.name} {item!r} must be {self.accepts}, not {shown}")
-        return found
+        return number
 
 
 _FIELDS = (

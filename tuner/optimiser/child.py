@@ -126,8 +126,8 @@ def serve(questions: BinaryIO, answers: BinaryIO) -> None:
     """Answer the one question of the input."""
     try:
         asked = parse(questions.readline(LONGEST + 1), Question)
-        found = Answer(asked.number, answer(asked.log, asked.context, seed=asked.seed))
+        reply = Answer(asked.number, answer(asked.log, asked.context, seed=asked.seed))
     except (ImportError, MemoryError, NonsenseError, ValueError) as error:
-        found = Answer(0, error=f"{type(error).__name__}: {error}"[:500])
-    answers.write(line(found))
+        reply = Answer(0, error=f"{type(error).__name__}: {error}"[:500])
+    answers.write(line(reply))
     answers.flush()

@@ -34,6 +34,7 @@ KEPT = ("PATH", "PYTHONPATH", "LD_LIBRARY_PATH", "LANG", "LC_ALL", "TMPDIR", "VI
 """All of the environment that the child gets: a password in it is none of its business."""
 
 THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
+"""Read when numpy is imported, and set to 1: more threads cost twice the processor time."""
 
 
 class ProcessError(Exception):
@@ -93,7 +94,7 @@ class Supervisor:
 
         Args:
             submit: hands a command to the loop at once.
-            tell: told whenever the health is another one.
+            tell: called whenever the health is another one.
             command: that starts the child; None for its own.
             patience: with it.
         """
@@ -122,17 +123,10 @@ class Supervisor:
         progress, context = record.optimiser, state.trials.context
         question = None
         if progress is not None and progress.phase is OptimiserPhase.ASKING and context is not None:
-            asked = self._question
-            question = (
-                asked
-                if asked is not None and asked.number == progress.number
-                else Question(
-                    number=progress.number,
-                    seed=seed_of(f"{state.facts.identity} {server_of(state.facts)}", progress.number),
-                    context=context,
-                    log=state.trials.evidence.log,
-                )
-            )
+            question = self._question
+            if question is None or question.number != progress.number:
+                seed = seed_of(f"{state.facts.identity} {server_of(state.facts)}", progress.number)
+                question = Question(progress.number, seed, context, state.trials.evidence.log)
         wanted = progress is not None
         if question is self._question and wanted == self._wanted:
             return
@@ -155,7 +149,7 @@ class Supervisor:
     def _run(self) -> None:
         answered, again, deaths_in_a_row = 0, 0.0, 0
         while (question := self._next(answered, again)) is not None:
-            self._say(state="thinking", until=None)
+            self._report(state="thinking", until=None)
             try:
                 suggestion = self._answer(question)
             except (ProcessError, NonsenseError) as error:
@@ -165,10 +159,10 @@ class Supervisor:
                 deaths_in_a_row += 1
                 again = time.monotonic() + wait
                 until = time.time() + wait
-                self._say(state="dead", why=str(error)[:500], until=until, deaths=self._health.deaths + 1)
+                self._report(state="dead", why=str(error)[:500], until=until, deaths=self._health.deaths + 1)
             else:
                 answered, deaths_in_a_row = question.number, 0
-                self._say(state="asleep")
+                self._report(state="asleep")
                 self._submit(
                     Command(name="suggest", who="optimiser", value=question.number, suggestion=suggestion)
                 )
@@ -179,9 +173,9 @@ class Supervisor:
             while not self._ending:
                 left = again - time.monotonic()
                 if not self._wanted:
-                    self._say(state="off", until=None)
+                    self._report(state="off", until=None)
                 elif self._health.state != "dead" or left <= 0.0:
-                    self._say(state="asleep", until=None)
+                    self._report(state="asleep", until=None)
                     if self._question is None:
                         answered = 0
                     elif self._question.number != answered:
@@ -194,51 +188,49 @@ class Supervisor:
 
         Raises:
             ProcessError: it did not, in time and in one line.
-            NonsenseError: what it said is no answer to this question, or question or answer are too long.
+            NonsenseError: what it sent is no answer to this question, or question or answer are too long.
         """
         text = line(question)
-        child = self._child = started(self._command)
         silent = threading.Event()
+        with started(self._command) as child:
+            self._child = child
 
-        def give_up() -> None:
-            silent.set()
-            child.kill()
-
-        timer = threading.Timer(self._patience.answer, give_up)
-        timer.daemon = True
-        timer.start()
-        assert child.stdin is not None  # noqa: S101 - pipes, as asked for
-        assert child.stdout is not None  # noqa: S101 - the same
-        try:
-            if self._question is not question or self._ending:
+            def give_up() -> None:
+                silent.set()
                 child.kill()
-            with contextlib.suppress(OSError):  # one that takes no question says why as it ends
-                child.stdin.write(text)  # a pipe has room for two of them
-                child.stdin.close()
-            said = child.stdout.read(LONGEST + 1)
-            if len(said) > LONGEST:
-                raise ProcessError(f"sent more than {LONGEST} bytes")
-            code = child.wait()
-        finally:
-            timer.cancel()
-            child.kill()
-            child.wait()
-            with contextlib.suppress(OSError):
-                child.stdin.close()
-            child.stdout.close()
-            self._child = None
+
+            timer = threading.Timer(self._patience.answer, give_up)
+            timer.daemon = True
+            timer.start()
+            assert child.stdin is not None  # noqa: S101 - pipes, as asked for
+            assert child.stdout is not None  # noqa: S101 - the same
+            try:
+                if self._question is not question or self._ending:
+                    child.kill()
+                with contextlib.suppress(OSError):  # one that takes no question says why as it ends
+                    child.stdin.write(text)  # a pipe has room for two of them
+                with contextlib.suppress(OSError):
+                    child.stdin.close()
+                sent = child.stdout.read(LONGEST + 1)
+                if len(sent) > LONGEST:
+                    raise ProcessError(f"sent more than {LONGEST} bytes")
+                code = child.wait()
+            finally:
+                timer.cancel()
+                child.kill()
+                self._child = None
         if silent.is_set():
             raise ProcessError(f"was silent for {self._patience.answer:g} s")
         if code:
             raise ProcessError(f"killed by signal {-code}" if code < 0 else f"ended with exit code {code}")
-        found = parse(said, Answer)
-        if found.error:
-            raise ProcessError(found.error)
-        if found.number != question.number:
-            raise NonsenseError(f"an answer for trial {found.number}, which was not asked for")
-        if found.suggestion is not None and not allowed(found.suggestion):
-            raise NonsenseError(f"{found.suggestion} is outside the limits")
-        return found.suggestion
+        answer = parse(sent, Answer)
+        if answer.error:
+            raise ProcessError(answer.error)
+        if answer.number != question.number:
+            raise NonsenseError(f"an answer for trial {answer.number}, which was not asked for")
+        if answer.suggestion is not None and not allowed(answer.suggestion):
+            raise NonsenseError(f"{answer.suggestion} is outside the limits")
+        return answer.suggestion
 
     def _kill(self) -> None:
         """End the child that is at work, whose answer nobody wants any more."""
@@ -247,7 +239,7 @@ class Supervisor:
             with contextlib.suppress(OSError):
                 child.kill()
 
-    def _say(self, **changes: object) -> None:
+    def _report(self, **changes: object) -> None:
         health = replace(self._health, **changes)
         if health != self._health:
             self._health = health

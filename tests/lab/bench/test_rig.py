@@ -1,25 +1,24 @@
-"""A server is watched once a second, rests when its load does, and says what became of its disk limit."""
+"""A rig watches its server and limits its disk; a row on it treats every contender alike."""
 
 from __future__ import annotations
 
 import time
-from types import SimpleNamespace
 
 import pytest
 
-from lab.bench import rig
 from lab.bench import rig as module
-from lab.bench.figures import Reading
-from lab.bench.plan import DiskPlan, Plan
-from lab.bench.rig import Rig, Sampler
-from lab.servers.disk import DiskLimit
+from lab.bench import row
+from lab.bench.plan import DiskPlan, LoadPlan, Plan, Timing, parse_contender
+from lab.bench.rig import Sampler
+from lab.bench.row import End, Row, measure
 from lab.servers.local import LocalServer
-from lab.servers.spec import LabServerError, ServerSpec
+from lab.servers.spec import LabServerError
 from tests.factory import sample
-from tests.lab.bench.factory import look
-from tuner.records import Sample
+from tests.lab.bench.fakes import FakeRig, Load, counted_disk, without_time
+from tuner.records import Capacity, Sample
 
 LIMIT = 20.0
+JUMPS = DiskPlan(write_iops=2400, alternate_iops=800, alternate_seconds=50.0)
 
 
 class Reader:
@@ -46,10 +45,9 @@ def test_a_disk_that_the_server_counts_is_asked_for_over_the_samplers_connection
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """No connection a second beside the load."""
-    monkeypatch.setattr(rig, "Reader", Reader)
+    monkeypatch.setattr(module, "Reader", Reader)
     server = LocalServer("/usr/sbin/mysqld")
-    uncounted = SimpleNamespace(counters=lambda: None, counted=False)
-    monkeypatch.setattr(server, "_throttle", uncounted)
+    monkeypatch.setattr(server, "_throttle", counted_disk())
     monkeypatch.setattr(server, "connect", None)
     with Sampler(server, interval=0.001) as watching:
         end = time.monotonic() + LIMIT
@@ -63,131 +61,168 @@ def test_a_disk_that_the_server_counts_is_asked_for_over_the_samplers_connection
 
 
 def test_a_time_with_too_few_readings_for_a_figure_says_why() -> None:
-    """A server that answered nobody is no division by zero."""
+    """A server that answered nobody is no division by zero; what failed before does not count."""
     sampler = Sampler(LocalServer("/usr/sbin/mysqld"))
     sampler._missed = [(5.0, "OperationalError: Lost connection")]
 
+    assert sampler.missed(5.0) == []
     with pytest.raises(LabServerError, match=r"0 readings .*Lost connection"):
         sampler.span(1.0, 9.0)
 
 
-class Server:
-    """A server whose disk takes limits of a thousand writes a second and more."""
-
-    spec = ServerSpec()
-
-    def __init__(self) -> None:
-        self.loops = [30]
-
-    def query(self, statement: str) -> list[tuple[int]]:
-        if statement.startswith("SET"):
-            self.loops.append(int(statement.rpartition("=")[2]))
-        return [(self.loops[-1],)]
-
-    def set_capacity(self, *_pair: int) -> None:
-        pass
-
-    def limit_disk(self, limit: DiskLimit) -> tuple[str, ...]:
-        return () if (limit.write_iops or 0) >= 1000 else (f"disk not limited to {limit}: refused",)
-
-
-class Clock:
-    """A clock that only those who wait move on."""
-
-    now = 1000.0
-
-    def monotonic(self) -> float:
-        return self.now
-
-    def sleep(self, seconds: float) -> None:
-        self.now += seconds
-
-
-class Readings:
-    """Reads, once a second of a clock, an age ratio that has not moved for an hour."""
-
-    def __init__(self, clock: Clock) -> None:
-        self.clock = clock
-
-    def readings(self, since: float) -> list[Reading]:
-        return [look(at) for at in range(int(since) + 1, int(self.clock.now) + 1)]
+def rig_of(monkeypatch: pytest.MonkeyPatch, plan: Plan | None = None) -> FakeRig:
+    """Return a rig without a server, where only those who wait move time on."""
+    return FakeRig(plan or Plan(), without_time(monkeypatch))
 
 
 @pytest.fixture
-def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
-    """Put a clock in the place of time."""
-    found = Clock()
-    monkeypatch.setattr(module, "time", found)
-    return found
+def rig(monkeypatch: pytest.MonkeyPatch) -> FakeRig:
+    """Return one with a plan as it is by default."""
+    return rig_of(monkeypatch)
 
 
-def site_of(plan: Plan, clock: Clock) -> tuple[Rig, list[str]]:
-    """Return a site that was not entered, and what it says."""
-    said: list[str] = []
-    found = Rig(Server(), plan, said.append)  # type: ignore[arg-type]  # all that is asked of it
-    found.sampler = Readings(clock)  # type: ignore[assignment]  # the same
-    found.load = SimpleNamespace(running=lambda: True)  # type: ignore[assignment]  # the same
-    found.default = found.server.spec  # type: ignore[assignment]  # C and M are all that is asked of it
-    return found, said
-
-
-def test_nothing_is_at_rest_by_what_was_before_it(clock: Clock) -> None:
+def test_nothing_is_at_rest_by_what_was_before_it(rig: FakeRig) -> None:
     """An age that rested under the contender before is not the rest of the one that has just begun."""
-    site, _ = site_of(Plan(), clock)
-    assert site.settle(10.0, 20.0) == (20.0, False)
-    waited, rest = site.settle(10.0, 100.0)
+    assert rig.settle(10.0, 20.0) == (20.0, False)
+    waited, rest = rig.settle(10.0, 100.0)
     assert rest
     assert 45.0 <= waited <= 48.0
 
 
-def test_a_policy_that_never_moved_rests_where_it_says_that_it_holds(clock: Clock) -> None:
+def test_a_policy_that_never_moved_rests_where_it_says_that_it_holds(rig: FakeRig) -> None:
     """One whose first M was right is not waited for in vain; one that has not looked yet is."""
-    site, _ = site_of(Plan(), clock)
-    assert site.settle(60.0, 100.0, holds=lambda: False) == (100.0, False)
-    assert site.settle(60.0, 100.0, holds=lambda: True) == (60.0, True)
+    assert rig.settle(60.0, 100.0, holds=lambda: False) == (100.0, False)
+    assert rig.settle(60.0, 100.0, holds=lambda: True) == (60.0, True)
 
 
-def test_a_limit_that_is_refused_while_a_row_runs_is_said_and_kept(clock: Clock) -> None:
+def test_a_limit_that_is_refused_while_a_row_runs_is_said_and_kept(monkeypatch: pytest.MonkeyPatch) -> None:
     """The row's conditions and events have it, and no event claims a limit that is not there."""
-    site, said = site_of(
-        Plan(disk=DiskPlan(write_iops=2400, alternate_iops=800, alternate_seconds=50.0)), clock
-    )
-    site.limit_as_planned()
-    assert (said, site.not_limited) == ([], ())
-    clock.now += 60.0
-    site.alternate(1000.0)
-    (refusal,) = site.not_limited
+    rig = rig_of(monkeypatch, Plan(disk=JUMPS))
+    rig.limit_as_planned()
+    assert (rig.said, rig.not_limited) == ([], ())
+    rig.clock.now += 60.0
+    rig.alternate(1000.0)
+    (refusal,) = rig.not_limited
     assert "refused" in refusal
-    assert said == [refusal]
-    assert [words for _, words in site.events] == ["disk limited to 2400 writes/s", refusal]
+    assert rig.said == [refusal]
+    assert [words for _, words in rig.events] == ["disk limited to 2400 writes/s", refusal]
 
 
-def test_every_contender_is_reset_on_the_same_disk(clock: Clock) -> None:
+def test_every_contender_is_reset_on_the_same_disk(monkeypatch: pytest.MonkeyPatch) -> None:
     """A limit that alternated is back at its first value before the age is brought down, not after."""
-    site, _ = site_of(
-        Plan(disk=DiskPlan(write_iops=2400, alternate_iops=1200, alternate_seconds=50.0)), clock
-    )
-    site.alternate(clock.now - 60.0)
-    site.reset(1.0, 0.25)
-    assert [words for _, words in site.events][-1] == "disk limited to 2400 writes/s"
+    rig = rig_of(monkeypatch, Plan(disk=JUMPS))
+    rig.alternate(rig.clock.now - 60.0)
+    rig.reset(1.0, 0.25)
+    assert [words for _, words in rig.events][-1] == "disk limited to 2400 writes/s"
 
 
-def test_a_reset_that_fell_short_says_where_it_came_to(clock: Clock) -> None:
+def test_a_reset_that_fell_short_says_where_it_came_to(rig: FakeRig) -> None:
     """The age of this server stays at 0.5 of its limit."""
-    site, _ = site_of(Plan(), clock)
-    assert site.reset(5.0, 0.25) == 0.5
-    assert clock.now == 1005.0
-    assert site.reset(5.0, 0.6) == 0.5
-    assert clock.now == 1006.0
+    assert rig.reset(5.0, 0.25) == 0.5
+    assert rig.clock.now == 1005.0
+    assert rig.reset(5.0, 0.6) == 0.5
+    assert rig.clock.now == 1006.0
 
 
-def test_the_first_row_is_not_flushed_as_the_filling_was(clock: Clock) -> None:
+def test_the_first_row_is_not_flushed_as_the_filling_was(rig: FakeRig) -> None:
     """Before the first row the server's mean rates become the load's."""
-    site, _ = site_of(Plan(), clock)
-    server = Server()
-    site.server = server  # type: ignore[assignment]  # all that is asked of it
-    site.start_load = lambda: None  # type: ignore[method-assign]  # it is at work already
-    began = clock.now
-    site.forget_filling()
-    assert server.loops == [30, 1, 30]
-    assert clock.now - began == 12.0
+    rig.forget_filling()
+    assert rig.server.loops == [30, 1, 30]  # type: ignore[attr-defined] # the fake's
+    assert rig.clock.now == 1012.0
+
+
+def measured(rig: FakeRig, word: str = "2000/4000", ends_in: End | None = None) -> Row:
+    """Return what a contender did on a rig."""
+    contender = parse_contender(word)
+    return measure(rig, contender, contender.pair, ends_in=ends_in)
+
+
+def test_a_reading_that_failed_before_a_row_is_not_the_rows(rig: FakeRig) -> None:
+    """What was missed while the server came back for the contender before is not counted again."""
+    rig.sampler._missed = [(999.0, "mysqld was restarted")]
+    found = measured(rig)
+
+    assert found["figures"]["missed_readings"] == 0
+    assert found["figures"]["commits_mean"] == 1000.0
+    assert found["conditions"]["server"] == "MySQL 9.7.4"
+
+
+@pytest.mark.parametrize(("iops", "limited"), [(2000, True), (200, False)])
+def test_a_limit_that_was_refused_makes_no_shutdown_longer(
+    monkeypatch: pytest.MonkeyPatch, iops: int, *, limited: bool
+) -> None:
+    """The best static setting is not judged by a disk that it did not have."""
+    disks: list[DiskPlan] = []
+    rig = rig_of(monkeypatch, Plan(disk=DiskPlan(write_iops=iops)))
+    rig.limit_as_planned()
+    monkeypatch.setattr(row, "predicted", lambda _readings, disk, _flushed: disks.append(disk) or {})
+    measured(rig)
+
+    assert disks == [rig.plan.disk if limited else DiskPlan()]
+
+
+@pytest.mark.parametrize(
+    ("m", "expected", "pairs"), [(4000, 0.9, [(1200, 2400)]), (4000, 0.51, []), (100, 0.9, [])]
+)
+def test_an_age_is_brought_near_by_a_setting_beyond(
+    rig: FakeRig, m: int, expected: float, pairs: list[tuple[int, int]]
+) -> None:
+    """And not at all where it is near already, or where there is no setting beyond."""
+    rig.clock.now += 60.0
+    row.approach(rig, Capacity(m // 2, m), expected, 1.0)
+
+    assert rig.server.pairs == pairs  # type: ignore[attr-defined] # the fake's
+
+
+@pytest.mark.parametrize(("disk", "seconds"), [(DiskPlan(), 180), (JUMPS, 200)])
+def test_every_contender_counts_whole_turns_of_what_moves(
+    monkeypatch: pytest.MonkeyPatch, disk: DiskPlan, seconds: int
+) -> None:
+    """One that settles later counts no other part of a disk that alternates."""
+    rig = rig_of(monkeypatch, Plan(disk=disk, timing=Timing(counted=180.0)))
+
+    assert measured(rig)["figures"]["seconds"] == pytest.approx(seconds, abs=1)
+
+
+@pytest.mark.parametrize("queue", [500, 0])
+def test_nobody_inherits_the_queue_of_the_contender_before(
+    monkeypatch: pytest.MonkeyPatch, queue: int
+) -> None:
+    """An open load that others let queue up begins anew; one that is served goes on."""
+    rig = rig_of(monkeypatch, Plan(load=LoadPlan(rate=500)))
+    monkeypatch.setattr(Load, "queue", queue)
+    measured(rig)
+
+    assert ("load begun" in rig.done) == bool(queue)
+
+
+@pytest.mark.parametrize(("how", "recovery", "shutdown"), [("crash", 3.0, None), ("shutdown", None, 2.0)])
+def test_a_server_ends_at_the_age_that_our_daemon_held(
+    rig: FakeRig, how: End, recovery: float | None, shutdown: float | None
+) -> None:
+    """The daemon is not asked to end before, upon which it would park, and the load is at work until then."""
+    found = measured(rig, "ours", how)["figures"]
+
+    assert rig.done == ["daemon killed", how, "load ended", "daemon asked to end"]
+    assert (found["recovery_seconds"], found["shutdown_seconds"]) == (recovery, shutdown)
+
+
+@pytest.mark.parametrize("how", ["crash", "shutdown"])
+def test_a_server_that_does_not_come_back_costs_no_finished_row(
+    rig: FakeRig, monkeypatch: pytest.MonkeyPatch, how: End
+) -> None:
+    """The row is kept without the time, with the reason, and with the disk that it was measured on."""
+
+    def lost() -> float:
+        raise LabServerError("mysqld ended while starting: no space left")
+
+    for name in ("crash", "restart"):
+        monkeypatch.setattr(rig.server, name, lost)
+    monkeypatch.setattr(rig, "limit_as_planned", lost)
+    found = measured(rig, ends_in=how)
+
+    assert (found["figures"]["recovery_seconds"], found["figures"]["shutdown_seconds"]) == (None, None)
+    assert found["figures"]["commits_mean"] == 1000.0
+    assert "no space left" in found["events"][0][1]
+    assert found["conditions"]["not_limited"] == []
+    assert rig.not_limited, "what comes next is not taken for measured on a limited disk"

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Self
 
 import pytest
 
 from lab.bench import runner as module
-from lab.bench.plan import Contender, DiskPlan, LoadPlan, Plan, Suite, parse_contender
+from lab.bench.plan import Contender, LoadPlan, Plan, Suite, parse_contender
 from lab.bench.runner import Bench, chosen, turns
 from lab.bench.store import Ledger, PlanError
 from lab.servers.spec import LabServerError
@@ -20,16 +19,14 @@ EDGE = 400
 """The lowest M that the server in these tests runs on without sync flushing, pages/s."""
 
 
-class Site:
-    """A site without a server: it has conditions, and remembers what load it was told to offer."""
+class Rig:
+    """A rig without a server: it remembers what load it was told to offer."""
 
     default = Capacity(10_000, 20_000)
     offered = 0
-    looked = 0
 
-    def __init__(self, _server: object, plan: Plan, _say: Callable[[str], None]) -> None:
-        self.plan = plan
-        self.server = self
+    def __init__(self, *_: object) -> None:
+        pass
 
     def __enter__(self) -> Self:
         return self
@@ -41,8 +38,6 @@ class Site:
         return {"load": {"rate": self.offered}}
 
     def flushing(self) -> float:
-        self.looked += 1
-        assert self.looked == 1, "seconds of the load that nobody asked for"
         return 800.0
 
     def offer(self, rate: int) -> None:
@@ -53,22 +48,28 @@ class Site:
 
 
 class Work:
-    """Stands for the measuring of a row: what was measured, and when it fails."""
+    """Stands for the measuring of a row; knows what was measured, and carries benches out.
 
-    def __init__(self) -> None:
-        self.done: list[str] = []
+    Attributes:
+        done: contender, how its row ends, and the age ratio that it was expected at, of each row.
+        said: lines of progress.
+        fails_at: the number of the row that fails.
+        settled: whether rows settle.
+        edge: the lowest M without sync flushing.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.done: list[tuple[str, object, float | None]] = []
+        self.said: list[str] = []
         self.fails_at = 0
-        self.ends: list[tuple[str, object]] = []
-        self.expected: list[tuple[str, float | None]] = []
         self.settled = True
         self.edge = EDGE
 
     def __call__(
-        self, site: Site, contender: Contender, pair: Capacity | None, expected: float | None, **how: object
+        self, rig: Rig, contender: Contender, pair: Capacity | None, expected: float | None, **how: object
     ) -> dict[str, Any]:
-        self.done.append(contender.name)
-        self.ends.append((contender.name, how["ends_in"]))
-        self.expected.append((contender.name, expected))
+        self.done.append((contender.name, how["ends_in"], expected))
         if len(self.done) == self.fails_at:
             raise LabServerError("mysqld went away")
         fits = pair is None or pair.io_capacity_max >= self.edge
@@ -84,180 +85,172 @@ class Work:
             "age_ratio_mean": 0.5,
             "age_ratio_max": 0.6,
         }
-        conditions = site.conditions()
-        return {"settled": self.settled, "settle_seconds": 60.0, "figures": figures, "conditions": conditions}
+        return {
+            "settled": self.settled,
+            "settle_seconds": 60.0,
+            "figures": figures,
+            "conditions": rig.conditions(),
+        }
+
+    def ledger(self, name: str = "rows") -> Ledger:
+        """Return the rows of a file, as a bench that goes on reads them."""
+        return Ledger(self.path / f"{name}.jsonl")
+
+    def run(
+        self, *plans: Plan, name: str = "rows", variants: tuple[str, ...] = (), seconds: float = 9e9
+    ) -> Bench:
+        """Carry a suite out, to its end unless the time is up; rows are kept under that name."""
+        suite = Suite(name="mine", about="Mine.", plans=plans)
+        bench = Bench(
+            suite,
+            self.ledger(name),
+            lambda _plan: None,  # type: ignore[arg-type, return-value] # the rig in these tests has no server
+            self.said.append,
+            seed=5,
+            seconds=seconds,
+            variants=variants,
+        )
+        assert bench.run() == (seconds > 0.0)
+        return bench
+
+    def rows(self, stage: str, name: str = "rows") -> list[dict[str, Any]]:
+        """Return the finished rows of a stage."""
+        return [row for row in self.ledger(name).rows if row["stage"] == stage]
+
+    def blocks(self, name: str = "rows") -> list[tuple[str, int, int, str]]:
+        """Return variant, block, position and contender of each finished row of the blocks."""
+        return [
+            (row["variant"], row["block"], row["position"], row["contender"])
+            for row in self.rows("block", name)
+        ]
 
 
 @pytest.fixture
-def work(monkeypatch: pytest.MonkeyPatch) -> Work:
-    """Put the site and the measuring without a server in place of the real ones."""
-    found = Work()
-    monkeypatch.setattr(module, "Rig", Site)
+def work(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Work:
+    """Put rig and measuring without a server in place of the real ones."""
+    found = Work(tmp_path)
+    monkeypatch.setattr(module, "Rig", Rig)
     monkeypatch.setattr(module, "measure", found)
     return found
 
 
-@pytest.fixture
-def said() -> list[str]:
-    """Return the lines of progress."""
-    return []
-
-
-def bench(plan: Plan, ledger: Ledger, said: list[str], **other: float) -> Bench:
-    """Return a bench of one plan."""
-    suite = Suite(name="mine", about="Mine.", plans=(plan,))
-    return Bench(suite, ledger, lambda _plan: None, said.append, seed=5, **other)  # type: ignore[arg-type, return-value]  # the site in these tests has no server
-
-
-def blocks(ledger: Ledger) -> list[tuple[int, str]]:
-    """Return the finished rows of the blocks."""
-    return [(row["block"], row["contender"]) for row in ledger.rows if row["stage"] == "block"]
-
-
-def test_an_interrupted_bench_repeats_nothing_and_misses_nothing(
-    tmp_path: Path, work: Work, said: list[str]
-) -> None:
+def test_an_interrupted_bench_repeats_nothing_and_misses_nothing(work: Work) -> None:
     """After a server that went away the rows are those of a bench without interruption, in its order."""
     plan = Plan(contenders=("default", "2000/4000", "ours"), blocks=2)
-    whole = Ledger(tmp_path / "whole.jsonl")
-    assert bench(plan, whole, said).run()
+    work.run(plan, name="whole")
     work.done.clear()
     work.fails_at = 4
-    cut = Ledger(tmp_path / "cut.jsonl")
     with pytest.raises(LabServerError):
-        bench(plan, cut, said).run()
-    assert blocks(cut) == blocks(whole)[:3]
-    again = Ledger(tmp_path / "cut.jsonl")
-    assert bench(plan, again, said).run()
-    assert blocks(again) == blocks(whole)
+        work.run(plan, name="cut")
+
+    assert work.blocks("cut") == work.blocks("whole")[:3]
+    work.run(plan, name="cut")
+    assert work.blocks("cut") == work.blocks("whole")
 
 
-def test_the_time_that_is_given_is_kept(tmp_path: Path, work: Work, said: list[str]) -> None:
+def test_the_time_that_is_given_is_kept(work: Work) -> None:
     """No row begins after it, no server is started for none, and it says why."""
-    ledger = Ledger(tmp_path / "rows.jsonl")
-    assert not bench(Plan(), ledger, said, seconds=0.0).run()
+    work.run(Plan(), seconds=0.0)
+
     assert work.done == []
-    assert "the time is up" in said[-1]
+    assert "the time is up" in work.said[-1]
 
 
-def test_the_best_static_setting_is_searched_for_before_the_blocks_and_used_in_each(
-    tmp_path: Path, work: Work, said: list[str]
-) -> None:
+def test_the_best_static_setting_is_searched_for_before_the_blocks_and_used_in_each(work: Work) -> None:
     """Every block's best static row has the M that the search found, near the edge."""
-    assert work.done == []
-    ledger = Ledger(tmp_path / "rows.jsonl")
-    assert bench(Plan(contenders=("default", "best-static"), blocks=3), ledger, said).run()
-    found = {row["io_capacity_max"] for row in ledger.rows if row["contender"] == "best static"}
-    stages = [row["stage"] for row in ledger.rows]
+    work.run(Plan(contenders=("default", "best-static"), blocks=3))
+    stages = [row["stage"] for row in work.ledger().rows]
+    found = {row["io_capacity_max"] for row in work.rows("block") if row["contender"] == "best static"}
+
     assert stages == sorted(stages, key=["search", "block"].index)
     assert len(found) == 1
     assert EDGE <= found.pop() <= 1.05 * EDGE
 
 
-@pytest.mark.usefixtures("work")
-def test_a_better_setting_that_was_found_later_does_not_mix_into_the_blocks(
-    tmp_path: Path, said: list[str]
-) -> None:
+def test_a_better_setting_that_was_found_later_does_not_mix_into_the_blocks(work: Work) -> None:
     """Blocks of two different settings would make one contender of them."""
     plan = Plan(contenders=("best-static",), blocks=2)
-    ledger = Ledger(tmp_path / "rows.jsonl")
-    assert bench(plan, ledger, said).run()
-    first = ledger.rows[-1]["io_capacity_max"]
-    del ledger.rows[-1]
-    other = next(row for row in ledger.rows if row["stage"] == "search" and row["io_capacity_max"] > first)
-    other["figures"]["commits_mean"] *= 10.0
-    assert bench(plan, ledger, said).run()
-    assert ledger.rows[-1]["io_capacity_max"] == first
+    work.run(plan, name="first")
+    *rows, last = work.ledger("first").rows
+    better = next(one for one in rows if one["stage"] == "search" and one["io_capacity_max"] > EDGE * 1.1)
+    better["figures"]["commits_mean"] *= 10.0
+    kept = work.ledger()
+    for row in rows:
+        kept.add(row)
+    work.run(plan)
+
+    assert work.ledger().rows[-1]["io_capacity_max"] == last["io_capacity_max"]
 
 
-def test_recovery_and_shutdown_are_timed_in_turns(tmp_path: Path, work: Work, said: list[str]) -> None:
+def test_recovery_and_shutdown_are_timed_in_turns(work: Work) -> None:
     """Odd blocks end in a crash, even ones in a shutdown, for every contender; a search ends in neither."""
-    plan = Plan(contenders=("default", "best-static"), blocks=2, crash=True)
-    assert bench(plan, Ledger(tmp_path / "rows.jsonl"), said).run()
-    assert {how for name, how in work.ends if name.startswith("M = ")} == {None}
-    blocks = [how for name, how in work.ends if not name.startswith("M = ")]
-    assert blocks == ["crash", "crash", "shutdown", "shutdown"]
+    work.run(Plan(contenders=("default", "best-static"), blocks=2, crash=True))
+
+    assert {how for name, how, _ in work.done if name.startswith("M = ")} == {None}
+    ends = [how for name, how, _ in work.done if not name.startswith("M = ")]
+    assert ends == ["crash", "crash", "shutdown", "shutdown"]
 
 
 @pytest.mark.parametrize(("settled", "known"), [(True, 0.5), (False, None)])
 def test_every_static_setting_is_expected_where_the_block_before_saw_it(
-    tmp_path: Path, work: Work, said: list[str], known: float | None, *, settled: bool
+    work: Work, known: float | None, *, settled: bool
 ) -> None:
     """From the second block on, where it had settled; a policy finds its age by itself each time."""
     work.settled = settled
-    plan = Plan(contenders=("2000/4000", "100/100", "ours"), blocks=2)
-    assert bench(plan, Ledger(tmp_path / "rows.jsonl"), said).run()
-    assert {expected for _, expected in work.expected[:3]} == {None}
+    work.run(Plan(contenders=("2000/4000", "100/100", "ours"), blocks=2))
+    expected = [(name, ratio) for name, _, ratio in work.done]
+
+    assert {ratio for _, ratio in expected[:3]} == {None}
     policy = parse_contender("ours").name
-    assert dict(work.expected[3:]) == {"2000/4000": known, "100/100": known, policy: None}
+    assert dict(expected[3:]) == {"2000/4000": known, "100/100": known, policy: None}
 
 
-def test_who_cannot_run_here_is_said_once_with_the_reason(
-    tmp_path: Path, work: Work, said: list[str]
-) -> None:
+def test_who_cannot_run_here_is_said_once_with_the_reason(work: Work) -> None:
     """Where no static setting keeps the rules there is none in the blocks, now and when it goes on."""
     work.edge = 10**9
-    plan = Plan(contenders=("default", "best-static"), blocks=2)
     for _ in range(2):
-        ledger = Ledger(tmp_path / "rows.jsonl")
-        assert bench(plan, ledger, said).run()
-        out = {row["contender"]: row["why"] for row in ledger.rows if row["stage"] == "left out"}
-        assert out == {"best static": module.NO_STATIC}
-        assert work.done[-2:] == ["default", "default"]
-    assert work.done.count("default") == 2
+        work.run(Plan(contenders=("default", "best-static"), blocks=2))
+
+    assert [(row["contender"], row["why"]) for row in work.rows("left out")] == [
+        ("best static", module.NO_STATIC)
+    ]
+    assert [one[-1] for one in work.blocks()] == ["default", "default"]
 
 
-def test_an_offered_rate_is_a_share_of_what_the_default_sustained(
-    tmp_path: Path, work: Work, said: list[str]
-) -> None:
+def test_an_offered_rate_is_a_share_of_what_the_default_sustained(work: Work) -> None:
     """The knee is measured once, and every row of the blocks runs at its share."""
-    plan = Plan(load=LoadPlan(knee_share=0.5), disk=DiskPlan(write_iops=1200), blocks=2)
-    ledger = Ledger(tmp_path / "rows.jsonl")
-    assert bench(plan, ledger, said).run()
-    knee = [row for row in ledger.rows if row["stage"] == "knee"]
-    assert len(knee) == 1
-    rate = round(0.5 * knee[0]["figures"]["commits_mean"])
-    assert {row["conditions"]["load"]["rate"] for row in ledger.rows if row["stage"] == "block"} == {rate}
-    assert work.done[0] == "default"
+    work.run(Plan(load=LoadPlan(knee_share=0.5), blocks=2))
+    (knee,) = work.rows("knee")
+
+    assert work.done[0][0] == knee["contender"] == "default"
+    rates = {row["conditions"]["load"]["rate"] for row in work.rows("block")}
+    assert rates == {round(0.5 * knee["figures"]["commits_mean"])}
 
 
-@pytest.mark.usefixtures("work")
-def test_a_suite_run_variant_by_variant_is_the_suite_run_at_once(tmp_path: Path, said: list[str]) -> None:
+def test_a_suite_run_variant_by_variant_is_the_suite_run_at_once(work: Work) -> None:
     """Rows of one variant are left alone by another's run, are of the same plan, and add up to the whole."""
-    suite = Suite(name="mine", about="Mine.", plans=(Plan(variant="a"), Plan(variant="b", blocks=1)))
+    plans = (Plan(variant="a"), Plan(variant="b", blocks=1))
+    work.run(*plans, name="whole")
+    first = work.run(*plans, variants=("b",))
 
-    def run(ledger: Ledger, *variants: str) -> Bench:
-        found = Bench(suite, ledger, lambda _plan: None, said.append, seed=5, variants=variants)  # type: ignore[arg-type, return-value]  # the site in these tests has no server
-        assert found.run()
-        return found
-
-    whole, parts = (Ledger(tmp_path / f"{name}.jsonl") for name in ("whole", "parts"))
-    run(whole)
-    first = run(parts, "b")
-    assert {row["variant"] for row in parts.rows} == {"b"}
+    assert {one[0] for one in work.blocks()} == {"b"}
     assert first.unfinished() == ["a"]
     assert first.progress.left() == "nothing"
-    assert run(parts, "a").unfinished() == []
-    assert sorted(map(_place, parts.rows)) == sorted(map(_place, whole.rows))
-    assert {row["plan_hash"] for row in parts.rows} == {suite.digest}
-
-
-def _place(row: dict[str, Any]) -> tuple[str, int, int, str]:
-    return row["variant"], row["block"], row["position"], row["contender"]
-
-
-FIELD = ("default", "2000/4000", "ours", "100/100")
+    assert work.run(*plans, variants=("a",)).unfinished() == []
+    assert sorted(work.blocks()) == sorted(work.blocks("whole"))
+    assert len({row["plan_hash"] for row in work.ledger().rows}) == 1
 
 
 def test_every_block_has_every_contender_once_in_an_order_of_its_own() -> None:
     """Nobody gains from a fixed place, nor loses his where another one cannot run."""
-    order = turns(Plan(contenders=FIELD, blocks=12), seed=3)
+    plan = Plan(contenders=("default", "2000/4000", "ours", "100/100"), blocks=12)
+    order = turns(plan, seed=3)
     counted = Counter((turn.block, turn.contender.name) for turn in order)
+
     assert set(counted.values()) == {1}
-    assert len(counted) == 12 * len(FIELD)
-    first = {turn.contender.name for turn in order if turn.position == 1}
-    assert len(first) > 1
-    without = turns(Plan(contenders=FIELD, blocks=12), seed=3, absent=["100/100"])
+    assert len(counted) == 12 * len(plan.contenders)
+    assert len({turn.contender.name for turn in order if turn.position == 1}) > 1
+    without = turns(plan, seed=3, absent=["100/100"])
     assert without == [one for one in order if one.contender.name != "100/100"]
 
 

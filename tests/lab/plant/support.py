@@ -33,9 +33,12 @@ def plant(
     *,
     disk: DiskParameters | None = None,
     load: LoadParameters | None = None,
+    m: int | None = None,
     **server: Any,  # noqa: ANN401 - any field of the server
 ) -> PlantParameters:
-    """Return the measured machine with some of it changed."""
+    """Return the measured machine with some of it changed; ``m`` is M, with half of it as C."""
+    if m is not None:
+        server |= {"io_capacity": m // 2, "io_capacity_max": m}
     return PlantParameters(
         server=ServerParameters(**server), disk=disk or DiskParameters(), load=load or LoadParameters()
     )
@@ -52,6 +55,11 @@ def watched(
         clock.advance_to(float(second))
         samples.append(server.read())
     return server, samples
+
+
+def readings(seconds: int, *, seed: int = 1, **what: Any) -> list[Sample]:  # noqa: ANN401 - what plant takes
+    """Return the readings of a server that began with an empty flush list; see ``plant`` and ``watched``."""
+    return watched(plant(**what), seconds, seed=seed)[1]
 
 
 def rate(samples: list[Sample], name: str) -> float:

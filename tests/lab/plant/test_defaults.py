@@ -7,7 +7,7 @@ import pytest
 from lab.plant.flavour import FLAVOURS, FlavourName
 from lab.plant.parameters import ServerParameters
 from lab.scenarios.schema import Scenario
-from tests.lab.plant.support import plant, watched
+from tests.lab.plant.support import readings
 
 DOCUMENTED: dict[FlavourName, tuple[int, int, float, float, int]] = {
     "mysql-9.7": (10_000, 20_000, 90.0, 10.0, 128),
@@ -53,7 +53,7 @@ def test_m_follows_c_where_only_c_is_set(
     flavour: FlavourName, io_capacity: int, io_capacity_max: int
 ) -> None:
     """A server that is given C alone starts with M = 2 C, before 8.4 with at least 2000, and says so."""
-    _, samples = watched(plant(flavour=flavour, io_capacity=io_capacity), 1)
+    samples = readings(1, flavour=flavour, io_capacity=io_capacity)
     assert (samples[0].io_capacity, samples[0].io_capacity_max) == (io_capacity, io_capacity_max)
 
 

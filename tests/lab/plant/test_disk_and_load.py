@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-import itertools
-import statistics
 from typing import TYPE_CHECKING
 
 import pytest
-from hypothesis import HealthCheck, assume, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
-from msgspec.structs import replace
 
-from lab.plant.flavour import FLAVOURS
 from lab.plant.latency import Latencies
 from lab.plant.parameters import (
     Credits,
@@ -19,20 +15,18 @@ from lab.plant.parameters import (
     DiskParameters,
     LoadChange,
     LoadParameters,
-    PlantParameters,
-    ServerParameters,
 )
-from tests.lab.plant.support import plant, rate, stopping, watched, with_iops
+from tests.lab.plant.support import plant, rate, readings, stopping, watched, with_iops
 
 if TYPE_CHECKING:
-    from tuner.records import Sample
+    pass
 
 STATIC = {"io_capacity": 300, "io_capacity_max": 600}
 
 
 def commits(disk: DiskParameters, load: LoadParameters | None = None, **server: int) -> float:
     """Return commits/s of the last two minutes of five."""
-    _, samples = watched(plant(disk=disk, load=load, **(STATIC | server)), 300)
+    samples = readings(300, disk=disk, load=load, **(STATIC | server))
     return rate(samples[180:], "commits")
 
 
@@ -44,7 +38,7 @@ def test_small_doublewrite_batches_cost_writes() -> None:
 def test_bandwidth_limits_as_operations_do() -> None:
     """A disk of any number of operations but 10 MB/s writes at most 305 pages of twice 16 KiB a second."""
     disk = with_iops(1e6, megabytes_per_second=10.0)
-    _, samples = watched(plant(disk=disk, **STATIC), 300)
+    samples = readings(300, disk=disk, **STATIC)
     assert rate(samples[180:], "pages_adaptive") <= 306.0
 
 
@@ -58,7 +52,7 @@ def test_latency_slows_commits_on_a_disk_that_is_not_full() -> None:
 def test_credits_end() -> None:
     """A disk with credits is fast until they are used up, and as fast as its baseline from then on."""
     disk = with_iops(600.0, credits=Credits(burst_iops=3_000.0, most=400_000.0))
-    _, samples = watched(plant(disk=disk, **STATIC), 600)
+    samples = readings(600, disk=disk, **STATIC)
     assert rate(samples[60:150], "commits") > 2.0 * rate(samples[300:600], "commits")
     assert rate(samples[300:600], "commits") < 1.1 * commits(
         DiskParameters(timeline=(DiskChange(0.0, 600.0),))
@@ -103,7 +97,7 @@ def test_a_closed_loads_latency_is_littles_law() -> None:
 
 def test_a_stall_is_somebodys_latency() -> None:
     """The slowest commits of a server that stalls waited as long as it stalled."""
-    parameters = plant(io_capacity=100, io_capacity_max=200, flush_sync=False)
+    parameters = plant(m=200, flush_sync=False)
     server, _ = watched(parameters, 300)
     assert server.engine.stalled > 10.0
     assert server.engine.latencies.percentile(99.9) > 0.2
@@ -128,7 +122,7 @@ def test_a_redo_log_of_its_own_device_commits_more() -> None:
     found = []
     for apart in (False, True):
         disk = DiskParameters(redo_apart=apart)
-        _, samples = watched(plant(disk=disk, io_capacity=300, io_capacity_max=600), 300)
+        samples = readings(300, disk=disk, m=600)
         found.append(rate(samples[180:], "commits"))
     assert found[1] > 1.2 * found[0]
 
@@ -142,8 +136,7 @@ def test_no_device_does_more_than_it_can(*, apart: bool, write_iops: float) -> N
             timeline=(LoadChange(0.0, 64),), hot_pages=200_000.0, distribution="hot_set", noise=0.0
         ),
         buffer_pool_pages=12_000,
-        io_capacity=100,
-        io_capacity_max=200,
+        m=200,
         doublewrite_pages=4,
     )
     _, samples = watched(parameters, 600)
@@ -165,91 +158,6 @@ def test_each_device_has_credits_of_its_own() -> None:
         credits=Credits(burst_iops=3_000.0, most=100_000.0),
         redo_apart=True,
     )
-    server, _ = watched(plant(disk=disk, io_capacity=100, io_capacity_max=200), 90)
+    server, _ = watched(plant(disk=disk, m=200), 90)
     assert server.engine.disk.redo.saved < 1.0
     assert server.engine.disk.data.saved > 50_000.0
-
-
-PLANTS = st.builds(
-    PlantParameters,
-    server=st.sampled_from([400, 2000, 20_000]).flatmap(
-        lambda most: st.builds(
-            ServerParameters,
-            flavour=st.sampled_from(list(FLAVOURS)),
-            io_capacity=st.just(most // 2),
-            io_capacity_max=st.just(most),
-            buffer_pool_pages=st.sampled_from([4_000, 12_000, 131_072]),
-            lru_scan_depth=st.sampled_from([100, 1024]),
-            doublewrite_pages=st.sampled_from([4, 128]),
-        )
-    ),
-    load=st.builds(
-        LoadParameters,
-        timeline=st.tuples(
-            st.builds(LoadChange, at=st.just(0.0), threads=st.sampled_from([1, 2, 4, 16, 64, 200]))
-        ),
-        distribution=st.sampled_from(["uniform", "zipf", "hot_set"]),
-        hot_pages=st.sampled_from([3_000.0, 23_000.0, 200_000.0]),
-        appended_pages=st.sampled_from([0.0, 0.05, 1.0]),
-        noise=st.just(0.0),
-    ),
-    disk=st.builds(
-        DiskParameters,
-        latency=st.sampled_from([0.0, 0.0005]),
-        megabytes_per_second=st.sampled_from([None, 50.0]),
-        read_iops=st.sampled_from([None, 5_000.0]),
-        redo_apart=st.booleans(),
-    ),
-)
-
-COUNTED = (250, 500)
-"""From which second to which."""
-
-UNEVEN = 0.5
-"""Standard deviation of the commits of single seconds over their mean from which on these are waves: of sync
-flushing, or of flush batches that take longer than a second.
-"""
-
-
-def counted_on(parameters: PlantParameters, write_iops: float) -> list[Sample]:
-    """Return the readings that count, on a disk of so many write operations/s."""
-    disk = replace(parameters.disk, timeline=(DiskChange(0.0, write_iops),))
-    _, samples = watched(replace(parameters, disk=disk), COUNTED[1])
-    return samples[COUNTED[0] :]
-
-
-def commits_on(parameters: PlantParameters, write_iops: float) -> float | None:
-    """Return commits/s on a disk of so many write operations/s; None where that is no steady mean.
-
-    In the regime of waves and stalls it is none, and where new pages are still filling the pool.
-    """
-    counted = counted_on(parameters, write_iops)
-    load = parameters.load
-    new = load.appended_pages * counted[0].commits
-    if load.appended_pages > 0.0 and new + load.hot_pages < parameters.server.buffer_pool_pages:
-        return None
-    mean = rate(counted, "commits")
-    seconds = [after.commits - before.commits for before, after in itertools.pairwise(counted)]
-    waits = rate(counted, "pages_sync") + rate(counted, "redo_space_waits")
-    return None if waits > 0.0 or statistics.pstdev(seconds) > UNEVEN * mean else mean
-
-
-@pytest.mark.long
-@settings(
-    max_examples=25, deadline=None, derandomize=True, suppress_health_check=[HealthCheck.filter_too_much]
-)
-@given(parameters=PLANTS, write_iops=st.floats(300.0, 10_000.0), faster=st.floats(1.05, 3.0))
-def test_a_faster_disk_never_makes_a_slower_server(
-    parameters: PlantParameters, write_iops: float, faster: float
-) -> None:
-    """Whatever load, threads, pool and disk: more operations a second cost at most 1 % of the commits.
-
-    The examples are the same each time. Among 1471 others four lost more for good, 3, 4, 6 and 13 %:
-    with a pool for a few percent of the pages, or nearly all dirty, where what is driven out of it and what
-    is flushed fall into step.
-    """
-    slow, fast = commits_on(parameters, write_iops), commits_on(parameters, write_iops * faster)
-    assume(slow is not None and fast is not None)
-    assert slow is not None
-    assert fast is not None
-    assert slow <= 1.01 * fast

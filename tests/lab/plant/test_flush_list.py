@@ -17,7 +17,7 @@ from lab.plant.load import Stream
 from lab.plant.neighbours import Areas, Instances, flush_list_for
 from lab.scenarios import load_scenario
 from tests.lab.plant.pagewise import PageList
-from tests.lab.plant.support import plant, watched
+from tests.lab.plant.support import plant, readings, watched
 
 MOVES = st.lists(
     st.one_of(
@@ -172,8 +172,8 @@ def test_neighbours_are_flushed_where_the_server_does_so(server: dict[str, Any],
 def test_neighbours_are_counted_as_the_server_counts_them() -> None:
     """Nearly all pages that MariaDB flushes under an even load are neighbours, and none of MySQL's."""
     settings = {"io_capacity": 500, "io_capacity_max": 1_000}
-    _, mariadb = watched(plant(flavour="mariadb-11.8", max_dirty_pages_pct_lwm=0.001, **settings), 60)
-    _, mysql = watched(plant(**settings), 60)
+    mariadb = readings(60, flavour="mariadb-11.8", max_dirty_pages_pct_lwm=0.001, **settings)
+    mysql = readings(60, **settings)
 
     assert mariadb[-1].pages_neighbour > 0.9 * mariadb[-1].pages_adaptive > 0.0
     assert mysql[-1].pages_neighbour == 0

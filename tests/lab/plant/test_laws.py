@@ -27,7 +27,7 @@ from lab.scenarios.load import load_scenario
 from lab.simulate_loop import run_policy
 from policies.flushlaw import LEGACY
 from policies.registry import LAWS
-from tests.lab.plant.support import mean_ratio, plant, rate, stopping, watched
+from tests.lab.plant.support import mean_ratio, plant, rate, readings, stopping, watched
 from tuner.records import Capacity, Sample
 from tuner.settings import Mode, Settings
 
@@ -98,13 +98,14 @@ def test_sync_rounds_follow_each_other_and_are_at_least_c() -> None:
 
 def test_an_idle_server_flushes_c_pages_a_second() -> None:
     """With no commits the cleaner flushes C pages/s, counted as background, until nothing is dirty."""
-    parameters = plant(
+    samples = readings(
+        400,
         io_capacity=200,
         io_capacity_max=2000,
         load=stopping(20.0, noise=0.0),
         disk=DiskParameters(timeline=(DiskChange(0.0, 5000.0),)),
+        seed=3,
     )
-    _, samples = watched(parameters, seconds=400, seed=3)
     rates = [b.pages_background - a.pages_background for a, b in itertools.pairwise(samples[25:60])]
     assert all(abs(rate - 200) <= 1 for rate in rates)
     assert samples[-1].pages_dirty == 0
@@ -114,20 +115,15 @@ def test_an_idle_server_flushes_c_pages_a_second() -> None:
 
 def test_a_smaller_share_of_c_is_flushed_where_idle() -> None:
     """With innodb_idle_flush_pct = 29 and C = 100 an idle server flushes 28 pages/s, as PCT_IO rounds."""
-    parameters = plant(
-        io_capacity=100,
-        io_capacity_max=2000,
-        idle_flush_pct=29,
-        load=stopping(60.0),
-    )
-    _, samples = watched(parameters, 100)
+    samples = readings(100, io_capacity=100, io_capacity_max=2000, idle_flush_pct=29, load=stopping(60.0))
     assert samples[90].pages_background - samples[70].pages_background == pytest.approx(28 * 20, abs=28)
 
 
 @pytest.mark.parametrize("flavour", ["mysql-9.7", "mysql-8.0.28", "mysql-5.7", "mysql-5.6"])
 def test_an_idle_mysql_writes_a_checkpoint_every_second(flavour: FlavourName) -> None:
     """At work checkpoints are seven seconds apart, without commits one, as long as pages are flushed."""
-    parameters = plant(
+    samples = readings(
+        140,
         flavour=flavour,
         io_capacity=100,
         io_capacity_max=2000,
@@ -135,7 +131,6 @@ def test_an_idle_mysql_writes_a_checkpoint_every_second(flavour: FlavourName) ->
         load=stopping(120.0),
         disk=DiskParameters(timeline=(DiskChange(0.0, 1200.0), DiskChange(120.0, 200.0))),
     )
-    _, samples = watched(parameters, 140)
     moments = [
         after.monotonic
         for before, after in itertools.pairwise(samples)
@@ -163,7 +158,8 @@ ON_AGE: dict[FlavourName, float | None] = {
 @pytest.mark.parametrize("flavour", list(ON_AGE))
 def test_fixed_point_is_the_inverse_laws(flavour: FlavourName, io_capacity_max: int) -> None:
     """Without write combining each server's age settles where the daemon's inverse of its law says."""
-    parameters = plant(
+    samples = readings(
+        900,
         flavour=flavour,
         io_capacity=io_capacity_max // 10,
         io_capacity_max=io_capacity_max,
@@ -171,8 +167,8 @@ def test_fixed_point_is_the_inverse_laws(flavour: FlavourName, io_capacity_max: 
         buffer_pool_pages=10**7,
         load=LoadParameters(timeline=(LoadChange(0.0, 16, 1000.0),), hot_pages=1e9, noise=0.0),
         disk=DiskParameters(timeline=(DiskChange(0.0, 50_000.0),)),
+        seed=3,
     )
-    _, samples = watched(parameters, seconds=900, seed=3)
     window = samples[600:]
     settled = sum(sample.age_ratio for sample in window) / len(window)
     law = LAWS[FLAVOURS[flavour].law.name]
@@ -184,12 +180,13 @@ def test_fixed_point_is_the_inverse_laws(flavour: FlavourName, io_capacity_max: 
 @pytest.mark.parametrize("io_capacity_max", [600, 1200, 2400])
 def test_fixed_point_holds_with_write_combining(io_capacity_max: int) -> None:
     """On the measured load too, the settled age is the inverse law's for the pages/s really flushed."""
-    parameters = plant(
+    samples = readings(
+        1200,
         io_capacity=io_capacity_max // 2,
         io_capacity_max=io_capacity_max,
         load=LoadParameters(noise=0.0),
+        seed=3,
     )
-    _, samples = watched(parameters, seconds=1200, seed=3)
     window = samples[800:]
     demand = (window[-1].pages_adaptive - window[0].pages_adaptive) / (len(window) - 1)
     settled = sum(sample.age_ratio for sample in window) / len(window)
@@ -295,9 +292,7 @@ def test_mariadb_raises_m_with_c() -> None:
 
 def test_a_larger_log_is_there_at_once() -> None:
     """When the redo log grows all limits grow with it, and the age ratio falls in the same second."""
-    _, samples = watched(
-        plant(io_capacity=300, io_capacity_max=600, resizes=(RedoChange(200.0, 209_715_200),)), 260
-    )
+    samples = readings(260, m=600, resizes=(RedoChange(200.0, 209_715_200),))
     assert samples[202].redo_capacity == 209_715_200
     assert samples[202].age_ratio < 0.55 * samples[199].age_ratio
     assert not samples[202].resizing
@@ -309,8 +304,7 @@ def test_mariadb_resizes_its_log_once_all_that_is_older_is_flushed(wanted: int) 
     parameters = plant(
         flavour="mariadb-11.8",
         max_dirty_pages_pct_lwm=0.001,
-        io_capacity=300,
-        io_capacity_max=600,
+        m=600,
         redo_capacity=209_715_200,
         resizes=(RedoChange(300.0, wanted),),
     )
@@ -329,7 +323,7 @@ def test_mariadb_resizes_its_log_once_all_that_is_older_is_flushed(wanted: int) 
 def test_an_idle_mariadb_with_a_low_water_mark_flushes_everything(low_water: float) -> None:
     """With innodb_max_dirty_pages_pct_lwm above 0 nothing is dirty a few minutes after the load has gone."""
     load = stopping(100.0)
-    _, samples = watched(plant(flavour="mariadb-11.8", load=load, max_dirty_pages_pct_lwm=low_water), 400)
+    samples = readings(400, flavour="mariadb-11.8", load=load, max_dirty_pages_pct_lwm=low_water)
     assert samples[100].pages_dirty > 1000
     assert samples[-1].pages_dirty == 0
     assert samples[-1].checkpoint_age == 0
@@ -338,13 +332,13 @@ def test_an_idle_mariadb_with_a_low_water_mark_flushes_everything(low_water: flo
 def test_an_idle_mariadb_without_low_water_mark_flushes_nothing() -> None:
     """With its defaults MariaDB leaves dirty pages alone when the load has gone."""
     load = stopping(20.0)
-    _, samples = watched(plant(flavour="mariadb-11.8", load=load), 60)
+    samples = readings(60, flavour="mariadb-11.8", load=load)
     assert samples[-1].pages_dirty == samples[25].pages_dirty > 0
 
 
 def test_5_7_with_m_far_too_low_commits_in_every_second() -> None:
     """With M at half the demand 5.7 sync-flushes in waves; writers wait for moments, not for the batch."""
-    alone = plant(flavour="mysql-5.7", io_capacity=100, io_capacity_max=200, flush_neighbors=False)
+    alone = plant(flavour="mysql-5.7", m=200, flush_neighbors=False)
     server, samples = watched(alone, 600)
     window = samples[300:]
     assert 0.0 < server.engine.stalled < 0.02 * 600
@@ -388,7 +382,8 @@ def test_an_idle_5_6_flushes_c_pages_again_and_again() -> None:
 @pytest.mark.parametrize(("hot_pages", "io_capacity"), [(300.0, 100), (5000.0, 1000), (5000.0, 5000)])
 def test_an_idle_5_6_rests_when_nothing_is_left_to_flush(hot_pages: float, io_capacity: int) -> None:
     """A 5.6 whose clients are gone flushes what is dirty, then looks once a second until they are back."""
-    parameters = plant(
+    samples = readings(
+        450,
         flavour="mysql-5.6",
         io_capacity=io_capacity,
         io_capacity_max=2 * io_capacity,
@@ -396,7 +391,6 @@ def test_an_idle_5_6_rests_when_nothing_is_left_to_flush(hot_pages: float, io_ca
             timeline=(LoadChange(0.0, 16), LoadChange(100.0, 0), LoadChange(400.0, 16)), hot_pages=hot_pages
         ),
     )
-    _, samples = watched(parameters, 450)
     assert samples[390].pages_dirty <= 0.001 * hot_pages
     assert samples[390].modified_age == 0
     assert samples[390].pages_background == samples[300].pages_background
@@ -405,7 +399,7 @@ def test_an_idle_5_6_rests_when_nothing_is_left_to_flush(hot_pages: float, io_ca
 
 def test_an_older_mariadb_sleeps_until_the_flush_limit_and_flushes_all_that_is_dirty() -> None:
     """From the limit the age falls to next to nothing where M allows it, and no page goes before the next."""
-    _, samples = watched(plant(flavour="mariadb-10.5", io_capacity=2000, io_capacity_max=4000), 400)
+    samples = readings(400, flavour="mariadb-10.5", m=4000)
     ratios = [sample.age_ratio for sample in samples]
     peak = next(second for second, ratio in enumerate(ratios) if ratio > 1.0)
     low = peak + min(range(30), key=lambda second: ratios[peak + second])

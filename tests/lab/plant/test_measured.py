@@ -21,7 +21,7 @@ from lab.plant.parameters import DiskChange, DiskParameters
 from lab.plant.server import SimulatedServer
 from lab.scenarios import load_scenario
 from lab.scenarios.load import parse_scenario
-from tests.lab.plant.support import plant, watched
+from tests.lab.plant.support import plant, readings, watched
 from tuner.servers.families.log_files import log_group_limits
 from tuner.servers.families.redo_capacity import redo_limits
 
@@ -190,7 +190,7 @@ def test_below_the_demand_throughput_comes_in_waves(seed: int) -> None:
 def test_a_changing_disk_gives_what_was_measured(most: int, measured: float) -> None:
     """On a disk of 2400 and 800 writes/s in turns of 150 s the plant is within 8 % of the throughput."""
     disk = DiskParameters(timeline=tuple(DiskChange(150.0 * i, (2400.0, 800.0)[i % 2]) for i in range(4)))
-    _, samples = watched(plant(disk=disk, io_capacity=most // 2, io_capacity_max=most), 600)
+    samples = readings(600, disk=disk, io_capacity=most // 2, io_capacity_max=most)
 
     assert statistics.fmean(commits(samples[10:])) == pytest.approx(measured, rel=0.08)
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from lab.plant.load import Stream, streams
 from lab.plant.parameters import DiskChange, DiskParameters, LoadChange, LoadParameters
 from lab.plant.pool import pool
-from tests.lab.plant.support import plant, rate, watched, with_iops
+from tests.lab.plant.support import plant, rate, readings, watched, with_iops
 
 
 @given(
@@ -48,9 +48,7 @@ def test_uneven_touches_combine_more_writes() -> None:
     """At the same setting a load on a hot set flushes fewer pages for a commit than an even one."""
     per_commit = {}
     for kind in ("uniform", "zipf", "hot_set"):
-        _, samples = watched(
-            plant(load=LoadParameters(distribution=kind), io_capacity=300, io_capacity_max=600), 400
-        )
+        samples = readings(400, load=LoadParameters(distribution=kind), m=600)
         per_commit[kind] = rate(samples[200:], "pages_adaptive") / rate(samples[200:], "commits")
     assert per_commit["hot_set"] < per_commit["zipf"] < per_commit["uniform"]
 
@@ -58,15 +56,15 @@ def test_uneven_touches_combine_more_writes() -> None:
 def test_new_pages_are_written_once_each() -> None:
     """A load that only fills new pages flushes in the end as many as it filled, at any age."""
     load = LoadParameters(pages_per_commit=0.0, appended_pages=0.02)
-    _, samples = watched(plant(load=load, io_capacity=300, io_capacity_max=600), 600)
+    samples = readings(600, load=load, m=600)
     pages = rate(samples[300:], "pages_adaptive")
     assert pages == pytest.approx(0.02 * rate(samples[300:], "commits"), rel=0.03)
 
 
 def test_a_small_pool_flushes_by_itself() -> None:
     """A pool that is too small writes dirty pages whatever M, keeps the age low, and costs commits."""
-    _, samples = watched(plant(io_capacity=300, io_capacity_max=600, buffer_pool_pages=8_000), 400)
-    _, roomy = watched(plant(io_capacity=300, io_capacity_max=600), 400)
+    samples = readings(400, m=600, buffer_pool_pages=8_000)
+    roomy = readings(400, m=600)
     assert rate(samples[200:], "pages_lru") > 100.0
     assert samples[-1].age_ratio < 0.3 * roomy[-1].age_ratio
     assert rate(samples[200:], "commits") < 0.8 * rate(roomy[200:], "commits")
@@ -76,8 +74,7 @@ def test_reads_limit_a_load_that_misses() -> None:
     """On a disk that reads 500 pages/s, a load that misses two fifths of its pages commits 1250 a second."""
     disk = DiskParameters(read_iops=500.0)
     load = LoadParameters(hot_pages=20_000.0, noise=0.0)
-    parameters = plant(disk=disk, load=load, buffer_pool_pages=12_000, io_capacity=300, io_capacity_max=600)
-    _, samples = watched(parameters, 300)
+    samples = readings(300, disk=disk, load=load, buffer_pool_pages=12_000, m=600)
     assert rate(samples[150:], "commits") <= 1_260.0
 
 
@@ -114,7 +111,8 @@ def test_what_comes_in_goes_out(streams: list[Stream], frames: float, new: float
 )
 def test_no_more_pages_are_dirty_than_the_pool_has(load: LoadParameters) -> None:
     """With redo for hours and C = M = 100 a pool of 20,000 pages fills with dirty ones, and not with more."""
-    parameters = plant(
+    samples = readings(
+        200,
         disk=FAST,
         load=load,
         redo_capacity=LARGE_REDO,
@@ -124,7 +122,6 @@ def test_no_more_pages_are_dirty_than_the_pool_has(load: LoadParameters) -> None
         max_dirty_pages_pct=99.9,
         lru_scan_depth=100_000,
     )
-    _, samples = watched(parameters, 200)
     assert max(sample.pages_dirty for sample in samples) <= 20_000
     assert samples[-1].pages_lru > 0
     assert rate(samples[100:], "commits") > 100.0
@@ -143,16 +140,13 @@ def test_a_pool_full_of_dirty_pages_commits_no_faster_than_it_writes() -> None:
 def test_a_new_page_drives_none_out_before_the_pool_is_full() -> None:
     """Inserts into a pool with 40,000 free pages flush none of the LRU list until these are used up."""
     load = LoadParameters(appended_pages=0.5, hot_pages=10_000.0)
-    _, samples = watched(
-        plant(
-            disk=FAST,
-            load=load,
-            redo_capacity=LARGE_REDO,
-            buffer_pool_pages=50_000,
-            io_capacity=100,
-            io_capacity_max=200,
-        ),
+    samples = readings(
         60,
+        disk=FAST,
+        load=load,
+        redo_capacity=LARGE_REDO,
+        buffer_pool_pages=50_000,
+        m=200,
     )
     before = [sample for sample in samples if 0.5 * sample.commits < 39_000]
     assert len(before) > 2
@@ -162,7 +156,8 @@ def test_a_new_page_drives_none_out_before_the_pool_is_full() -> None:
 
 def small(depth: int, **load: float) -> list[float]:
     """Return LRU pages/s, commits/s and free-page waits of a pool for a fifth of the pages."""
-    parameters = plant(
+    samples = readings(
+        200,
         disk=with_iops(60_000.0, redo_apart=True),
         load=LoadParameters(
             timeline=(LoadChange(0.0, 64),),
@@ -173,10 +168,8 @@ def small(depth: int, **load: float) -> list[float]:
         buffer_pool_pages=20_000,
         redo_capacity=LARGE_REDO,
         lru_scan_depth=depth,
-        io_capacity=100,
-        io_capacity_max=200,
+        m=200,
     )
-    _, samples = watched(parameters, 200)
     counted = samples[100:]
     return [rate(counted, "pages_lru"), rate(counted, "commits"), rate(counted, "free_page_waits")]
 
@@ -192,13 +185,12 @@ def test_the_scan_depth_limits_what_is_evicted_and_waits_limit_commits() -> None
 
 def test_pages_that_are_clean_again_leave_the_pool_for_nothing() -> None:
     """Where the page cleaner is ahead of the LRU list, a small pool costs no page write and no wait."""
-    parameters = plant(
+    samples = readings(
+        300,
         disk=FAST,
         load=LoadParameters(timeline=(LoadChange(0.0, 16, 500.0),), hot_pages=100_000.0),
         buffer_pool_pages=50_000,
-        io_capacity=10_000,
-        io_capacity_max=20_000,
+        m=20_000,
     )
-    _, samples = watched(parameters, 300)
     assert rate(samples[150:], "pages_lru") == 0.0
     assert samples[-1].free_page_waits == 0

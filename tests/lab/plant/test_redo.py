@@ -10,14 +10,13 @@ from lab.plant.clock import SimClock
 from lab.plant.parameters import DiskParameters, LoadChange, LoadParameters, RedoChange
 from lab.plant.server import SimulatedServer
 from lab.plant.space import SHORTEST_SECONDS
-from tests.lab.plant.support import plant, stopping, watched, with_iops
+from tests.lab.plant.support import plant, readings, stopping, watched, with_iops
 from tuner.servers.families.redo_capacity import redo_limits
 
 THREADS = 200
 STUCK = plant(
     flavour="mysql-8.0.28",
-    io_capacity=1000,
-    io_capacity_max=2000,
+    m=2000,
     disk=with_iops(3000.0, latency=0.001, redo_apart=True),
     load=LoadParameters(timeline=(LoadChange(0.0, THREADS),), distribution="zipf"),
 )
@@ -59,10 +58,7 @@ SMALL = 67_108_864
 
 def test_a_shrinking_log_has_its_old_size_until_all_old_files_are_free() -> None:
     """Innodb_redo_log_capacity_resized is the old size until the redo of the old files is checkpointed."""
-    parameters = plant(
-        redo_capacity=LARGE, io_capacity=300, io_capacity_max=600, resizes=(RedoChange(300.0, SMALL),)
-    )
-    _, samples = watched(parameters, 600)
+    samples = readings(600, redo_capacity=LARGE, m=600, resizes=(RedoChange(300.0, SMALL),))
     shrinking = [sample for sample in samples if sample.resizing]
     assert {sample.redo_capacity for sample in shrinking} == {LARGE}
     assert {sample.stall_point for sample in shrinking} == {redo_limits(LARGE).stall_point}
@@ -76,8 +72,7 @@ def test_a_shrinking_log_has_its_old_size_until_all_old_files_are_free() -> None
 
 def test_a_log_that_shrinks_below_its_age_fits_in_the_end() -> None:
     """Half the redo that is in use: the age never leaves the log, and ends below the new stall point."""
-    parameters = plant(io_capacity=300, io_capacity_max=600, resizes=(RedoChange(300.0, 33_554_432),))
-    _, samples = watched(parameters, 600)
+    samples = readings(600, m=600, resizes=(RedoChange(300.0, 33_554_432),))
     assert samples[-1].redo_capacity == 33_554_432
     assert not samples[-1].resizing
     assert all(sample.checkpoint_age <= sample.redo_capacity for sample in samples)
@@ -88,8 +83,7 @@ def test_without_flush_sync_a_shrinking_log_is_flushed_at_m() -> None:
     """With innodb_flush_sync off writers wait for M pages a second, and the log still gets there."""
     parameters = plant(
         redo_capacity=LARGE,
-        io_capacity=300,
-        io_capacity_max=600,
+        m=600,
         flush_sync=False,
         resizes=(RedoChange(300.0, SMALL),),
     )
@@ -101,12 +95,11 @@ def test_without_flush_sync_a_shrinking_log_is_flushed_at_m() -> None:
 
 def test_an_idle_server_shrinks_its_log() -> None:
     """A log that nobody writes to is made smaller as well, once its pages are flushed."""
-    parameters = plant(
-        io_capacity=1000,
-        io_capacity_max=2000,
+    samples = readings(
+        120,
+        m=2000,
         load=stopping(60.0),
         resizes=(RedoChange(70.0, 33_554_432),),
     )
-    _, samples = watched(parameters, 120)
     assert samples[71].resizing
     assert samples[-1].redo_capacity == 33_554_432

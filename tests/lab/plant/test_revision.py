@@ -6,7 +6,7 @@ import pytest
 
 from lab.plant.flavour import FLAVOURS, FlavourName
 from lab.plant.parameters import REVISION
-from tests.lab.plant.support import plant, watched
+from tests.lab.plant.support import readings
 
 SECONDS = 400
 CLOSE = 1e-3
@@ -49,7 +49,7 @@ def outcome(flavour: FlavourName) -> tuple[tuple[int, ...], ...]:
     """Return what a server of one kind comes to with each pair of C and M."""
     found = []
     for least, most in CAPACITIES:
-        _, samples = watched(plant(flavour=flavour, io_capacity=least, io_capacity_max=most), SECONDS)
+        samples = readings(SECONDS, flavour=flavour, io_capacity=least, io_capacity_max=most)
         last = samples[-1]
         pages = last.pages_adaptive + last.pages_sync + last.pages_background
         found.append((last.commits, last.modified_age, pages))

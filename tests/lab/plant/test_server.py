@@ -22,7 +22,7 @@ from lab.plant.parameters import (
     ServerParameters,
 )
 from lab.plant.server import SimulatedServer
-from tests.lab.plant.support import watched
+from tests.lab.plant.support import plant, rate, readings, watched, with_iops
 from tuner.records import Capacity
 
 if TYPE_CHECKING:
@@ -145,11 +145,7 @@ def test_no_load_or_setting_breaks_the_log(parameters: PlantParameters, seed: in
 @pytest.mark.parametrize("flavour", list(FLAVOURS))
 def test_same_seed_same_trace(flavour: FlavourName) -> None:
     """Two runs with one seed give the same readings to the last bit; another seed gives others."""
-    server = ServerParameters(flavour=flavour, io_capacity=175, io_capacity_max=350)
-    parameters = PlantParameters(server=server)
-    _, first = watched(parameters, 300, seed=5)
-    _, second = watched(parameters, 300, seed=5)
-    _, other = watched(parameters, 300, seed=6)
+    first, second, other = (readings(300, seed=seed, flavour=flavour, m=350) for seed in (5, 5, 6))
     assert first == second
     assert [sample.commits for sample in first] != [sample.commits for sample in other]
     assert first[0].identity == second[0].identity != other[0].identity
@@ -231,11 +227,7 @@ def test_an_unknown_variable_is_an_error() -> None:
 
 def test_without_sync_flushing_a_low_m_stalls_writers() -> None:
     """With innodb_flush_sync off and M below the demand, the log fills up and writers wait."""
-    parameters = PlantParameters(
-        server=ServerParameters(io_capacity=100, io_capacity_max=200, flush_sync=False),
-        load=LoadParameters(noise=0.0),
-    )
-    server, samples = watched(parameters, 400)
+    server, samples = watched(plant(load=LoadParameters(noise=0.0), m=200, flush_sync=False), 400)
     last = samples[-1]
     assert last.pages_sync == 0
     assert last.redo_space_waits > 0
@@ -247,7 +239,7 @@ def test_without_sync_flushing_a_low_m_stalls_writers() -> None:
 
 def test_checkpoints_are_seven_seconds_apart_and_two_mebibytes_behind() -> None:
     """Under load a checkpoint is written every 7 s, at the oldest modification less 2 MiB."""
-    _, samples = watched(PlantParameters(server=ServerParameters(io_capacity=600, io_capacity_max=1200)), 200)
+    samples = readings(200, m=1200)
     moments = [
         after.monotonic
         for before, after in itertools.pairwise(samples)
@@ -257,15 +249,38 @@ def test_checkpoints_are_seven_seconds_apart_and_two_mebibytes_behind() -> None:
     assert min(s.lsn_oldest - s.lsn_checkpoint for s in samples[60:]) >= 2 * 1024 * 1024
 
 
-@pytest.mark.parametrize("flavour", list(FLAVOURS))
-def test_throughput_never_rises_when_the_disk_gets_slower(flavour: FlavourName) -> None:
-    """At the same setting a slower disk gives at most 1 % more commits, outside the regime of sync waves."""
+SHAPES: list[tuple[dict[str, Any], dict[str, Any], dict[str, Any]]] = [
+    ({"redo_apart": True}, {"distribution": "zipf"}, {}),
+    ({"latency": 0.0005, "megabytes_per_second": 50.0}, {"appended_pages": 0.05}, {}),
+    ({}, {"hot_pages": 200_000.0, "distribution": "hot_set"}, {"buffer_pool_pages": 100_000}),
+]
+"""Of the disk, of the load, and what else is set."""
+
+
+@pytest.mark.parametrize(
+    ("flavour", "disk", "load", "more"),
+    [
+        *((flavour, {}, {}, {}) for flavour in FLAVOURS),
+        *((flavour, *shape) for flavour in ("mysql-9.7", "mariadb-11.8") for shape in SHAPES),
+    ],
+)
+def test_a_faster_disk_never_makes_a_slower_server(
+    flavour: FlavourName, disk: dict[str, Any], load: dict[str, Any], more: dict[str, Any]
+) -> None:
+    """At the same setting a slower disk gives at most 1 % more commits, outside the regime of sync waves.
+
+    With a pool for a few percent of the pages it can be more: what is driven out and what is flushed fall
+    into step.
+    """
     means = []
     for write_iops in (800.0, 1200.0, 2400.0, 4800.0):
-        parameters = PlantParameters(
-            server=ServerParameters(flavour=flavour, io_capacity=1000, io_capacity_max=2000),
-            disk=DiskParameters(timeline=(DiskChange(0.0, write_iops),)),
+        samples = readings(
+            600,
+            flavour=flavour,
+            m=2000,
+            disk=with_iops(write_iops, **disk),
+            load=LoadParameters(**load),
+            **more,
         )
-        _, samples = watched(parameters, 600)
-        means.append((samples[-1].commits - samples[300].commits) / 300)
+        means.append(rate(samples[300:], "commits"))
     assert all(slower <= 1.01 * faster for slower, faster in itertools.pairwise(means))

@@ -9,6 +9,7 @@ import threading
 import time
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -69,45 +70,53 @@ class Mysqld:
         self.heard: list[bytes] = []
         self.noticed: Callable[[str], None] = lambda _statement: None
         self.refuses: Callable[[str], tuple[int, str] | None] = lambda _statement: None
-        self.open = threading.Event()
-        self._listener = listener
+        self.listener = listener
+        self._ended = threading.Event()
         self._threads: list[threading.Thread] = []
-        self._accepting = threading.Thread(target=self._accept)
+        self._open: set[socket.socket] = set()
+        self._accepting = threading.Thread(target=self._accept, daemon=True)
         self._accepting.start()
 
     def end(self) -> None:
         """Let go of everything."""
-        self.open.set()
+        self._ended.set()
         with contextlib.suppress(OSError):
-            self._listener.shutdown(socket.SHUT_RDWR)
-        self._listener.close()
-        for thread in (self._accepting, *self._threads):
+            self.listener.shutdown(socket.SHUT_RDWR)
+        self.listener.close()
+        self._accepting.join(PATIENCE)
+        for one in tuple(self._open):
+            with contextlib.suppress(OSError):
+                one.shutdown(socket.SHUT_RDWR)
+        for thread in self._threads:
             thread.join(PATIENCE)
 
     def _accept(self) -> None:
         number = 0
         with contextlib.suppress(OSError):
             while True:
-                connection, _ = self._listener.accept()
+                connection, _ = self.listener.accept()
+                if connection.family != socket.AF_UNIX:  # no packet waits for the one before to be confirmed
+                    connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
                 number += 1
-                thread = threading.Thread(target=self._serve, args=(connection, number))
-                self._threads.append(thread)
+                thread = threading.Thread(target=self._serve, args=(connection, number), daemon=True)
+                self._threads = [one for one in self._threads if one.is_alive()] + [thread]
                 thread.start()
 
     def _serve(self, connection: socket.socket, number: int) -> None:
         connection.settimeout(PATIENCE)
+        self._open.add(connection)
         with contextlib.ExitStack() as opened, contextlib.suppress(OSError, EOFError):
             opened.enter_context(connection)
-            if not self.greets:
-                self.open.wait(PATIENCE)
-                return
+            opened.callback(self._open.discard, connection)
             connection = self._log_in(connection, number, opened)
             while (packet := receive(connection)[1])[:1] == b"\x03":
-                if not self._answer(connection, packet[1:].decode()):
-                    return
+                self._answer(connection, packet[1:].decode())
 
     def _log_in(self, connection: socket.socket, number: int, opened: contextlib.ExitStack) -> socket.socket:
         """Greet and let in; return the connection as it is from then on, encrypted or not."""
+        if not self.greets:
+            self._ended.wait(PATIENCE)
+            raise EOFError
         more = ENCRYPTS if self.tls is not None else 0
         hello = greeting(self.version, number, salt=SALT, plugin=self.plugin, more=more)
         send(connection.sendall, 0, hello)
@@ -149,42 +158,41 @@ class Mysqld:
         self.heard.append(packet)
         return at, packet
 
-    def _answer(self, connection: socket.socket, statement: str) -> bool:
+    def _answer(self, connection: socket.socket, statement: str) -> None:
         self.statements.append(statement)
         self.noticed(statement)
         said: Answer = [] if statement.startswith(("SET", "KILL")) else self.answers(statement)
         if "wait_timeout" in statement:
             said = self.refuses(statement) or []
         if said == "hang":
-            self.open.wait(PATIENCE)
-            return False
-        if isinstance(said, str):
-            return False
-        if isinstance(said, tuple):
-            send(connection.sendall, 1, refusal(said[0], said[1].encode()))
-            return True
-        for number, packet in enumerate(answer(said), start=1):
+            self._ended.wait(PATIENCE)
+        if said in ("hang", "close"):
+            raise EOFError
+        packets = [refusal(said[0], said[1].encode())] if isinstance(said, tuple) else answer(said)
+        for number, packet in enumerate(packets, start=1):
             send(connection.sendall, number, packet)
-        return True
 
 
-def server_context(name: str = "named") -> ssl.SSLContext:
+Reach = Callable[..., Session]
+"""Returns a session to a server; it takes changes of the endpoint."""
+
+Local = Callable[[Path], Mysqld]
+"""Starts a server on a unix socket."""
+
+
+def server_context(name: str = "named", **changes: Any) -> ssl.SSLContext:  # noqa: ANN401 - its attributes
     """Return a server's TLS with one of the certificates."""
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.load_cert_chain(CERTIFICATES / f"{name}.crt", CERTIFICATES / f"{name}.key")
+    for attribute, value in changes.items():
+        setattr(context, attribute, value)
     return context
 
 
-def endpoint(listener: socket.socket, **changes: str) -> Endpoint:
-    """Return the address of a listener."""
-    values: dict[str, str] = {"tls": "off"} | changes
-    return Endpoint(
-        user="innobrim",
-        password=PASSWORD,
-        port=listener.getsockname()[1],
-        timeout=LIMIT,
-        **values,
-    )
+def endpoint(listener: socket.socket, **changes: Any) -> Endpoint:  # noqa: ANN401 - its fields
+    """Return the address of a listener: without TLS, and with short limits."""
+    usual = {"tls": "off", "password": PASSWORD, "port": listener.getsockname()[1], "timeout": LIMIT}
+    return Endpoint(user="innobrim", **(usual | changes))
 
 
 def refused(session: Session, statement: str = "SELECT 1") -> tuple[str, float]:

@@ -8,7 +8,7 @@ import socket
 
 import pytest
 
-from tests.servers.sockets.mysqld import LIMIT, Mysqld, endpoint, refused
+from tests.servers.sockets.mysqld import Mysqld, Reach, endpoint, refused
 from tuner.findings.check import ANY_FIX, check
 from tuner.records import Missed
 from tuner.servers.endpoint import Endpoint
@@ -86,12 +86,11 @@ def test_a_refusal_has_its_own_way_out(
     assert fix_of(session) != ANY_FIX
 
 
-def test_no_password_is_no_wrong_password(mysqld: Mysqld, listener: socket.socket) -> None:
+def test_no_password_is_no_wrong_password(mysqld: Mysqld, reach: Reach) -> None:
     """Who gave none is told where one is read from, not to check it."""
     mysqld.denies = (1045, "Access denied for user 'innobrim'@'localhost' (using password: NO)")
-    there = Endpoint(user="innobrim", port=listener.getsockname()[1], tls="off", timeout=LIMIT)
 
-    assert "INNOBRIM_PASSWORD_FILE" in refused(Session(there))[0]
+    assert "INNOBRIM_PASSWORD_FILE" in refused(reach(password=""))[0]
 
 
 @pytest.mark.parametrize(
@@ -117,16 +116,23 @@ def test_a_session_whose_statements_are_refused_is_told_why(
     assert fix in reading.reason
 
 
-def test_a_plugin_without_its_library_names_it(mysqld: Mysqld, session: Session) -> None:
-    """MariaDB's ed25519 needs a library that the driver does not bring: it is named, with a way around."""
-    if importlib.util.find_spec("nacl") is not None:
-        pytest.skip("PyNaCl is installed: there is nothing to say")
-    mysqld.wants = b"client_ed25519"
+@pytest.mark.parametrize(
+    ("method", "library", "said"),
+    [
+        (b"client_ed25519", "nacl", ("PyMySQL[ed25519]", "mysql_native_password")),
+        (b"parsec", "", ("caching_sha2_password",)),
+    ],
+)
+def test_a_plugin_that_the_driver_does_not_know_is_named(
+    mysqld: Mysqld, session: Session, method: bytes, library: str, said: tuple[str, ...]
+) -> None:
+    """The library that it takes, where there is one, and which methods are understood."""
+    if library and importlib.util.find_spec(library) is not None:
+        pytest.skip(f"{library} is installed: there is nothing to say")
+    mysqld.wants = method
+    words, _ = refused(session)
 
-    said, _ = refused(session)
-
-    assert "PyMySQL[ed25519]" in said
-    assert "mysql_native_password" in said
+    assert [one for one in said if one not in words] == []
     assert "start the server" not in fix_of(session)
 
 
@@ -147,13 +153,6 @@ def test_what_mariadb_says_of_no_such_account_is_told(
     assert "no such account for the host" in fix_of(session)
     mysqld.version = b"9.7.4"
     assert "no such account for the host" not in fix_of(session)
-
-
-def test_a_plugin_that_the_driver_does_not_know_is_named(mysqld: Mysqld, session: Session) -> None:
-    """So is another plugin: which ones are understood is said."""
-    mysqld.wants = b"parsec"
-
-    assert "caching_sha2_password" in refused(session)[0]
 
 
 @pytest.mark.parametrize("host", ["x\ny", "x'; DROP DATABASE y; --", "x\\", "\x1b[2J", "x y"])

@@ -34,6 +34,24 @@ def hanging(*, uptime: int) -> Callable[[str], Answer]:
     return answer
 
 
+def lose(session: Session) -> float:
+    """Have a session lose its connection at a statement that hangs; return how many seconds that took."""
+    session.query("SELECT 1")
+    return refused(session, "SELECT slow")[1]
+
+
+@pytest.fixture
+def timed(listener: socket.socket, clock: list[float]) -> Session:
+    """Return a session on a clock of its own."""
+    return Session(endpoint(listener), lambda: clock[0])
+
+
+@pytest.fixture
+def clock() -> list[float]:
+    """Return the seconds of that clock."""
+    return [0.0]
+
+
 def test_a_statement_gets_its_rows(mysqld: Mysqld, session: Session) -> None:
     """Rows come back as they are, over one connection that is kept."""
     mysqld.answers = lambda statement: [("Uptime", "77")] if "Uptime" in statement else [("1",)]
@@ -45,19 +63,10 @@ def test_a_statement_gets_its_rows(mysqld: Mysqld, session: Session) -> None:
     assert len(mysqld.logins) == 1
 
 
-def test_the_session_limits_itself_on_the_server(mysqld: Mysqld, session: Session) -> None:
-    """A session that its client lost ends by itself there, and waits for no lock and no query for long."""
-    session.query("SELECT 1")
-
-    (said,) = [one for one in mysqld.statements if "wait_timeout" in one]
-    assert "SESSION wait_timeout = 15" in said
-    assert "lock_wait_timeout = 2" in said
-    assert "max_execution_time = 300" in said
-
-
 @pytest.mark.parametrize(
     ("version", "knows"),
     [
+        (b"9.7.4", "wait_timeout = 15, SESSION lock_wait_timeout = 2, SESSION max_execution_time = 300"),
         (b"8.0.44 (ProxySQL)", "max_statement_time = 0.3"),
         (b"8.0.30-as-the-clients-want-it", "max_statement_time = 0.3"),
         (b"5.5.5-10.6.18-mariadb", "max_statement_time = 0.3"),
@@ -66,10 +75,10 @@ def test_the_session_limits_itself_on_the_server(mysqld: Mysqld, session: Sessio
         (b"5.6.51", "wait_timeout = 15, SESSION lock_wait_timeout = 2"),
     ],
 )
-def test_a_server_that_greets_as_another_one_is_limited_as_far_as_it_can(
+def test_a_session_limits_itself_on_the_server_as_far_as_that_can(
     mysqld: Mysqld, session: Session, version: bytes, knows: str
 ) -> None:
-    """Behind a proxy, or under a version that somebody chose, the limits are those that the server knows."""
+    """Its locks and statements end there by themselves, also behind a proxy or under a chosen version."""
     mysqld.version = version
     mysqld.refuses = lambda said: None if said.endswith(knows) else (1193, "Unknown system variable")
 
@@ -80,11 +89,8 @@ def test_a_server_that_greets_as_another_one_is_limited_as_far_as_it_can(
 def test_a_statement_that_hangs_is_given_up_and_its_session_ended(mysqld: Mysqld, session: Session) -> None:
     """A silent server costs one time-out; the next statement connects again and ends the lost session."""
     mysqld.answers = hanging(uptime=77)
-    session.query("SELECT 1")
 
-    _, seconds = refused(session, "SELECT slow")
-
-    assert seconds < LIMIT + 0.5
+    assert lose(session) < LIMIT + 0.5
     assert session.current is None
     assert session.query("SELECT 1") == (("1",),)
     assert "KILL 1" in mysqld.statements
@@ -93,20 +99,18 @@ def test_a_statement_that_hangs_is_given_up_and_its_session_ended(mysqld: Mysqld
 
 def test_no_answer_is_waited_for_in_silence(mysqld: Mysqld, listener: socket.socket) -> None:
     """Each wait has a sign of life that covers it alone: a slow login is not taken for a dead loop."""
-    answer, asked = hanging(uptime=77), threading.Event()
-
-    def answers(statement: str) -> Answer:
-        if "slow" in statement:
-            asked.set()
-        return answer(statement)
-
-    mysqld.answers = answers
+    mysqld.answers, asked = hanging(uptime=77), threading.Event()
     beats: list[float] = []
     heard: list[tuple[str, int, int]] = []
-    mysqld.noticed = lambda statement: heard.append((statement, len(mysqld.logins), len(beats)))
+
+    def notice(statement: str) -> None:
+        heard.append((statement, len(mysqld.logins), len(beats)))
+        if "slow" in statement:
+            asked.set()
+
+    mysqld.noticed = notice
     session = Session(endpoint(listener), beat=beats.append)
-    session.query("SELECT 1")
-    refused(session, "SELECT slow")
+    lose(session)
     assert asked.wait(PATIENCE), "the server was to hear even what was given up"
     session.query("SELECT 1")
     session.close()
@@ -119,18 +123,16 @@ def test_no_answer_is_waited_for_in_silence(mysqld: Mysqld, listener: socket.soc
 
 
 def test_a_session_lost_before_a_restart_of_mysqld_is_not_looked_for(
-    mysqld: Mysqld, session: Session, monkeypatch: pytest.MonkeyPatch
+    mysqld: Mysqld, timed: Session, clock: list[float]
 ) -> None:
     """After a restart the number of a lost session is somebody else's, who is left alone."""
     mysqld.answers = hanging(uptime=2)
-    session.query("SELECT 1")
-    refused(session, "SELECT slow")
-    long_ago = session._lost
-    assert long_ago is not None
-    monkeypatch.setattr(session, "_lost", (long_ago[0], long_ago[1] - 10.0))
+    lose(timed)
+    clock[0] = 10.0
 
-    assert session.query("SELECT 1") == (("1",),)
+    assert timed.query("SELECT 1") == (("1",),)
     assert not any(statement.startswith("KILL") for statement in mysqld.statements)
+    timed.drop()
 
 
 def test_a_lost_session_whose_number_is_another_accounts_is_left_alone(
@@ -138,21 +140,16 @@ def test_a_lost_session_whose_number_is_another_accounts_is_left_alone(
 ) -> None:
     """Where the number of a lost session belongs to somebody else by now, that session is not ended."""
     hangs = hanging(uptime=77)
-    asked: list[str] = []
 
     def answer(statement: str) -> Answer:
-        if "processlist" not in statement:
-            return hangs(statement)
-        asked.append(statement)
         of_this_user = re.search(r"\buser = SUBSTRING_INDEX\(USER\(\), '@', 1\)", statement)
-        return [] if of_this_user else [("1",)]  # session 1 is there, and another account's
+        return [] if of_this_user else hangs(statement)  # session 1 is there, and another account's
 
     mysqld.answers = answer
-    session.query("SELECT 1")
-    refused(session, "SELECT slow")
+    lose(session)
 
     assert session.query("SELECT 1") == (("1",),)
-    assert len(asked) == 1
+    assert sum("processlist" in statement for statement in mysqld.statements) == 1
     assert not any(statement.startswith("KILL") for statement in mysqld.statements)
 
 
@@ -160,7 +157,6 @@ def test_a_lost_connection_is_made_anew(mysqld: Mysqld, session: Session) -> Non
     """When the server closes the connection one statement is lost, and the next one works."""
     mysqld.answers = lambda statement: "close" if "bye" in statement else [("1",)]
     session.query("SELECT 1")
-
     refused(session, "SELECT bye")
 
     assert session.query("SELECT 1") == (("1",),)
@@ -171,7 +167,6 @@ def test_a_refused_statement_keeps_the_connection(mysqld: Mysqld, session: Sessi
     mysqld.answers = lambda statement: (1227, "Access denied; you need") if "x" in statement else [("1",)]
     session.query("SELECT 1")
     before = session.current
-
     with pytest.raises(pymysql.OperationalError, match="1227"):
         session.query("SELECT x")
 
@@ -182,9 +177,8 @@ def test_a_refused_statement_keeps_the_connection(mysqld: Mysqld, session: Sessi
 
 def test_a_hanging_server_is_not_asked_into_shutting_the_host_out() -> None:
     """In half an hour of silence fewer connections are made than mysqld tolerates from one host."""
-    now = 0.0
+    now, made = 0.0, 0
     patience = Patience(lambda: now)
-    made = 0
     while now < 25 * 60.0:
         if patience.over:
             made += 1
@@ -205,50 +199,48 @@ def test_a_short_silence_costs_no_time() -> None:
         assert patience.over
 
 
-def test_a_silent_server_is_left_alone_for_a_while(listener: socket.socket, mysqld: Mysqld) -> None:
+def test_a_silent_server_is_left_alone_for_a_while(
+    mysqld: Mysqld, timed: Session, clock: list[float]
+) -> None:
     """Between two attempts the session says what it found last, without another connection."""
-    now = 0.0
-    session = Session(endpoint(listener), lambda: now)
     mysqld.greets = False
-    said = [refused(session) for _ in range(4)]
+    said = [refused(timed) for _ in range(4)]
     mysqld.greets = True
 
     assert {what for what, _ in said} == {said[0][0]}
     assert sum(seconds > 0.1 for _, seconds in said) == 2
-    assert refused(session)[0] == said[0][0]
+    assert refused(timed)[0] == said[0][0]
 
-    now = 1.0
-    session.query("SELECT 1")
-    session.drop()
+    clock[0] = 1.0
+    timed.query("SELECT 1")
+    timed.drop()
     assert len(mysqld.logins) == 1
 
 
-def test_a_refusal_is_asked_again_at_once(listener: socket.socket, mysqld: Mysqld) -> None:
+def test_a_refusal_is_asked_again_at_once(mysqld: Mysqld, session: Session) -> None:
     """A login that was refused for no fault of its own counts for nothing: let in again, it is in at once."""
-    session = Session(endpoint(listener))
     mysqld.denies = (1040, "Too many connections")
     for _ in range(3):
         refused(session)
     mysqld.denies = None
 
     session.query("SELECT 1")
-    session.drop()
     assert len(mysqld.logins) == 4
 
 
-def test_a_wrong_password_is_tried_ever_more_seldom(listener: socket.socket, mysqld: Mysqld) -> None:
+def test_a_wrong_password_is_tried_ever_more_seldom(
+    mysqld: Mysqld, timed: Session, clock: list[float]
+) -> None:
     """Servers lock accounts by what failed: in the first ten minutes there are 16 attempts, and not 600."""
-    now = 0.0
-    session = Session(endpoint(listener), lambda: now)
     mysqld.denies = (1045, "Access denied")
     said = set()
     for _ in range(600):
-        said.add(refused(session)[0])
-        now += 1.0
+        said.add(refused(timed)[0])
+        clock[0] += 1.0
 
     assert len(said) == 1
     assert len(mysqld.logins) == 16
     mysqld.denies = None
-    now += LONGEST_DENIED
-    session.query("SELECT 1")
-    session.drop()
+    clock[0] += LONGEST_DENIED
+    timed.query("SELECT 1")
+    timed.drop()

@@ -57,14 +57,16 @@ def parked(
     """Return the pair that holds a load ``park_slack`` times as high clear of sync flushing.
 
     The demand at the parked age follows from write combining, ``P * (x / ratio) ** b``; the gain
-    from the server's own law. Where no M moves the age the demand is that of now, and the gain is
+    from the server's own law. What is made dirty now counts as a demand, too: it comes to the tail
+    when nobody looks any more. Where no M moves the age the demand is that of now, and the gain is
     the pace's. Never below what is in force.
 
     Args:
         current: M that it is not to be below, pages/s.
         ratio: age ratio that it leads to.
     """
-    demand = max(estimate.demand, estimate.demand_ahead, estimate.flush_rate)
+    made_dirty = estimate.redo_rate * estimate.new_density
+    demand = max(estimate.demand, estimate.demand_ahead, estimate.flush_rate, made_dirty)
     gain = law.resting_gain(ratio)
     if not law.m_moves_age:
         gain = AIM
