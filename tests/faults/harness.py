@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -53,6 +54,11 @@ STOP = 5.0
 """Seconds from SIGTERM to the end, on a machine that has other things to do as well."""
 
 
+def altered(way: str, value: object) -> tuple[str, ...]:
+    """Return the program in place of ``innobrim`` that is another daemon in one way."""
+    return (sys.executable, "-P", str(Path(__file__).with_name("altered.py")), way, str(value))
+
+
 class Daemon(Innobrim):
     """An installation with quick settings, which keeps its keys over ``configure``."""
 
@@ -69,6 +75,11 @@ class Daemon(Innobrim):
         self._extra = self._extra if extra is None else extra
         self._tls = tls or self._tls
         super().configure(extra=self._extra, tls=self._tls, **self._loop)
+
+    def alter(self, way: str, value: object) -> Daemon:
+        """Have it be another daemon in one way; see ``altered.py``."""
+        self.program = altered(way, value)
+        return self
 
     def active(self) -> Daemon:
         """Start, and return when the first write of its own is in force."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 import time
 from pathlib import Path
 
@@ -15,8 +14,6 @@ from tuner.records import DecisionKind
 
 pytestmark = pytest.mark.real
 
-JUMPING_CLOCK = str(Path(__file__).with_name("jumping_clock.py"))
-STANDING_CLOCK = str(Path(__file__).with_name("standing_clock.py"))
 DAY = 86_400.0
 QUIET_TICKS = 8
 """Ticks after a jump; more than five seconds, so that a hold would show."""
@@ -44,9 +41,7 @@ def jump(daemon: Daemon, offset: Path, seconds: float) -> None:
 def test_the_wall_clock_jumps(rig: Rig, tmp_path: Path) -> None:
     """A wall clock set forward and back is no restart and no silence, and gives the budget nothing back."""
     offset = tmp_path / "offset"
-    daemon = rig.daemon()
-    daemon.program = (sys.executable, "-P", JUMPING_CLOCK, str(offset))
-    daemon.active()
+    daemon = rig.daemon().alter("jumping-clock", offset).active()
     jump(daemon, offset, DAY)
     daemon.want(600)
     jump(daemon, offset, -DAY)
@@ -65,9 +60,7 @@ def test_the_wall_clock_jumps(rig: Rig, tmp_path: Path) -> None:
 def test_the_clock_stands_still(rig: Rig, tmp_path: Path) -> None:
     """The redo of half a minute never counts as that of a second: M stays until there are rates again."""
     still = tmp_path / "still"
-    daemon = rig.daemon()
-    daemon.program = (sys.executable, "-P", STANDING_CLOCK, str(still))
-    daemon.active()
+    daemon = rig.daemon().alter("standing-clock", still).active()
     still.touch()
     time.sleep(FROZEN)  # the time itself is the fault
     still.unlink()
@@ -89,9 +82,7 @@ def test_the_clock_stands_still(rig: Rig, tmp_path: Path) -> None:
 def test_the_wall_clock_is_wrong_after_a_restart_of_the_daemon(rig: Rig, tmp_path: Path) -> None:
     """A daemon with a wrong clock knows that the values in force are its own, and which were before."""
     offset = tmp_path / "offset"
-    daemon = rig.daemon()
-    daemon.program = (sys.executable, "-P", JUMPING_CLOCK, str(offset))
-    daemon.active()
+    daemon = rig.daemon().alter("jumping-clock", offset).active()
     daemon.kill()
     under_load(rig.server, rig.work, WANTED)
     offset.write_text(str(DAY), encoding="ascii")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 
 import pytest
@@ -13,7 +12,6 @@ from tests.real.support import pair
 
 pytestmark = pytest.mark.real
 
-SLOW_DISK = str(Path(__file__).with_name("slow_disk.py"))
 SYNC_SECONDS = 10.0
 
 
@@ -27,9 +25,7 @@ SYNC_SECONDS = 10.0
 def test_the_journals_disk_takes_ten_seconds_a_sync(rig: Rig, tmp_path: Path) -> None:
     """A disk that hangs delays neither tick nor write nor end, and makes no daemon forget the originals."""
     delay = tmp_path / "delay"
-    daemon = rig.daemon()
-    daemon.program = (sys.executable, "-P", SLOW_DISK, str(delay))
-    daemon.active()
+    daemon = rig.daemon().alter("slow-disk", delay).active()
     delay.write_text(str(SYNC_SECONDS), encoding="ascii")
     before = daemon.await_ticks(1)
     daemon.want(600)

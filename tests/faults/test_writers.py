@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import contextlib
-import sys
 import threading
 import time
 from collections.abc import Iterator
-from pathlib import Path
 
 import pymysql
 import pytest
@@ -24,7 +22,6 @@ from tuner.records import Capacity, DecisionKind
 pytestmark = pytest.mark.real
 
 COOL_DOWN = 2.0
-SHORT_COOL_DOWN = str(Path(__file__).with_name("short_cool_down.py"))
 READOPTIONS = 3
 
 
@@ -169,8 +166,7 @@ def _watching(rig: Rig) -> Daemon:
 
 def _with_baseline(rig: Rig) -> Daemon:
     """Return an active daemon that knows ``START`` as the baseline."""
-    daemon = rig.daemon()
-    daemon.program = (sys.executable, "-P", SHORT_COOL_DOWN, str(COOL_DOWN))
+    daemon = rig.daemon().alter("cool-down", COOL_DOWN)
     daemon.configure(baseline=f"{START.io_capacity}/{START.io_capacity_max}")
     return daemon.active()
 

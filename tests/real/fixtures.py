@@ -14,7 +14,7 @@ from typing import Any, NoReturn
 import pytest
 
 from lab.servers.base import LabServer
-from lab.servers.choose import choose
+from lab.servers.choose import Choice, Family, choose
 from lab.servers.spec import LabServerError, ServerSpec
 from lab.workloads.sysbench import prepare
 from tests.real.installation import Innobrim, Install
@@ -72,15 +72,21 @@ def missing(what: str) -> NoReturn:
     pytest.skip(f"missing: {what}")
 
 
-@pytest.fixture(scope="session")
-def server() -> Iterator[LabServer]:
-    """Yield a MySQL 9.7 with redo 100 MiB, 10000/20000 and the load's tables."""
+def available(family: Family | None = "mysql") -> Choice:
+    """Return the server that can be had here; skip where there is none."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ResourceWarning)  # the Docker SDK forgets the socket of no answer
-        choice = choose(family="mysql")
+        choice = choose(family=family)
         gc.collect()
     if not choice.name:
         missing("; ".join((choice.why, *choice.refusals)))
+    return choice
+
+
+@pytest.fixture(scope="session")
+def server() -> Iterator[LabServer]:
+    """Yield a MySQL 9.7 with redo 100 MiB, 10000/20000 and the load's tables."""
+    choice = available()
     spec = ServerSpec(io_capacity=DEFAULT.io_capacity, io_capacity_max=DEFAULT.io_capacity_max)
     try:
         found = choice.server(spec)

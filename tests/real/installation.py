@@ -187,7 +187,7 @@ class Innobrim:
         """Return what ``GET /v1/status`` says; None before the API answers."""
         self.running()
         try:
-            return self._ask("GET", "/v1/status")
+            return self.ask("GET", "/v1/status")
         except (OSError, http.client.HTTPException):
             return None
 
@@ -198,7 +198,7 @@ class Innobrim:
     def asked(self, method: str, path: str, body: object = None) -> bool:
         """Ask for something over the API; return whether it was accepted, False where nobody answers."""
         try:
-            return self._ask(method, path, body) is not None
+            return self.ask(method, path, body) is not None
         except (OSError, http.client.HTTPException):
             return False
 
@@ -262,7 +262,7 @@ class Innobrim:
         """Return all that the daemon has said."""
         return self._log.read_text(encoding="utf-8", errors="replace") if self._log.exists() else ""
 
-    def _ask(self, method: str, path: str, body: object = None) -> dict[str, Any] | None:
+    def ask(self, method: str, path: str, body: object = None) -> dict[str, Any] | None:
         """Return the API's answer, None where it is no success; OSError where nobody listens."""
         with contextlib.closing(UnixConnection(self.state / "api.sock")) as connection:
             connection.request(method, path, json.dumps(body), {"Content-Type": "application/json"})

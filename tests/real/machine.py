@@ -7,7 +7,7 @@ import json
 import re
 import shlex
 import subprocess
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Self
@@ -19,6 +19,7 @@ from docker.errors import DockerException, ImageNotFound
 from lab.servers.container import LABEL, OWNER, remove_containers
 from lab.servers.owner import mine
 from lab.servers.spec import LabServerError
+from tests.real.fixtures import missing
 from tests.real.support import until
 from tuner.records import Capacity
 
@@ -242,6 +243,18 @@ class Machine:
     def idle(self) -> None:
         """Have no load."""
         self.ask("systemctl stop load")
+
+
+@contextlib.contextmanager
+def booted(original: Capacity, volumes: Mapping[Path, str]) -> Iterator[Machine]:
+    """Yield such a machine, whose MariaDB answers; skip where there can be none."""
+    try:
+        found = Machine(original, volumes)
+    except LabServerError as error:
+        missing(str(error))
+    with found:
+        until(lambda: found.ask("mariadb -e 'DO 1'").code == 0, 60.0, "MariaDB")
+        yield found
 
 
 def parked(text: str) -> Capacity | None:

@@ -7,19 +7,10 @@ from collections.abc import Iterator
 import pytest
 
 from lab.servers.base import LabServer
-from lab.servers.choose import Choice, choose
 from lab.servers.spec import MEBIBYTE, ServerSpec
-from tests.real.fixtures import missing
+from tests.real.fixtures import available
 
 SPEC = ServerSpec(redo_capacity=64 * MEBIBYTE, buffer_pool=256 * MEBIBYTE)
-
-
-def available() -> Choice:
-    """Return the server that can be had here; skip where there is none."""
-    choice = choose(family="mysql")
-    if not choice.name:
-        missing("; ".join((choice.why, *choice.refusals)))
-    return choice
 
 
 @pytest.fixture(scope="module")

@@ -89,6 +89,17 @@ def under_load(server: LabServer, work: Work, setting: Capacity) -> None:
     server.set_capacity(setting.io_capacity, setting.io_capacity_max)
 
 
+def written(server: LabServer, load: SysbenchRun, seconds: int) -> tuple[float, float]:
+    """Return writes and bytes written per second, as the server's disk is counted."""
+    first, began = server.device(), time.monotonic()
+    load.wait_seconds(len(load.seconds()) + seconds, 4.0 * seconds + 20.0)
+    last, took = server.device(), time.monotonic() - began
+    assert first is not None
+    assert last is not None
+    assert (first.source, last.source) == ("control group", "control group")
+    return (last.writes - first.writes) / took, (last.write_bytes - first.write_bytes) / took
+
+
 def in_force(server: LabServer) -> Capacity:
     """Return C and M as the server has them."""
     row = server.query("SELECT @@GLOBAL.innodb_io_capacity, @@GLOBAL.innodb_io_capacity_max")[0]

@@ -17,7 +17,7 @@ from lab.bench.store import ROWS, read_rows
 from lab.servers.choose import choose, is_image
 from lab.servers.disk import block_device
 from lab.servers.owner import orphaned
-from tests.real.fixtures import FIGURES, missing
+from tests.real.fixtures import FIGURES, available, missing
 
 pytestmark = pytest.mark.real
 
@@ -38,9 +38,7 @@ class Outcome(NamedTuple):
 @pytest.fixture(scope="module")
 def outcome(tmp_path_factory: pytest.TempPathFactory, pytestconfig: pytest.Config) -> Outcome:
     """Run the smoke suite, kill it with SIGKILL after its first row, and go on with it."""
-    choice = choose()
-    if not choice.name:
-        missing("; ".join((choice.why, *choice.refusals)))
+    available(family=None)
     if block_device(Path("/var/lib")) is None:
         missing("a disk that can be limited")
     directory = tmp_path_factory.mktemp("bench") / "smoke"

@@ -6,7 +6,6 @@ import contextlib
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import docker
@@ -18,8 +17,9 @@ from lab.servers.disk import DiskLimit
 from lab.servers.spec import LabServerError
 from lab.workloads.load import Load
 from lab.workloads.sysbench import SysbenchRun, prepare
-from tests.real.fixtures import missing
-from tests.real.small import SPEC, available
+from tests.real.fixtures import available, missing
+from tests.real.small import SPEC
+from tests.real.support import written
 
 pytestmark = pytest.mark.real
 
@@ -61,17 +61,6 @@ def filled(small: LabServer) -> LabServer:
     return small
 
 
-def per_second(server: LabServer, load: SysbenchRun, seconds: int) -> tuple[float, float]:
-    """Return writes and bytes written per second, as the server's disk is counted."""
-    first, began = server.device(), time.monotonic()
-    load.wait_seconds(len(load.seconds()) + seconds, 4.0 * seconds + 20.0)
-    last, took = server.device(), time.monotonic() - began
-    assert first is not None
-    assert last is not None
-    assert (first.source, last.source) == ("control group", "control group")
-    return (last.writes - first.writes) / took, (last.write_bytes - first.write_bytes) / took
-
-
 def limited(server: LabServer, limit: DiskLimit) -> None:
     """Put a limit in force, or say why this machine cannot."""
     refusals = server.limit_disk(limit)
@@ -102,16 +91,16 @@ def test_limits_are_obeyed_and_change_under_load(filled: LabServer, figures: lis
     limited(filled, DiskLimit(write_iops=200))
     with SysbenchRun(filled, SMALL) as load:
         load.wait_seconds(2, 30.0)
-        few, _ = per_second(filled, load, 4)
+        few, _ = written(filled, load, 4)
         limited(filled, DiskLimit(write_iops=600))
         load.wait_seconds(len(load.seconds()) + 1, 30.0)
-        more, _ = per_second(filled, load, 4)
+        more, _ = written(filled, load, 4)
         limited(filled, DiskLimit(write_bytes=2_000_000))
         load.wait_seconds(len(load.seconds()) + 1, 30.0)
-        _, size = per_second(filled, load, 4)
+        _, size = written(filled, load, 4)
         limited(filled, DiskLimit())
         load.wait_seconds(len(load.seconds()) + 1, 30.0)
-        free, unlimited = per_second(filled, load, 3)
+        free, unlimited = written(filled, load, 3)
     figures.append(
         f"writes/s under 200: {few:.0f}, under 600: {more:.0f}, free: {free:.0f};"
         f" MB/s written under 2: {size / 1e6:.1f}, free: {unlimited / 1e6:.1f}"
@@ -132,7 +121,7 @@ def test_a_crash_and_a_restart_are_timed_and_the_limit_stays(filled: LabServer, 
     assert filled.query("SELECT COUNT(*) FROM innobrim_lab.sbtest1") == [(SMALL.rows,)]
     with SysbenchRun(filled, SMALL) as load:
         load.wait_seconds(1, 30.0)
-        writes, _ = per_second(filled, load, 4)
+        writes, _ = written(filled, load, 4)
     assert writes < 300 * MARGIN
     limited(filled, DiskLimit())
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import time
 
 import docker
 import pytest
@@ -18,6 +17,7 @@ from lab.workloads.load import Load
 from lab.workloads.sysbench import SysbenchRun, prepare
 from tests.real.families import FAMILIES, named
 from tests.real.fixtures import missing
+from tests.real.support import written
 
 pytestmark = pytest.mark.real
 
@@ -39,17 +39,6 @@ def traces(server: LabServer) -> list[str]:
     with contextlib.closing(docker.from_env()) as client:
         names = [*client.containers.list(all=True), *client.volumes.list()]
         return found + [str(one.name) for one in names if one.name == server._name]
-
-
-def writes_per_second(server: LabServer, load: SysbenchRun, seconds: int) -> float:
-    """Return the writes per second that the server's control group counts."""
-    first, began = server.device(), time.monotonic()
-    load.wait_seconds(len(load.seconds()) + seconds, 4.0 * seconds + 20.0)
-    last, took = server.device(), time.monotonic() - began
-    assert first is not None
-    assert last is not None
-    assert (first.source, last.source) == ("control group", "control group")
-    return (last.writes - first.writes) / took
 
 
 @pytest.mark.parametrize("name", FAMILIES)
@@ -80,12 +69,12 @@ def test_a_server_of_another_flavour_lives_and_ends_like_any_other(name: str, fi
             missing("; ".join(refusals))
         with SysbenchRun(server, LOAD) as load:
             load.wait_seconds(1, 30.0)
-            limited = writes_per_second(server, load, 4)
+            limited, _ = written(server, load, 4)
             assert server.limit_disk(DiskLimit()) == ()
             load.wait_seconds(len(load.seconds()) + 1, 30.0)
             with contextlib.closing(Reader(server)) as reader:
                 before = reader.read()
-                free = writes_per_second(server, load, 2)
+                free, _ = written(server, load, 2)
                 after = reader.read()
             server.kill()
         assert not server.alive()

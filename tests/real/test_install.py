@@ -8,9 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from lab.servers.spec import LabServerError
-from tests.real.fixtures import missing
-from tests.real.machine import Machine
+from tests.real.machine import Machine, booted
 from tests.real.support import until
 from tuner.records import Capacity
 
@@ -33,12 +31,7 @@ def fresh(package: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[M
     """Yield a machine on which nobody has done anything yet, the package in /root."""
     folder = tmp_path_factory.mktemp("typed")
     (folder / "lines").write_text(typed(), encoding="utf-8")
-    try:
-        found = Machine(ORIGINAL, {package.parent: "/packages", folder: "/typed"})
-    except LabServerError as error:
-        missing(str(error))
-    with found:
-        until(lambda: found.ask("mysql -e 'DO 1'").code == 0, 60.0, "MariaDB")
+    with booted(ORIGINAL, {package.parent: "/packages", folder: "/typed"}) as found:
         found.run(f"cp /packages/{package.name} /root/")
         yield found
 

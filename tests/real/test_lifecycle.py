@@ -15,7 +15,6 @@ from tests.real.support import (
     in_force,
     new_account,
     under_load,
-    variables,
 )
 from tuner.journal.reader import originals
 from tuner.records import Capacity, DecisionKind
@@ -74,29 +73,27 @@ def test_check_names_the_statement_for_counters(server: LabServer, work: Work, i
     assert "ok       counters" in one.command("check").stdout
 
 
-def test_check_names_the_statement_for_adaptive_flushing(
-    server: LabServer, work: Work, install: Install
+@pytest.mark.parametrize(
+    ("spoil", "mend"),
+    [
+        ("SET GLOBAL innodb_adaptive_flushing = OFF", "SET GLOBAL innodb_adaptive_flushing = ON"),
+        ("ALTER INSTANCE DISABLE INNODB REDO_LOG", "ALTER INSTANCE ENABLE INNODB REDO_LOG"),
+    ],
+    ids=["adaptive flushing", "redo"],
+)
+def test_check_names_the_statement_that_gives_m_a_say(
+    server: LabServer, work: Work, install: Install, spoil: str, mend: str
 ) -> None:
-    """Where io_capacity_max has no say, check exits 1 and prints the statement that gives it one."""
+    """Where M has no say, or there is no age to hold, check exits 1 and prints what mends it."""
     work.at(None)
     one = install()
-    with variables(server, innodb_adaptive_flushing="OFF"):
-        done = one.command("check")
-    assert done.returncode == 1, done.stdout + done.stderr
-    assert "SET GLOBAL innodb_adaptive_flushing = ON;" in done.stdout
-
-
-def test_check_finds_redo_disabled(server: LabServer, work: Work, install: Install) -> None:
-    """Without redo there is no age to hold: check exits 1 and prints the statement that turns it on."""
-    work.at(None)
-    one = install()
-    server.query("ALTER INSTANCE DISABLE INNODB REDO_LOG")
+    server.query(spoil)
     try:
         done = one.command("check")
     finally:
-        server.query("ALTER INSTANCE ENABLE INNODB REDO_LOG")
+        server.query(mend)
     assert done.returncode == 1, done.stdout + done.stderr
-    assert "ALTER INSTANCE ENABLE INNODB REDO_LOG;" in done.stdout
+    assert f"{mend};" in done.stdout
 
 
 def test_check_where_nothing_answers(install: Install) -> None:

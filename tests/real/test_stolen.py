@@ -17,8 +17,8 @@ from pymysql.constants import COMMAND
 from lab.servers.base import LabServer
 from lab.servers.spec import MYSQL, MYSQL_56, Account
 from tests.real.families import FAMILIES, SPEC, named
+from tests.real.fixtures import available
 from tests.real.guarded import BOUNDS, guard
-from tests.real.small import available
 from tests.real.support import in_force, until
 from tests.real.thefts import ATTEMPTS, EVERYBODY, ITS_OWN, MAY_NOT, of
 from tuner.cli.setup_sql import drawn

@@ -14,9 +14,7 @@ from pathlib import Path
 import pytest
 
 from lab.servers.base import LabServer
-from lab.servers.spec import LabServerError
-from tests.real.fixtures import missing
-from tests.real.machine import Machine, parked
+from tests.real.machine import Machine, booted, parked
 from tests.real.newer_mariadb import install_newer, make_newer
 from tests.real.support import in_force, until
 from tuner.records import Capacity
@@ -67,12 +65,7 @@ def machine(package: Path, small: LabServer) -> Iterator[Machine]:
     """Yield the machine with the package installed, the account made and the load at work."""
     assert small.socket is not None
     volumes = {package.parent: "/packages", small.socket.parent: "/run/mysql97"}
-    try:
-        found = Machine(ORIGINAL, volumes)
-    except LabServerError as error:
-        missing(str(error))
-    with found:
-        until(lambda: found.ask("mariadb -e 'DO 1'").code == 0, 60.0, "MariaDB")
+    with booted(ORIGINAL, volumes) as found:
         found.sql(ACCOUNT)
         install(found, package.name)
         found.load()

@@ -238,7 +238,7 @@ class Faults:
                 self._ask(f"SET GLOBAL innodb_monitor_enable = '{module}'")
 
     def _rubbish(self, seconds: float) -> None:
-        self._daemon.spoil("[loop]\nset_piont = maybe\n= = =\n")
+        self._daemon._config.write_text("[loop]\nset_piont = maybe\n= = =\n", encoding="utf-8")
         try:
             self._daemon.signal(signal.SIGHUP)
             _last(seconds)

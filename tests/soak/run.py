@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import random
 import statistics
-import sys
 import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -17,6 +16,7 @@ from lab.bench.store import Ledger, read_rows
 from lab.servers.container import ContainerServer
 from lab.servers.spec import LabServerError, ServerSpec
 from lab.statistics import slope
+from tests.faults.harness import altered
 from tests.faults.verdict import judge_run
 from tests.real.proxy import Proxy
 from tests.soak.faults import BASELINE, WRITE_IOPS, Faults, Planned, pieces, plan
@@ -35,8 +35,6 @@ FEWEST_MINUTES = 6
 MINUTE = 60.0
 COOL_DOWN = 15.0
 """Seconds after which a baseline is adopted again, so that it fits into a minute."""
-
-BRISK = Path(__file__).parents[1] / "faults" / "short_cool_down.py"
 
 BACK_LIMIT = 120.0
 BUDGET = 58 * 60.0
@@ -103,7 +101,7 @@ def _piece(ledger: Ledger, image: str, todo: list[Planned], common: Row) -> int:
                 port=line.port,
                 api=True,
                 baseline="/".join(map(str, BASELINE)),
-                program=(sys.executable, "-P", str(BRISK), str(COOL_DOWN)),
+                program=altered("cool-down", COOL_DOWN),
             )
         )
         watch = _Watch(rig, daemon, Faults(rig, daemon, line))
