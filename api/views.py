@@ -28,7 +28,7 @@ from api.outlook import burst_of, without_of
 from policies.catalogue import CATALOGUE
 from policies.registry import LAWS, NAMES, make_policy
 from tuner.core.commands.schedule import settings_of
-from tuner.core.leaving.park_restore import parked
+from tuner.core.leaving.park import parked
 from tuner.core.limits import allowed
 from tuner.core.memory import Known
 from tuner.core.setpoint.budgets import KEYS, Durations, Name, durations_of

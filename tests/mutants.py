@@ -36,18 +36,21 @@ from cosmic_ray.ast import ast_nodes, get_ast
 from cosmic_ray.mutating import MutationVisitor
 from cosmic_ray.plugins import get_operator, operator_names
 
+GOLDEN = "tests/golden/test_golden.py"
+
 TARGETS = {
-    "tuner/core/writes/guards.py": "tests/core/test_guards.py tests/core/test_emergency.py",
+    "tuner/core/writes/guards.py": f"tests/core/test_guards.py tests/core/test_emergency.py {GOLDEN}",
     "tuner/core/gate.py": "tests/core/test_gate.py",
     "api/tokens.py": "tests/api/test_tokens.py",
     "tuner/without_daemon.py": "tests/test_restore.py tests/test_park.py tests/test_park_limits.py",
-    "tuner/core/leaving/lowwater.py": "tests/core/test_low_water.py",
-    "tuner/core/leaving/park_restore.py": "tests/core/test_parking.py tests/core/test_restore_pace.py",
-    "tuner/core/ownership/foreign.py": "tests/core/test_holds.py",
+    "tuner/core/leaving/lowwater.py": f"tests/core/test_low_water.py {GOLDEN}",
+    "tuner/core/leaving/park.py": f"tests/core/test_parking.py {GOLDEN}",
+    "tuner/core/leaving/restore.py": f"tests/core/test_parking.py tests/core/test_restore_pace.py {GOLDEN}",
+    "tuner/core/ownership/foreign.py": f"tests/core/test_holds.py {GOLDEN}",
     "tuner/core/ownership/handover.py": "tests/core/test_handover.py",
-    "tuner/core/ownership/restarts.py": "tests/core/test_holds.py tests/core/test_afresh.py",
+    "tuner/core/ownership/restarts.py": f"tests/core/test_holds.py {GOLDEN}",
     "tuner/core/ownership/standing.py": "tests/core/test_standing.py",
-    "tuner/core/ownership/transitions.py": "tests/core/test_parking.py tests/core/test_standing.py",
+    "tuner/core/ownership/transitions.py": f"tests/core/test_parking.py tests/core/test_standing.py {GOLDEN}",
 }
 ROOMS = ("api", "lab", "policies", "tests", "tuner")
 ROOT = Path(__file__).parents[1]

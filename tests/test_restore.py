@@ -8,7 +8,7 @@ import pytest
 
 from tests.bench import FakeServer
 from tuner import without_daemon
-from tuner.core.leaving.park_restore import RESTORE_FACTOR, restore_steps
+from tuner.core.leaving.restore import RESTORE_FACTOR, restore_steps
 from tuner.core.writes.restore_pace import STEP_SECONDS
 from tuner.records import LOW_WATER_MARK, LOWEST_ABOVE_ZERO, Capacity, percent
 from tuner.servers.port import ServerError

@@ -11,7 +11,7 @@ from msgspec.structs import replace
 from tests.api import factory
 from tests.bench import FakeServer
 from tests.daemon.life import Life
-from tuner.core.leaving.park_restore import restore_step
+from tuner.core.leaving.restore import restore_step
 from tuner.core.writes.plan import plan
 from tuner.daemon.board import Board
 from tuner.findings.advice import advise

@@ -7,7 +7,7 @@ from typing import Protocol
 
 from msgspec.structs import replace
 
-from tuner.core.leaving.park_restore import once_more
+from tuner.core.leaving.park import once_more
 from tuner.core.state import State
 from tuner.core.step import step
 from tuner.records import Command, EventCode, Facts, Lifecycle, Missed, Receipt, Sample, Tick, TickRecord

@@ -12,7 +12,8 @@ from msgspec.structs import replace
 
 from tuner.core.holds import not_writer
 from tuner.core.laws import law_of
-from tuner.core.leaving.park_restore import LONGEST_RESTORE, parked, restore_step, restore_steps
+from tuner.core.leaving.park import parked
+from tuner.core.leaving.restore import LONGEST_RESTORE, restore_step, restore_steps
 from tuner.core.limits import bounds, home_of
 from tuner.core.ownership.standing import Standing
 from tuner.core.ownership.transitions import adopt, park_after_crash

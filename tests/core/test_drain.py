@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import re
 
 import pytest
@@ -14,7 +13,7 @@ from tests.bench import Bench, replays
 from tests.core.loops import BYTES, HIGH, active, age_of, drain, window
 from tests.factory import REDO, codes, command, held
 from tuner.core.ages import at_least, bytes_of, readable
-from tuner.records import Command, DecisionKind, Sample
+from tuner.records import Command, DecisionKind
 from tuner.settings import Settings
 
 
@@ -50,30 +49,6 @@ def test_the_age_comes_down_and_stays_down_until_the_time_is_over(full: Bench) -
     assert "its time is over" in full.said("drain_ended")[0]
     full.turns(400)
     assert age_of(full.record) > 1.3 * BYTES
-
-
-def test_a_drain_is_paced_as_the_policy_is(full: Bench) -> None:
-    """Dwell, step factor, limits and hourly budget hold for a drain as well; a spent budget is named."""
-    settings = replace(HIGH, dwell_seconds=20.0, step_factor=1.2, max_io_capacity_max=2_000)
-    full.turn(command("settings", settings=settings))
-    begun = len(full.records)
-    full.turn(drain("60%"))
-    full.turns(300)
-    way = [record for record in full.records[begun:] if record.decision.kind is DecisionKind.DRAIN]
-
-    assert len(way) >= 2
-    assert all(new.tick.now - old.tick.now >= 20.0 for old, new in itertools.pairwise(way))
-    for record in way:
-        reading, target = record.tick.reading, record.decision.target
-        assert isinstance(reading, Sample)
-        assert target is not None
-        assert target.io_capacity_max <= min(2_000, 1.2 * reading.io_capacity_max + 1.0)
-    full.turn(command("settings", settings=replace(HIGH, max_changes_per_hour=1)))
-    begun = len(full.records)
-    full.turn(drain("30%"))
-    full.turns(60)
-    assert full.wrote(since=begun) == []
-    assert "budget" in {record.decision.reason for record in full.records[begun:]}
 
 
 def test_what_was_learned_of_the_load_outlives_a_drain(full: Bench) -> None:

@@ -8,13 +8,13 @@ import pytest
 from msgspec.structs import replace
 
 from tests.bench import Bench, FakeServer
-from tests.factory import ACTIVE, DEFAULT, FACTS, OTHER_IDENTITY, SAVED, A, codes, command, held, sample
+from tests.factory import ACTIVE, DEFAULT, FACTS, OTHER_IDENTITY, A, codes, command, held, sample
 from tuner.core.gate import GateState
 from tuner.core.holds import current_holds, inert
 from tuner.core.ownership.foreign import COOLDOWN_SECONDS, NOBODY_KNOWS, READOPTIONS
 from tuner.core.state import Latches
 from tuner.core.step import start
-from tuner.records import Capacity, DecisionKind, Hold, HoldCode, Missed, Remedy
+from tuner.records import Capacity, DecisionKind, Hold, HoldCode, Remedy
 from tuner.settings import Mode, Settings
 
 READY = replace(start(ACTIVE, FACTS), gate=GateState(verified=True), last_good=1000.0)
@@ -91,15 +91,6 @@ def test_a_blocker_of_the_server_holds_for_good() -> None:
 # The loop under a hold.
 
 
-def test_a_missed_reading_decides_nothing(bench: Bench) -> None:
-    """Without a reading there is no decision, no estimate, and no write."""
-    record = bench.silent(1)
-
-    assert (record.decision.kind, record.decision.reason) == (DecisionKind.KEEP, "missed")
-    assert record.estimate is None
-    assert isinstance(record.tick.reading, Missed)
-
-
 def test_a_reversed_counter_decides_nothing(bench: Bench) -> None:
     """At the tick where the LSN goes back there is no estimate and no decision."""
     bench.server.lsn -= 0.2 * A
@@ -136,70 +127,7 @@ def test_a_held_loop_never_talks_as_if_it_would_write_soon(
     assert all(one.detail.startswith(f"{hold}: ") for one in decisions)
 
 
-def test_silence_holds_and_the_first_contact_parks(bench: Bench) -> None:
-    """Six seconds without an answer hold the loop; when the server is back it is parked at once."""
-    assert "stale" in held(bench.silent(6))
-    record = bench.turn()
-
-    assert "clear_stale" in codes(record)
-    assert record.decision.kind is DecisionKind.PARK
-    assert bench.server.capacity == bench.state.park_target
-
-
-@pytest.mark.parametrize(
-    ("change", "hold"),
-    [
-        ({"resizing": True}, "resizing"),
-        ({"redo_enabled": False}, "inert"),
-        ({"adaptive_flushing": False}, "inert"),
-        ({"skew": 900}, "model_mismatch"),
-    ],
-    ids=lambda value: "" if isinstance(value, str) else next(iter(value)),
-)
-def test_a_hold_that_the_server_causes_parks_once(bench: Bench, change: dict[str, Any], hold: str) -> None:
-    """Where the knobs lose their effect, or the law does not match, a safe setting is left, until it ends."""
-    before = {name: getattr(bench.server, name) for name in change}
-    vars(bench.server).update(change)
-    bench.until("park", limit=15)
-    begun = len(bench.records)
-    bench.turns(60)
-    assert held(bench.record) == {hold}
-    assert bench.wrote(since=begun) == []
-    vars(bench.server).update(before)
-    bench.turns(80)
-
-    assert held(bench.record) == set()
-
-
-def test_the_first_write_waits_for_a_verified_law() -> None:
-    """Beside a server whose percentage never matches nothing is ever written."""
-    bench = Bench(originals=DEFAULT)
-    bench.server.skew = 900
-    bench.turns(120)
-
-    assert bench.server.applied == []
-    assert held(bench.record) == {"model_mismatch"}
-
-
 # mysqld restarts, or another server answers.
-
-
-def test_a_restart_is_over_when_the_originals_are_taken_anew(bench: Bench) -> None:
-    """No foreign change: the loop writes again after ten readings, new originals on disk, and a match."""
-    bench.server.restart(Capacity(2_000, 4_000))
-    bench.server.live(3.0)
-    record = bench.turn()
-    assert "restarted" in held(record)
-    assert "foreign_change" not in codes(record)
-    assert bench.turn().originals == Capacity(2_000, 4_000)
-    bench.turns(30)
-    assert "restarted" in held(bench.record)
-    assert DecisionKind.SET not in bench.wrote(since=-32)
-    bench.turn(SAVED)
-    bench.turns(20)
-
-    assert held(bench.record) == set()
-    assert DecisionKind.SET in bench.wrote(since=-20)
 
 
 def test_a_start_is_dated_by_the_servers_own_clock(bench: Bench) -> None:
@@ -297,15 +225,6 @@ def test_another_writer_is_not_disturbed(bench: Bench) -> None:
     assert len(bench.server.applied) == written
 
 
-def test_a_pause_while_out_of_reach_does_not_park_beside_another_writer(bench: Bench) -> None:
-    """A park that was owed while the server was silent is dropped when somebody else writes there now."""
-    bench.silent(1, command("pause"))
-    bench.server.writer, written = False, len(bench.server.applied)
-    bench.turns(3)
-
-    assert len(bench.server.applied) == written
-
-
 # A declared baseline: taken over again by itself, and when it waits for a person.
 
 BASELINE, OTHER, LEFT = Capacity(200, 2_000), Capacity(300, 3_000), Capacity(225, 450)
@@ -322,19 +241,6 @@ def changed(bench: Bench, pair: Capacity) -> None:
     """Let somebody else set a pair, and the loop yield."""
     bench.server.capacity, bench.server.ours = pair, False
     assert "foreign_change" in held(bench.turn())
-
-
-def test_the_declared_baseline_is_taken_over_after_a_cool_down(declared: Bench) -> None:
-    """What configuration management sets makes the loop yield for the cool-down, and then no longer."""
-    changed(declared, BASELINE)
-    assert declared.record.holds[0].seconds == COOLDOWN_SECONDS
-    declared.turns(COOLDOWN - 1)
-    assert held(declared.record) == {"foreign_change"}
-    record = declared.turn(seconds=1.1)
-
-    assert held(record) == set()
-    assert "baseline" in codes(record)
-    declared.until("set", "emergency")
 
 
 @pytest.mark.parametrize("names", [True, False])
@@ -359,6 +265,7 @@ def test_anything_else_waits_for_a_person(declared: Bench) -> None:
 def test_a_change_within_the_cool_down_begins_it_again(declared: Bench) -> None:
     """The cool-down is that of the last change: a tool that still works on the server is waited out."""
     changed(declared, BASELINE)
+    assert declared.record.holds[0].seconds == COOLDOWN_SECONDS
     declared.turns(COOLDOWN - 5)
     changed(declared, OTHER)
     changed(declared, BASELINE)

@@ -135,20 +135,6 @@ def test_it_stays_where_active_mode_goes_on_or_all_is_left(order: Command) -> No
     assert owed(bench) == 0
 
 
-def test_after_a_resume_it_is_set_again() -> None:
-    """A pause ends as it began: the mark is noted anew, and set when that is on disk."""
-    bench = in_force()
-    bench.turn(command("pause"))
-    bench.turns(5)
-    bench.turn(command("resume"))
-    bench.turns(30)
-    assert marks(bench) == [OURS, 0]
-    bench.turn(MARK_SAVED)
-    bench.turns(60)
-
-    assert marks(bench) == [OURS, 0, OURS]
-
-
 def test_a_reload_without_the_option_puts_the_operators_back() -> None:
     """The option turned off is the end of it: the mark found is in force again, and nothing is owed."""
     bench = in_force()

@@ -13,7 +13,8 @@ from msgspec.structs import replace
 from policies.flushlaw import LEGACY
 from tests.bench import Bench, FakeServer
 from tests.factory import ACTIVE, DEFAULT, FACTS, SAVED, codes, command, estimate
-from tuner.core.leaving.park_restore import PARKED_RATIO, RESTORE_FACTOR, parked, restore_step
+from tuner.core.leaving.park import PARKED_RATIO, parked
+from tuner.core.leaving.restore import RESTORE_FACTOR, restore_step
 from tuner.core.writes.plan import plan
 from tuner.records import Capacity, DecisionKind, Lifecycle
 from tuner.settings import Mode

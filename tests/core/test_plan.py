@@ -8,10 +8,10 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from tests.bench import Bench, FakeServer
-from tests.factory import ACTIVE, C_NAME, DEFAULT, FACTS, codes, command, held
+from tests.factory import ACTIVE, C_NAME, DEFAULT, FACTS, command, held
 from tuner.core.writes.plan import LONGEST, MOST_RATIO, near, on_the_way, plan, rounded
 from tuner.findings.remedies import clears
-from tuner.records import CAPACITY_MINIMUM, Capacity, DecisionKind
+from tuner.records import CAPACITY_MINIMUM, Capacity
 from tuner.settings import Mode
 
 CAPACITY = st.integers(100, 30_000)
@@ -165,17 +165,6 @@ def test_a_lost_privilege_is_named_at_once(bench: Bench) -> None:
     assert len(bench.server.applied) == tried
 
 
-def test_a_value_that_the_server_adjusted_is_noted(bench: Bench) -> None:
-    """When the server makes something else of a write, that is said, and is not a foreign change."""
-    bench.server.adjusts = 777
-    bench.until("set", "emergency")
-    said = codes(bench.turn())
-
-    assert "adjusted" in said
-    assert "foreign_change" not in said
-    assert bench.state.writes.expected == bench.server.capacity
-
-
 def test_what_the_server_keeps_adjusting_is_asked_for_once(bench: Bench) -> None:
     """Where the server makes another one of a person's value, or of the originals, that is all."""
     bench.server.adjusts = 777
@@ -195,22 +184,6 @@ def test_what_the_server_keeps_adjusting_is_asked_for_once(bench: Bench) -> None
     assert bench.server.applied[-1][1] == DEFAULT
 
 
-@pytest.mark.parametrize("after", [0, 1])
-def test_a_write_lost_half_way_is_taken_up_again(bench: Bench, after: int) -> None:
-    """When the connection dies between the two SETs, the loop goes on from what is read next."""
-    bench.server.drop_after = after
-    bench.until("set", "emergency")
-    said, pair = codes(bench.turn()), bench.server.capacity
-
-    assert "write_failed" in said
-    assert "foreign_change" not in said
-    assert pair.io_capacity <= pair.io_capacity_max
-    assert bench.state.writes.expected == pair
-    bench.until("set", "emergency")
-    bench.turn()
-    assert bench.m == bench.server.capacity.io_capacity < DEFAULT.io_capacity
-
-
 def test_a_pair_left_half_way_is_not_taken_for_its_m() -> None:
     """Where a kill left 300/800, which flushes as 600 does, the next daemon that wants 800 writes it."""
     fixed = replace(ACTIVE, policy="fixed", fixed_io_capacity_max=800)
@@ -218,13 +191,3 @@ def test_a_pair_left_half_way_is_not_taken_for_its_m() -> None:
     bench.until("set")
 
     assert bench.server.capacity.gain == pytest.approx(800, rel=0.01)
-
-
-def test_a_write_whose_outcome_was_not_read_is_still_our_own(bench: Bench) -> None:
-    """What a write left is known at the next reading, and a stop still parks it."""
-    bench.server.unread = True
-    bench.until("set", "emergency")
-    bench.turns(3)
-
-    assert bench.turn(command("stop", value="park")).decision.kind is DecisionKind.PARK
-    assert bench.server.capacity == bench.state.park_target

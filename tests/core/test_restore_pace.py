@@ -8,7 +8,7 @@ import pytest
 
 from tests.bench import Bench
 from tests.factory import DEFAULT, command, sample
-from tuner.core.leaving.park_restore import RESTORE_FACTOR
+from tuner.core.leaving.restore import RESTORE_FACTOR
 from tuner.core.writes import restore_pace
 from tuner.core.writes.restore_pace import LONGEST_WAIT, STEP_SECONDS, RestorePace
 from tuner.records import DecisionKind

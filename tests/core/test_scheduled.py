@@ -10,14 +10,14 @@ from msgspec.structs import replace
 from api.views import status_of
 from policies.setpoint import LOWEST
 from tests.bench import Bench, FakeServer
-from tests.core.loops import HIGH, LATER, active, age_of, drain, window
+from tests.core.loops import HIGH, LATER, active, drain, window
 from tests.factory import ACTIVE, EPOCH, FACTS, MEBIBYTE, OTHER_IDENTITY, codes, command
 from tuner.cli.status import table
 from tuner.core.commands.schedule import settings_of
 from tuner.core.decide.drain import refusal
 from tuner.core.decide.trajectory import lowest_target
 from tuner.records import Capacity, Command, DrainProgress, Sample, Window, effects, winners
-from tuner.settings import Mode, Settings
+from tuner.settings import Settings
 
 BUDGETS = ("max_recovery_seconds", "max_shutdown_seconds")
 
@@ -140,18 +140,6 @@ def test_a_window_that_goes_on_is_not_said_again(bench: Bench) -> None:
     assert {"schedule_ends", "schedule_begins"} <= set(codes(other))
 
 
-@pytest.mark.parametrize("effect", [{"set_point": 0.4}, {"drain": True}], ids=str)
-def test_advisory_mode_shows_a_window_and_writes_nothing(effect: dict[str, float]) -> None:
-    """The set-point is the window's, what would be set follows from it, and no statement is sent."""
-    bench = Bench(Settings(mode=Mode.ADVISORY))
-    bench.turns(60)
-    found = in_force(bench, window(**effect))
-    bench.turns(60)
-
-    assert "drain" in effect or found == (0.4, "schedule nightly")
-    assert bench.server.applied == []
-
-
 # Drains: begun, kept and ended with their window.
 
 DRAINS = active(window(drain=True))
@@ -169,21 +157,6 @@ def progress(bench: Bench) -> DrainProgress:
     """Return how far the drain is, which is under way."""
     assert bench.record.drain is not None
     return bench.record.drain
-
-
-def test_a_window_drains_and_its_end_goes_back(full: Bench) -> None:
-    """The age comes down for the window, by the drain's own way, and back to the set-point after it."""
-    before = age_of(full.record)
-    assert {"schedule_begins", "drain"} <= set(codes(full.turn(DRAINS)))
-    full.turns(300)
-    assert age_of(full.record) < LOW
-    full.turn(OVER)
-    full.turns(400)
-
-    assert full.codes("drained") == ["drained"]
-    assert full.said("drain_ended")[0].endswith("ended: schedule nightly is over")
-    assert under_way(full) == ""
-    assert age_of(full.record) > 0.9 * before
 
 
 def test_a_window_drains_as_far_as_the_command_could_at_every_load(full: Bench) -> None:

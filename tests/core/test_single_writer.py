@@ -10,7 +10,6 @@ from tests.factory import ACTIVE, A, command, held
 from tuner.records import STRANGER, DecisionKind, Remedy
 from tuner.settings import Mode
 
-SESSION_SECONDS = 20
 """A session whose client vanished keeps its lock for 15 s at most, and the lock is asked for every 5 s."""
 
 
@@ -34,20 +33,6 @@ def given(loop: Bench) -> None:
     """Let a loop have the lock, and the originals that it takes then on disk."""
     loop.server.writer = True
     loop.ready()
-
-
-def test_a_lock_that_a_lost_session_still_holds_costs_no_more_than_its_time(bench: Bench) -> None:
-    """Until the server has ended that session nothing is written, no park either; then it goes on alone."""
-    own, begun = bench.server.capacity, len(bench.records)
-    bench.server.writer, bench.server.redo_rate = False, 3e6
-    assert held(bench.turns(SESSION_SECONDS)) == {"not_writer"}
-    assert bench.wrote(since=begun) == []
-    assert bench.state.writes.own == own
-    bench.server.writer = True
-
-    assert held(bench.turn()) == set()
-    bench.turns(30 - SESSION_SECONDS - 1)
-    assert bench.wrote(since=begun)
 
 
 def test_of_two_loops_only_the_one_with_the_lock_writes(bench: Bench) -> None:

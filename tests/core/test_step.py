@@ -9,63 +9,13 @@ from msgspec.structs import replace
 
 from tests.bench import Bench, FakeServer
 from tests.core.loops import at_rest
-from tests.factory import ACTIVE, DEFAULT, SAVED, codes, command
+from tests.factory import ACTIVE, DEFAULT, SAVED
 from tuner.core.estimate.sawtooth import SPAN_SECONDS
-from tuner.records import Capacity, DecisionKind, Lifecycle, Sample
-from tuner.settings import Mode, Settings
+from tuner.records import DecisionKind, Sample
 
 SELDOM = replace(ACTIVE, stale_seconds=25.0, emergency_seconds=20.0)
 JITTER = (0.0, 0.03, -0.02, 0.01, -0.03)
 """How late a tick comes, seconds."""
-
-
-def test_advisory_says_what_it_would_do_and_writes_nothing() -> None:
-    """In advisory mode the loop names the pair it would set, minute after minute, and sets none."""
-    bench = Bench(Settings())
-    bench.turns(120)
-
-    assert bench.server.applied == []
-    assert bench.record.mode is Mode.ADVISORY
-    assert bench.record.decision.would is not None
-    assert {record.decision.reason for record in bench.records} == {"advisory"}
-    assert bench.record.originals is None
-
-
-def test_the_first_readings_decide_nothing() -> None:
-    """One reading gives no rates, and rates need ten seconds; a daemon that just started is quiet."""
-    bench = Bench(originals=DEFAULT)
-    assert bench.state.lifecycle is Lifecycle.STARTING
-    bench.turns(8)
-
-    assert {record.decision.kind for record in bench.records} == {DecisionKind.KEEP}
-    assert bench.record.decision.reason == "warming_up"
-    assert [record.lifecycle for record in bench.records[:2]] == [Lifecycle.STARTING, Lifecycle.RUNNING]
-
-
-def test_originals_must_be_on_disk_before_the_first_write() -> None:
-    """Without the journal's word nothing is written, however long it takes; with it, the loop begins."""
-    bench = Bench()
-    first = bench.turn()
-    bench.turns(60)
-
-    assert "originals" in codes(first)
-    assert first.originals == DEFAULT
-    assert bench.server.applied == []
-    assert bench.record.decision.reason == "originals_pending"
-    bench.turn(SAVED)
-    assert len(bench.server.applied) == 1
-
-
-@pytest.mark.parametrize(("left", "parked"), [(Capacity(225, 450), True), (Capacity(300, 600), False)])
-def test_what_an_earlier_run_wrote_is_parked_by_the_next(left: Capacity, *, parked: bool) -> None:
-    """A daemon that comes back after a crash knows whose the values in force are, and the originals."""
-    bench = Bench(server=FakeServer(Capacity(225, 450)), originals=DEFAULT, left=(left,))
-    bench.turns(5)
-    bench.turn(command("stop", value="park"))
-
-    assert (bench.record.decision.kind is DecisionKind.PARK) is bool(bench.server.applied) is parked
-    assert bench.record.originals == DEFAULT
-    assert bench.codes("originals") == []
 
 
 def test_an_idle_server_is_left_alone() -> None:
@@ -76,17 +26,6 @@ def test_an_idle_server_is_left_alone() -> None:
     assert bench.server.applied == []
 
 
-def test_it_brings_a_default_server_to_the_set_point() -> None:
-    """From 10000/20000 the age rises to the set-point, by steps, without sync flushing."""
-    bench = Bench(replace(ACTIVE, set_point=0.7), originals=DEFAULT)
-    bench.turns(700)
-
-    ratios = [record.estimate.age_ratio for record in bench.records[-100:] if record.estimate]
-    values = [DEFAULT.io_capacity_max, *(pair.io_capacity_max for _, pair, _ in bench.server.applied)]
-    assert all(abs(ratio - 0.7) < 0.05 for ratio in ratios)
-    assert all(new >= old / 2.0 - 1.0 for old, new in itertools.pairwise(values))
-
-
 @pytest.mark.parametrize("rate", [2e6, 4e6, 1e7])
 def test_a_small_redo_log_under_a_high_rate_is_filled_too(rate: float) -> None:
     """From the default, where all that is dirty is flushed within seconds, the age gets to its place."""
@@ -95,27 +34,6 @@ def test_a_small_redo_log_under_a_high_rate_is_filled_too(rate: float) -> None:
 
     assert bench.record.estimate is not None
     assert bench.record.estimate.age_ratio == pytest.approx(bench.set_point, abs=0.1)
-
-
-def test_an_emergency_needs_no_dwell_and_no_step_limit() -> None:
-    """When the load jumps right after a write, M is raised at once by as much as it takes."""
-    paced = replace(ACTIVE, set_point=0.9)
-    bench = Bench(paced, originals=DEFAULT)
-    bench.turns(400)
-    bench.turn(command("settings", settings=replace(paced, dwell_seconds=3_600.0, max_changes_per_hour=1)))
-    bench.server.redo_rate = 6e6
-    before = bench.m
-
-    assert bench.until("emergency", limit=30).decision.source == "emergency"
-    assert ACTIVE.step_factor * before < bench.m <= ACTIVE.max_io_capacity_max
-
-
-def test_the_budget_is_counted_and_shown() -> None:
-    """The record shows how many changes of the last hour count, and there are never more than allowed."""
-    bench = Bench(replace(ACTIVE, max_changes_per_hour=2), originals=DEFAULT)
-
-    assert bench.turns(300).changes_last_hour == len(bench.server.applied) == 2
-    assert bench.turn(seconds=3_600.0).changes_last_hour == 0
 
 
 def test_a_load_that_goes_away_and_returns_causes_no_sync_flushing() -> None:

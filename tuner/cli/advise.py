@@ -14,7 +14,7 @@ from tuner.cli.answer import Refused, answering, say, say_json
 from tuner.cli.options import WholeNumber, configuration, real_server, server_options
 from tuner.config.schema import Config
 from tuner.core.laws import law_of
-from tuner.core.leaving.park_restore import PARKED_RATIO, parked
+from tuner.core.leaving.park import PARKED_RATIO, parked
 from tuner.core.limits import bounds
 from tuner.core.setpoint.budgets import KEYS, Budget, durations_of
 from tuner.core.state import State

@@ -145,12 +145,12 @@ def _beside(sample: Sample) -> Bar:
     return Bar(f"another InnoBrim holds {lock}{named}", Remedy.OTHER_DAEMON_GONE)
 
 
-def barred_by_stranger(state: State, sample: Sample, found: tuple[Hold, ...]) -> bool:
+def barred_by_stranger(state: State, sample: Sample) -> bool:
     """Tell whether all that bars a write is a writer lock that is held by a session that is no InnoBrim's.
 
     Nobody steers this server then: an emergency is met all the same.
     """
-    alone = [hold.code for hold in found] == [HoldCode.NOT_WRITER] and state.latches.refused is None
+    alone = [hold.code for hold in state.holds] == [HoldCode.NOT_WRITER] and state.latches.refused is None
     return alone and sample.stranger and len(not_writer(state, sample)) == 1 and not _no_room(state)
 
 
@@ -235,7 +235,8 @@ TABLE: Mapping[HoldCode, Rule] = MappingProxyType(
         HoldCode.MODEL_MISMATCH: Rule(seen=lambda state, _, __: law_in_doubt(state), parks=True),
     }
 )
-"""What ends a foreign change is in ``foreign.cleared``; stale parks at first good contact, in ``step``."""
+"""What ends a foreign change is in ``foreign.cleared``; who parks on entry, and at the first contact
+after stale, is in ``leaving.park.follow_holds``."""
 
 PARKED_ON_ENTRY = frozenset(code for code, rule in TABLE.items() if rule.parks)
 NEVER_PARKED = frozenset(code for code, rule in TABLE.items() if rule.bars_park)

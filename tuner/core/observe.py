@@ -8,7 +8,7 @@ from policies.registry import LAWS
 from tuner.core import gate, laws
 from tuner.core.estimate import averages, clocks, estimator, occurrences
 from tuner.core.estimate.recovery import Recovery
-from tuner.core.leaving import lowwater, park_restore
+from tuner.core.leaving import lowwater, park
 from tuner.core.memory import forgotten
 from tuner.core.ownership import foreign, transitions
 from tuner.core.ownership.restarts import SETTLED_READINGS, begin_anew
@@ -152,7 +152,7 @@ def take_sample(state: State, sample: Sample, *, now: float) -> tuple[State, lis
         )
         state = replace(state, gate=seen, caution=careful)
         state, bounded = follow_targets(state, sample, now=now)
-        state = park_restore.keep_ready(state, sample)
+        state = park.keep_ready(state, sample)
         events += [*warned, *bounded]
     state, changed = foreign.compare(state, sample, now=now)
     another_wrote = last is not None and not last.writer and not last.stranger

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
-from tuner.core import holds, observe
+from tuner.core import observe
 from tuner.core.baseline import restoring
 from tuner.core.commands import handlers, schedule
 from tuner.core.commands.context import CommandContext
 from tuner.core.decide import drain, precedence
 from tuner.core.gate import GateState
-from tuner.core.leaving import lowwater, park_restore
+from tuner.core.leaving import lowwater, park, restore
 from tuner.core.memory import Learned, recall
-from tuner.core.ownership import handover, transitions
+from tuner.core.ownership import transitions
 from tuner.core.ownership.standing import why_advisory
-from tuner.core.state import Originals, OwedPark, ParkFor, State, Writes
+from tuner.core.state import Originals, State, Writes
 from tuner.core.trials import optimising
 from tuner.core.trials.engine import Trials
 from tuner.records import (
@@ -24,8 +24,6 @@ from tuner.records import (
     Event,
     EventCode,
     Facts,
-    Hold,
-    HoldCode,
     Lifecycle,
     Missed,
     Reason,
@@ -114,7 +112,7 @@ def step(state: State, tick: Tick) -> tuple[State, TickRecord]:
         sample = state.estimator.last
     else:
         state = replace(state, missed=tick.reading.reason if isinstance(tick.reading, Missed) else "")
-    state, found, changed = _hold(state, sample, now=now)
+    state, changed = park.follow_holds(state, sample, now=now)
     events.extend(changed)
     state, said_of_window = drain.follow_schedule(state, sample, now=now, wall=tick.wall)
     state, said_of_drain = drain.follow(state, sample, now=now)
@@ -122,11 +120,11 @@ def step(state: State, tick: Tick) -> tuple[State, TickRecord]:
     if state.lifecycle is Lifecycle.STARTING and state.estimate is not None:
         state = transitions.running(state)
     overridden, owed = state.override is not None, state.park_owed
-    state, decision = precedence.decide(state, sample, found, now=now)
+    state, decision = precedence.decide(state, sample, now=now)
     if overridden and state.override is None:
         events.append(Event(code="override_cancelled", message="an emergency ended the override"))
     if owed is not None and state.park_owed is None and (sample is None or state.estimate is None):
-        events.append(Event(code="not_parked", message=park_restore.given_up(state, sample)))
+        events.append(Event(code="not_parked", message=park.given_up(state, sample)))
     if state.mode is not mode_before and decision.reason == Reason.RESTORED:
         events.append(Event(code=EventCode.RESTORED, message=decision.detail))
     if decision.kind is not DecisionKind.KEEP and decision.target is not None:
@@ -137,7 +135,7 @@ def step(state: State, tick: Tick) -> tuple[State, TickRecord]:
     events.extend([*said_of_trials, *said_of_baseline])
     if mode_before is Mode.ACTIVE and state.mode is Mode.ADVISORY:
         state = lowwater.left_active(state, now=now)
-    state, said_of_mark = lowwater.see_end(state, sample, found, now=now)
+    state, said_of_mark = lowwater.see_end(state, sample, now=now)
     events.extend(said_of_mark)
     return state, TickRecord(
         tick=tick,
@@ -145,7 +143,7 @@ def step(state: State, tick: Tick) -> tuple[State, TickRecord]:
         mode=state.mode,
         estimate=state.estimate if sample is not None else None,
         decision=decision,
-        holds=found,
+        holds=state.holds,
         events=tuple(replace(event, wall=tick.wall) for event in events),
         acknowledgements=tuple(answers),
         override_ends=state.override.ends if state.override is not None else None,
@@ -153,7 +151,7 @@ def step(state: State, tick: Tick) -> tuple[State, TickRecord]:
         originals=state.originals.capacity if state.originals is not None else None,
         occurrences=state.occurrences.names,
         drain=drain.progress(state, sample, now=now),
-        restore=park_restore.progress(state, sample, now=now),
+        restore=restore.progress(state, sample, now=now),
         advisory=why_advisory(state),
         schedule=state.schedule,
         optimiser=optimising.progress(state, now=now),
@@ -167,43 +165,3 @@ def _forget_old(state: State, now: float) -> State:
     if state.override is not None and now >= state.override.ends:
         state = transitions.end_override(state)
     return transitions.forget_old_writes(state, now=now)
-
-
-def _hold(state: State, sample: Sample | None, *, now: float) -> tuple[State, tuple[Hold, ...], list[Event]]:
-    """Work out the holds, say what changed, and owe a park where entering or leaving one asks for it.
-
-    A restore goes on under a hold, at its own pace: no park comes in between.
-    """
-    found = holds.current_holds(state, sample, now=now)
-    before = {hold.code for hold in state.holds}
-    after = {hold.code for hold in found}
-    begun, ended = after - before, before - after
-    events = [
-        Event(
-            code=f"hold_{hold.code.value}",
-            message=f"held: {hold.reason}",
-            remedies=hold.remedies,
-        )
-        for hold in found
-        if hold.code in begun
-    ]
-    events.extend(
-        Event(code=f"clear_{code.value}", message=f"no longer held: {code.value}") for code in sorted(ended)
-    )
-    ours = state.mode is Mode.ACTIVE and state.writes.own is not None and not state.restoring
-    owed: OwedPark | None = None
-    if sample is not None:
-        state, changed, owed = handover.follow(state, sample, now=now)
-        events.extend(changed)
-    for code in sorted(begun):
-        if code in holds.PARKED_ON_ENTRY:
-            owed = OwedPark(ParkFor.HOLD, f"hold {code.value}")
-    if HoldCode.STALE in ended:
-        owed = OwedPark(ParkFor.CONTACT, "first good contact after stale samples")
-    held_before = bool(before - {HoldCode.STALE})
-    free = ours and not held_before and not (after & holds.NEVER_PARKED) and state.park_owed is None
-    if owed is not None and free:
-        state = transitions.owe_park(state, owed, role_at=now if owed.kind is ParkFor.ROLE else None)
-    if found != state.holds:
-        state = replace(state, holds=found)
-    return state, found, events

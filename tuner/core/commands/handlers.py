@@ -12,7 +12,7 @@ from tuner.core.commands.context import ADVISORY, Barred, CommandContext, Outcom
 from tuner.core.decide.drain import begun, called_off, refusal
 from tuner.core.estimate.window import warm
 from tuner.core.holds import holds_needing_resume, unparkable
-from tuner.core.leaving import lowwater, park_restore
+from tuner.core.leaving import lowwater, park
 from tuner.core.leaving.lowwater import asked_again, saved_name
 from tuner.core.limits import bounds, contradiction, home_of
 from tuner.core.ownership import transitions
@@ -122,7 +122,7 @@ def _worker_died(state: State, context: CommandContext) -> Outcome:
 
 def _stop(state: State, context: CommandContext) -> Outcome:
     leaves = context.command.value == "leave"
-    return Outcome(park_restore.stop(state, leaves=leaves, now=context.now), "stopping", event="stopping")
+    return Outcome(park.stop(state, leaves=leaves, now=context.now), "stopping", event="stopping")
 
 
 def _pause(state: State, context: CommandContext) -> Outcome:

@@ -10,14 +10,14 @@ from msgspec.structs import replace
 from tuner.core.decide.wishes import Wanted, emergency_from, policy_of, relieved
 from tuner.core.estimate.trends import AUTHORITY_LOST
 from tuner.core.holds import barred_by_stranger
-from tuner.core.leaving import park_restore
+from tuner.core.leaving import park
 from tuner.core.limits import bounds, floor, home_of
 from tuner.core.ownership import transitions
 from tuner.core.ownership.transitions import kept, written
 from tuner.core.state import State
 from tuner.core.writes import guards
 from tuner.core.writes.plan import plan
-from tuner.records import Capacity, Decision, DecisionKind, Estimate, Hold, Lifecycle, Reason
+from tuner.records import Capacity, Decision, DecisionKind, Estimate, Lifecycle, Reason
 from tuner.settings import Mode
 
 TOO_LOW_SECONDS = 300.0
@@ -26,9 +26,9 @@ TOO_LOW_SECONDS = 300.0
 BARS = frozenset({Reason.ADVISORY, Reason.HELD})  # Why nothing is written whatever is wanted
 
 
-def nothing(state: State, base: Decision, holds: tuple[Hold, ...], *, now: float) -> tuple[State, Decision]:
+def nothing(state: State, base: Decision, *, now: float) -> tuple[State, Decision]:
     """Return the decision of a tick at which the rates are not known; a park that is owed goes on waiting."""
-    return park_restore.await_rates(state, now=now), barred(state, base, holds)
+    return park.await_rates(state, now=now), barred(state, base)
 
 
 def carry_out(
@@ -36,7 +36,6 @@ def carry_out(
     wanted: Wanted,
     current: Capacity,
     found: Estimate,
-    holds: tuple[Hold, ...],
     *,
     now: float,
 ) -> tuple[State, Decision]:
@@ -44,22 +43,22 @@ def carry_out(
     base = kept(state, current, wanted.reason, wanted.detail)
     base = replace(base, source=wanted.source, terms=wanted.terms, policy=policy_of(state).name)
     if wanted.kind is DecisionKind.KEEP:
-        return state, barred(state, base, holds)
+        return state, barred(state, base)
     wish = _guarded(state, wanted, current, found, now=now)
     base = replace(base, guards=wish.touched)
     if wish.refused:
         base = replace(base, reason=wish.refused, detail=f"{wanted.detail}; {wish.detail}")
-        return state, barred(state, base, holds)
+        return state, barred(state, base)
     target = wish.pair
     if target is None or target == current:
-        return state, barred(state, base, holds)
+        return state, barred(state, base)
     if target == state.writes.adjusted and current == state.writes.own:
         base = replace(base, reason=Reason.ADJUSTED, detail=f"{wanted.detail}; the server makes this of it")
-        return state, barred(state, base, holds)
+        return state, barred(state, base)
     last = state.estimator.last
     urgent = wanted.kind is DecisionKind.EMERGENCY
-    passes = urgent and last is not None and barred_by_stranger(state, last, holds)
-    why = may_not_write(state, () if passes else holds)
+    passes = urgent and last is not None and barred_by_stranger(state, last)
+    why = may_not_write(state, despite_holds=passes)
     if why is not None:
         reason, detail = why
         return state, replace(base, reason=reason, detail=f"{detail}; would: {wanted.detail}", would=target)
@@ -150,25 +149,25 @@ def _given(state: State, wanted: Wanted, found: Estimate) -> float | None:
     return min(found.flush_rate, found.sustained_capacity or found.flush_rate)
 
 
-def may_not_write(state: State, holds: tuple[Hold, ...]) -> tuple[Reason, str] | None:
+def may_not_write(state: State, *, despite_holds: bool = False) -> tuple[Reason, str] | None:
     """Return why nothing may be written, whatever is wanted; None where it may."""
     if state.mode is not Mode.ACTIVE:
         return Reason.ADVISORY, "advisory mode writes nothing"
     if state.lifecycle is Lifecycle.STOPPING:
         return Reason.STOPPING, "nobody would look after a change any more"
-    if holds:
-        return Reason.HELD, "; ".join(f"{hold.code.value}: {hold.reason}" for hold in holds)
+    if state.holds and not despite_holds:
+        return Reason.HELD, "; ".join(f"{hold.code.value}: {hold.reason}" for hold in state.holds)
     if state.originals is None or not state.originals.saved:
         return Reason.ORIGINALS_PENDING, "originals are not on disk yet"
     return None
 
 
-def barred(state: State, base: Decision, holds: tuple[Hold, ...]) -> Decision:
+def barred(state: State, base: Decision) -> Decision:
     """Return a decision to write nothing as what it is where nothing could be written either.
 
     What is decided about a pace or a dead band would read there as if a write were coming.
     """
-    why = may_not_write(state, holds)
+    why = may_not_write(state)
     if why is None or why[0] not in BARS:
         return base
     reason, detail = why

@@ -10,16 +10,14 @@ from tuner.core.decide import carry_out, emergency, wishes
 from tuner.core.decide.wishes import Wanted
 from tuner.core.estimate.window import warm
 from tuner.core.holds import given_back
-from tuner.core.leaving import lowwater, park_restore
+from tuner.core.leaving import lowwater, park, restore
 from tuner.core.ownership.transitions import kept
 from tuner.core.state import State
-from tuner.records import Decision, DecisionKind, Estimate, Hold, Reason, Sample
+from tuner.records import Decision, DecisionKind, Estimate, Reason, Sample
 from tuner.settings import Mode
 
 
-def decide(
-    state: State, sample: Sample | None, holds: tuple[Hold, ...], *, now: float
-) -> tuple[State, Decision]:
+def decide(state: State, sample: Sample | None, *, now: float) -> tuple[State, Decision]:
     """Return what this tick does; the steps are empty wherever nothing may be written.
 
     A park that is owed goes first, then MariaDB's low-water mark where no emergency may be met instead, then
@@ -28,24 +26,24 @@ def decide(
     found = state.estimate
     mark = None
     if sample is not None and state.park_owed is None:
-        mark = lowwater.due(state, sample, holds, now=now)
+        mark = lowwater.due(state, sample, now=now)
     if sample is None or found is None:
-        return _without_rates(state, sample, mark, holds, now=now)
+        return _without_rates(state, sample, mark, now=now)
     if state.park_owed is not None:
         called = emergency.called_for(state, sample, found)
         needed = None if called is None else called.io_capacity_max
-        return park_restore.park(state, state.park_owed, sample, holds, needed=needed, now=now)
+        return park.park(state, state.park_owed, sample, needed=needed, now=now)
     state, wanted = _wanted(state, sample, found, now=now)
-    urgent = wanted.kind is DecisionKind.EMERGENCY and carry_out.may_not_write(state, holds) is None
+    urgent = wanted.kind is DecisionKind.EMERGENCY and carry_out.may_not_write(state) is None
     if mark is not None and not urgent:
         return lowwater.write(state, sample, mark, now=now)
     if state.mode is Mode.ACTIVE and state.restoring and given_back(state, sample):
-        return park_restore.restore(state, sample, now=now)
-    return carry_out.carry_out(state, wanted, sample.capacity, found, holds, now=now)
+        return restore.restore(state, sample, now=now)
+    return carry_out.carry_out(state, wanted, sample.capacity, found, now=now)
 
 
 def _without_rates(
-    state: State, sample: Sample | None, mark: int | None, holds: tuple[Hold, ...], *, now: float
+    state: State, sample: Sample | None, mark: int | None, *, now: float
 ) -> tuple[State, Decision]:
     """Put a low-water mark back that is owed, as at a stop right after the park; else write nothing."""
     if sample is not None and mark is not None and lowwater.owed(state, now=now):
@@ -54,7 +52,7 @@ def _without_rates(
         base = kept(state, None, Reason.MISSED, "no reading at this tick")
     else:
         base = kept(state, sample.capacity, Reason.NO_ESTIMATE, "rates need a second good reading")
-    return carry_out.nothing(state, base, holds, now=now)
+    return carry_out.nothing(state, base, now=now)
 
 
 def _wanted(state: State, sample: Sample, found: Estimate, *, now: float) -> tuple[State, Wanted]:

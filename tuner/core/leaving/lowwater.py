@@ -113,9 +113,7 @@ def asked_again(state: State) -> State:
     return replace(state, low_water=replace(lever, refused="", failures=0, retry_at=0.0))
 
 
-def see_end(
-    state: State, sample: Sample | None, holds: tuple[Hold, ...], *, now: float
-) -> tuple[State, list[Event]]:
+def see_end(state: State, sample: Sample | None, *, now: float) -> tuple[State, list[Event]]:
     """Say that ours stays in force, and why, where active mode is left and the operator's cannot come back.
 
     A stop gives it up at once where nothing may be written; an advisory daemon after its minute.
@@ -127,7 +125,7 @@ def see_end(
         return replace(state, low_water=replace(lever, until=None)), []
     if not lever.ours:
         return state, []
-    barred = [hold.reason for hold in holds if hold.code in NEVER_PARKED]
+    barred = [hold.reason for hold in state.holds if hold.code in NEVER_PARKED]
     if stops and sample is None:
         why = "the server does not answer"
     elif stops and barred:
@@ -155,7 +153,7 @@ def saved(state: State) -> State:
     return replace(state, low_water=replace(state.low_water, saved=True))
 
 
-def due(state: State, sample: Sample, holds: tuple[Hold, ...], *, now: float) -> int | None:
+def due(state: State, sample: Sample, *, now: float) -> int | None:
     """Return the mark to be written at this tick, millionths of a percent; None for none.
 
     Putting the operator's back waits, as a park does, for no pace and no budget; at a stop not for its retry.
@@ -163,9 +161,9 @@ def due(state: State, sample: Sample, holds: tuple[Hold, ...], *, now: float) ->
     lever, found = state.low_water, sample.low_water_mark
     if owed(state, now=now):
         waits = now < lever.retry_at and state.lifecycle is not Lifecycle.STOPPING
-        barred = waits or {hold.code for hold in holds} & NEVER_PARKED
+        barred = waits or {hold.code for hold in state.holds} & NEVER_PARKED
         return lever.original if lever.own == found != lever.original and not barred else None
-    if found in {None, LOWEST_ABOVE_ZERO} or holds or not _wanted(state):
+    if found in {None, LOWEST_ABOVE_ZERO} or state.holds or not _wanted(state):
         return None
     originals, last, settings = state.originals, state.writes.last, state.settings
     free = (

@@ -1,43 +1,37 @@
-"""C and M that are left behind on purpose: parked, or the originals again."""
+"""Parks: the pair that is left behind with room for more load, when one is owed, and what becomes of it."""
 
 from __future__ import annotations
-
-import math
 
 from msgspec.structs import replace
 
 from policies.flushlaw import FlushLaw
 from policies.pace import AIM
 from tuner.core.estimate.window import telling, warm
-from tuner.core.holds import NEVER_PARKED, holds_needing_resume, not_writer
+from tuner.core.holds import NEVER_PARKED, PARKED_ON_ENTRY, current_holds, not_writer
 from tuner.core.laws import law_of
 from tuner.core.leaving import lowwater
 from tuner.core.limits import bounds, contradiction, home_of
-from tuner.core.ownership import transitions
+from tuner.core.ownership import handover, transitions
 from tuner.core.ownership.standing import cut_short
 from tuner.core.ownership.transitions import kept, written
 from tuner.core.state import OwedPark, ParkFor, State
-from tuner.core.writes import restore_pace
 from tuner.core.writes.guards import DEAD_BAND
 from tuner.core.writes.plan import Steps, near, plan
 from tuner.records import (
-    CAPACITY_MINIMUM,
     Capacity,
     Decision,
     DecisionKind,
     Estimate,
-    Hold,
+    Event,
+    HoldCode,
     Reason,
     Receipt,
-    RestoreProgress,
     Sample,
     TickRecord,
 )
 from tuner.settings import Mode, Settings
 
 PARKED_RATIO = 0.70  # Age ratio that a parked setting leads to under the load it leaves room for
-RESTORE_FACTOR = 1.25  # Restoring moves M by no more than this in a step; ``restore_pace`` says how often
-LONGEST_RESTORE = 200  # No way back to the originals has as many steps
 
 UNPAID_SECONDS = 60.0
 """A park that is owed on leaving active mode waits so long for a reading, then it is given up."""
@@ -104,40 +98,37 @@ def keep_ready(state: State, sample: Sample) -> State:
     return replace(state, park_target=pair)
 
 
-def restore_step(current: Capacity, originals: Capacity) -> Capacity:
-    """Return the next pair on the way back to the originals; the originals themselves at the end.
+def follow_holds(state: State, sample: Sample | None, *, now: float) -> tuple[State, list[Event]]:
+    """Work out the holds, say what changed, and owe a park where entering or leaving one asks for it.
 
-    M goes by ``RESTORE_FACTOR``, and C as far towards its original as M towards its own, as nearly as whole
-    multiples and the server's minimum for C allow.
+    A restore goes on under a hold, at its own pace: no park comes in between.
     """
-    wanted, now = originals.io_capacity_max, current.io_capacity_max
-    low, high = now / RESTORE_FACTOR, now * RESTORE_FACTOR
-    if low <= wanted <= high:
-        return originals
-    following = high if wanted > now else low
-    way = math.log(following / now) / math.log(wanted / now)
-    aim = current.io_capacity * (originals.io_capacity / current.io_capacity) ** way
-    low_c, high_c = sorted((current.io_capacity, originals.io_capacity))
-
-    def amiss(ratio: int) -> tuple[float, float]:
-        """Return by what factor C leaves both ends with such a ratio, and how far it is from its aim."""
-        capacity = following / ratio
-        return max(1.0, capacity / high_c, low_c / capacity), abs(math.log(capacity / aim))
-
-    most = max(1, int(following) // CAPACITY_MINIMUM)
-    whole = math.floor(following / aim)
-    ratio = min((max(1, min(most, one)) for one in (whole, whole + 1)), key=amiss)
-    capacity = math.floor(following / ratio) if wanted > now else math.ceil(following / ratio)
-    return Capacity(io_capacity=capacity, io_capacity_max=capacity * ratio)
-
-
-def restore_steps(current: Capacity, originals: Capacity) -> int:
-    """Return how many steps lead back to the originals; 0 where they are in force."""
-    taken = 0
-    while current != originals and taken < LONGEST_RESTORE:
-        current = restore_step(current, originals)
-        taken += 1
-    return taken
+    held = current_holds(state, sample, now=now)
+    before, after = {hold.code for hold in state.holds}, {hold.code for hold in held}
+    begun, ended = after - before, before - after
+    events = [
+        Event(code=f"hold_{hold.code.value}", message=f"held: {hold.reason}", remedies=hold.remedies)
+        for hold in held
+        if hold.code in begun
+    ]
+    events += [
+        Event(code=f"clear_{code.value}", message=f"no longer held: {code.value}") for code in sorted(ended)
+    ]
+    ours = state.mode is Mode.ACTIVE and state.writes.own is not None and not state.restoring
+    owed: OwedPark | None = None
+    if sample is not None:
+        state, changed, owed = handover.follow(state, sample, now=now)
+        events += changed
+    for code in sorted(begun):
+        if code in PARKED_ON_ENTRY:
+            owed = OwedPark(ParkFor.HOLD, f"hold {code.value}")
+    if HoldCode.STALE in ended:
+        owed = OwedPark(ParkFor.CONTACT, "first good contact after stale samples")
+    held_before = bool(before - {HoldCode.STALE})
+    free = ours and not held_before and not (after & NEVER_PARKED) and state.park_owed is None
+    if owed is not None and free:
+        state = transitions.owe_park(state, owed, role_at=now if owed.kind is ParkFor.ROLE else None)
+    return state if held == state.holds else replace(state, holds=held), events
 
 
 PARKED_BEFORE = frozenset({ParkFor.STOPPING, ParkFor.LEAVING})
@@ -189,7 +180,6 @@ def park(
     state: State,
     owed: OwedPark,
     sample: Sample,
-    holds: tuple[Hold, ...],
     *,
     needed: float | None,
     now: float,
@@ -204,7 +194,7 @@ def park(
     why, current = owed.why, sample.capacity
     state = transitions.owe_park(state, None)
     base = kept(state, current, Reason.PARK, why)
-    codes = {hold.code for hold in holds}
+    codes = {hold.code for hold in state.holds}
     asked = owed.kind is ParkFor.PERSON
     beside = contradiction(state.settings, state.facts)
     if beside or not_writer(state, sample) or (codes & NEVER_PARKED and not asked):
@@ -262,62 +252,3 @@ def _as_safe(current: Capacity, target: Capacity) -> bool:
     like = current.io_capacity_max == ratio * current.io_capacity
     room = target.io_capacity_max / current.io_capacity_max - 1.0
     return target == current or (like and 0.0 <= room < DEAD_BAND)
-
-
-def restore(state: State, sample: Sample, *, now: float) -> tuple[State, Decision]:
-    """Go one step back to the originals where the server bears it; advisory when they are reached."""
-    who, originals, current = state.restoring, state.originals, sample.capacity
-    pace = restore_pace.see(state.pace or restore_pace.RestorePace(begun=now), sample)
-    state = transitions.pace_restore(state, pace)
-    base = kept(state, current, Reason.RESTORE, f"restoring for {who}")
-    if originals is None or current == originals.capacity:
-        return _given_back(state, base, "they are in force")
-    last = state.writes.last
-    if last is not None and now - last < restore_pace.STEP_SECONDS:
-        return state, replace(base, detail=f"restoring for {who}: waiting between steps")
-    verdict = restore_pace.judge(pace, now=now, hidden=restore_pace.HIDDEN in state.facts.unseen)
-    if not verdict.go:
-        return state, replace(base, detail=f"restoring for {who}: {verdict.why}")
-    adjusted = state.writes.adjusted
-    target = originals.capacity if adjusted else restore_step(current, originals.capacity)
-    if target == adjusted:
-        return _given_back(state, base, f"the server makes {current} of them")
-    state = written(state, target, now=now, counts=False)
-    state = transitions.pace_restore(state, restore_pace.stepped(pace, now=now))
-    return state, replace(
-        base,
-        kind=DecisionKind.RESTORE,
-        detail=f"restoring for {who}: {verdict.why}",
-        target=target,
-        steps=plan(current, target),
-        source="restore",
-    )
-
-
-def progress(state: State, sample: Sample | None, *, now: float) -> RestoreProgress | None:
-    """Return how far a restore is; None without one."""
-    pace = state.pace
-    if not state.restoring or state.originals is None:
-        return None
-    asked = state.writes.pending or (sample.capacity if sample is not None else state.writes.expected)
-    left = 0 if asked is None else restore_steps(asked, state.originals.capacity)
-    since = now - pace.stepped if pace is not None and pace.stepped is not None else 0.0
-    seconds = left * restore_pace.STEP_SECONDS - min(since, restore_pace.STEP_SECONDS) if left else 0.0
-    return RestoreProgress(
-        who=state.restoring,
-        step=pace.steps if pace is not None else 0,
-        steps_left=left,
-        seconds_left=seconds,
-        latency=pace.latency if pace is not None else None,
-        latency_limit=pace.limit if pace is not None else None,
-    )
-
-
-def _given_back(state: State, base: Decision, how: str) -> tuple[State, Decision]:
-    held, returned = holds_needing_resume(state), state.baseline_guard.returned
-    why = (
-        f"the originals were restored for {state.restoring}{'' if returned is None else f': {returned.why}'}"
-    )
-    state = transitions.given_back(state, why)
-    still = f", still held ({held})" if held else ""
-    return state, replace(base, reason=Reason.RESTORED, detail=f"originals: {how}; advisory now{still}")
