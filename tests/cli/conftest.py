@@ -2,23 +2,45 @@
 
 from __future__ import annotations
 
+import signal
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from click.testing import CliRunner, Result
+from click.testing import Result
 from msgspec.structs import replace
 
 from api.server import ApiServer
 from tests.api.factory import FACTS, AnsweringLoop, answering, application
-from tests.cli.support import FakeServer, Run
+from tests.cli.support import FakeServer, Run, innobrim
+from tuner import without_daemon
 from tuner.cli import offline
-from tuner.cli.main import cli
+from tuner.core.writes import restore_pace
 from tuner.daemon.board import Board
 from tuner.records import Facts
 
 KNOWN = replace(FACTS, flush_law="legacy")
 """A server whose flush law the daemon knows."""
+
+
+@pytest.fixture
+def signals() -> Iterator[None]:
+    """Leave signals as they were, whatever a command did to them."""
+    before = {number: signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)}
+    yield
+    for number, handler in before.items():
+        signal.signal(number, handler)
+
+
+@pytest.fixture
+def quick(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let two readings be enough for a command without a daemon, and a moment for what it waits for."""
+    for name in ("READ_SECONDS", "WAIT_SECONDS", "INTERVAL", "LOOK_SECONDS"):
+        monkeypatch.setattr(without_daemon, name, 0.01)
+    monkeypatch.setattr(without_daemon, "NOTE_SECONDS", 0.3)  # where no note can be written
+    monkeypatch.setattr(restore_pace, "STEP_SECONDS", 0.01)
+    monkeypatch.setattr(offline, "WAIT_SECONDS", 0.01)
+    monkeypatch.setattr(offline, "RETRY_SECONDS", 0.01)
 
 
 @pytest.fixture
@@ -33,7 +55,7 @@ def run(folder: Path) -> Run:
     """Return a way to run a command on that state directory."""
 
     def invoke(*words: str) -> Result:
-        return CliRunner().invoke(cli, [*words, "--state-directory", str(folder)], prog_name="innobrim")
+        return innobrim(*words, "--state-directory", folder)
 
     return invoke
 

@@ -9,20 +9,21 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
-from click.testing import Result
+from click.testing import CliRunner, Result
 
 from api.access import Access
 from api.server import ApiServer
 from api.tokens import Tokens, prepare
 from lab.plant.clock import SimClock
 from tests.api.factory import FACTS, START, about, application, record, sample
+from tuner.cli.main import cli
 from tuner.config.schema import Config, DaemonSection
 from tuner.daemon.board import Board
 from tuner.journal.items import EndItem, RunItem
 from tuner.journal.tables import Originals
 from tuner.journal.writer import JournalWriter
 from tuner.records import Capacity, Command, Decision, DecisionKind, Facts, Receipt, Sample
-from tuner.servers.port import Unreachable
+from tuner.servers.port import ServerError, Unreachable
 from tuner.settings import Mode, Settings
 
 Run = Callable[..., Result]
@@ -109,9 +110,9 @@ class SimInbox:
 
 
 class FakeServer:
-    """A server that takes every write, or does not answer at all."""
+    """A server that takes every write, refuses to say what it is, or does not answer at all."""
 
-    def __init__(self, facts: Facts | None) -> None:
+    def __init__(self, facts: Facts | ServerError | None) -> None:
         self.capacity = Capacity(225, 450)
         self.claims_writer = self.watches_latency = False
         self.closed = False
@@ -123,6 +124,8 @@ class FakeServer:
         """Return what this server is."""
         if self._facts is None:
             raise Unreachable("127.0.0.1:3306 refused the connection")
+        if isinstance(self._facts, ServerError):
+            raise self._facts
         return self._facts
 
     def read(self) -> Sample:
@@ -149,3 +152,15 @@ class FakeServer:
     def close(self) -> None:
         """Note that the connection was given back."""
         self.closed = True
+
+
+def innobrim(*words: object, **environ: str | None) -> Result:
+    """Return what a command came to that somebody typed, with these variables set, or None unset."""
+    return CliRunner().invoke(cli, [str(word) for word in words], prog_name="innobrim", env=environ)
+
+
+def ended(result: Result, code: int, *said: str) -> None:
+    """Ask that a command ended with an exit code and said all of this, wherever its lines break."""
+    text = " ".join(result.output.split())
+    missing = [one for one in said if " ".join(one.split()) not in text]
+    assert (result.exit_code, missing) == (code, []), result.output

@@ -9,15 +9,11 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from click.testing import CliRunner, Result
+from click.testing import Result
 from msgspec.structs import replace
 
 from tests.api.factory import FACTS
-from tests.cli.support import FakeServer, free_port, write_journal
-from tuner import without_daemon
-from tuner.cli import offline
-from tuner.cli.main import cli
-from tuner.core.writes import restore_pace
+from tests.cli.support import FakeServer, ended, free_port, innobrim, write_journal
 from tuner.daemon.daemon import Daemon
 from tuner.journal.items import NoteItem
 from tuner.journal.keeper import claimed
@@ -50,20 +46,10 @@ def folder(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> I
 
 
 @pytest.fixture
-def run(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Run:
+def run(folder: Path, quick: None, beside: Callable[..., FakeServer]) -> Run:  # noqa: ARG001 - no waiting
     """Return a way to run a command on that state directory, beside a server that takes every write."""
-    for name in ("READ_SECONDS", "WAIT_SECONDS", "INTERVAL"):
-        monkeypatch.setattr(without_daemon, name, 0.01)
-    monkeypatch.setattr(restore_pace, "STEP_SECONDS", 0.01)
-    monkeypatch.setattr(without_daemon, "LOOK_SECONDS", 0.01)
-    monkeypatch.setattr(without_daemon, "NOTE_SECONDS", 0.3)  # where no note can be written
-    facts = replace(FACTS, flush_law="legacy", unseen=("latency",))
-    monkeypatch.setattr(offline, "real_server", lambda *_, **__: FakeServer(facts))
-
-    def invoke(*words: str) -> Result:
-        return CliRunner().invoke(cli, [*words, "--state-directory", str(folder)], prog_name="innobrim")
-
-    return invoke
+    beside(replace(FACTS, flush_law="legacy", unseen=("latency",)))
+    return lambda *words: innobrim(*words, "--state-directory", folder)
 
 
 @pytest.fixture
@@ -128,10 +114,7 @@ def test_a_directory_that_is_a_link_of_the_services_is_refused(folder: Path, run
     folder.symlink_to(other)
     os.lchown(folder, SERVICE, SERVICE)
 
-    result = run(*MAKE)
-
-    assert result.exit_code == 2
-    assert "symbolic link" in result.output
+    ended(run(*MAKE), 2, "symbolic link")
     assert list(other.iterdir()) == []
     assert untouched(victim)
 
@@ -141,10 +124,7 @@ def test_a_directory_of_roots_that_others_may_write_is_refused(folder: Path, run
     os.chown(folder, 0, SERVICE)
     folder.chmod(0o770)
 
-    result = run("restore")
-
-    assert result.exit_code == 2
-    assert "chown it to the daemon's account" in result.output
+    ended(run("restore"), 2, "chown it to the daemon's account")
 
 
 def test_a_server_may_let_root_in_for_being_root(folder: Path) -> None:
@@ -226,12 +206,9 @@ def test_credentials_of_roots_are_read_as_root(
     folder: Path, secret: tuple[str, ...], words: tuple[str, ...]
 ) -> None:
     """With credentials that root alone may read, a command of root's gets as far as the server."""
-    result = CliRunner().invoke(
-        cli, [*words, "--state-directory", str(folder), *secret], prog_name="innobrim"
-    )
+    result = innobrim(*words, "--state-directory", str(folder), *secret)
 
-    assert result.exit_code == 3, result.output
-    assert "the server cannot be reached" in result.output
+    ended(result, 3, "the server cannot be reached")
     assert os.geteuid() == 0
 
 
@@ -244,9 +221,7 @@ def test_a_daemon_of_roots_reads_roots_credentials(
     monkeypatch.setattr(Daemon, "run", lambda _: accounts.append(os.geteuid()))
     monkeypatch.setattr("tuner.cli.run.program_version", lambda: "0")  # of a Python that may lie below /root
 
-    result = CliRunner().invoke(
-        cli, ["run", "--no-api", "--state-directory", str(folder), *secret], prog_name="innobrim"
-    )
+    result = innobrim("run", "--no-api", "--state-directory", str(folder), *secret)
 
     assert result.exit_code == 0, result.output
     assert accounts == [SERVICE if folder.parent.stat().st_mode & 0o077 else 0]

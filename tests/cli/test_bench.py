@@ -6,23 +6,24 @@ import json
 import os
 import shlex
 import signal
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pymysql
 import pytest
-from click.testing import CliRunner, Result
+from click.testing import Result
 
 from lab.bench import runner
 from lab.bench.plan import Plan, ServerPlan, changed, keys, load_suite
 from lab.bench.store import PlanError, held
 from lab.report.rows import ReportError
 from lab.workloads.sysbench import sysbench
+from tests.cli.support import ended, innobrim
 from tests.lab.report.factory import row
 from tuner.cli import bench as command
 from tuner.cli.bench import specification
-from tuner.cli.main import cli
 
 Bench = Callable[..., Result]
 ONE_DISK = ("--suite", "disks", "--variant", "no limit")
@@ -41,25 +42,20 @@ class Absent:
         pass
 
 
-def bench(*words: str) -> Result:
-    """Run the command."""
-    return CliRunner().invoke(cli, ["bench", *words], prog_name="innobrim")
+bench = partial(innobrim, "bench")
 
 
 @pytest.fixture
-def run(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Bench]:
-    """Yield a way to run the command without a server; signals are as they were afterwards."""
-    before = {number: signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGHUP)}
-    for number in before:
+def run(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, signals: None) -> Bench:  # noqa: ARG001 - put back
+    """Return a way to run the command without a server."""
+    for number in (signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, signal.default_int_handler)
     monkeypatch.setattr(command, "server_named", lambda *_given, **_named: None)
     monkeypatch.setattr(command, "best_here", lambda: "mysql:9.7")
     monkeypatch.setattr(command, "sysbench", lambda: "/usr/bin/sysbench")
     monkeypatch.setattr(command, "remove_leftovers", tuple)
     monkeypatch.setattr(runner, "Rig", Absent)
-    yield lambda *words: bench("--output", str(tmp_path / "b"), *words)
-    for number, handler in before.items():
-        signal.signal(number, handler)
+    return partial(bench, "--output", tmp_path / "b")
 
 
 @pytest.fixture
@@ -108,10 +104,7 @@ def test_ctrl_c_before_anything_is_begun_has_the_same_exit_code(
         raise KeyboardInterrupt
 
     monkeypatch.setattr(command, "server_named", fetching)
-    result = run()
-
-    assert result.exit_code == 130
-    assert "nothing was begun" in result.stderr
+    ended(run(), 130, "nothing was begun")
     assert not (tmp_path / "b").exists()
 
 
@@ -121,10 +114,7 @@ def test_without_a_load_driver_nothing_is_begun(
     """No server is started to hear of it then."""
     monkeypatch.setattr(command, "sysbench", sysbench)
     monkeypatch.setenv("PATH", "")
-    result = run("--server", "mysql:8.4")
-
-    assert result.exit_code == 3
-    assert "install the package sysbench" in result.stderr
+    ended(run("--server", "mysql:8.4"), 3, "install the package sysbench")
     assert not (tmp_path / "b").exists()
 
 
@@ -135,10 +125,7 @@ def test_a_server_that_goes_away_ends_a_bench_in_words(
     monkeypatch.setattr(command, "remove_leftovers", lambda: ("removed \x9b31m\x1b[2J",))
     result = run()
 
-    assert result.exit_code == 3
-    assert "Lost connection to MySQL server" in result.stderr
-    assert "0 rows are kept" in result.stderr
-    assert "removed ?31m?[2J\n" in result.output
+    ended(result, 3, "Lost connection to MySQL server", "0 rows are kept", "removed ?31m?[2J\n")
     assert all(line.isprintable() for line in result.output.split("\n"))
     assert json.loads((tmp_path / "b" / "bench.json").read_bytes())["server"] == "mysql:9.7"
 
@@ -169,8 +156,7 @@ def test_only_the_variants_that_are_named_are_run(run: Bench, tmp_path: Path) ->
     assert len(asked["plans"]) == len(load_suite("disks").plans)
     for words in (("--suite", "disks"), ("--resume", str(tmp_path / "b"))):
         refused = bench(*words, "--variant", "fast")
-        assert refused.exit_code == 2
-        assert "there are '600 writes/s', '3000 writes/s', 'no limit'" in refused.stderr
+        ended(refused, 2, "there are '600 writes/s', '3000 writes/s', 'no limit'")
 
 
 def test_what_is_left_of_a_suite_is_said(
@@ -237,10 +223,7 @@ def test_a_page_that_cannot_be_written_is_said(
 
     ends(finished)
     monkeypatch.setattr(command, "write_bench", refused)
-    result = run()
-
-    assert result.exit_code == 1
-    assert "innobrim report" in result.stderr
+    ended(run(), 1, "innobrim report")
 
 
 @pytest.mark.usefixtures("late")
@@ -250,19 +233,14 @@ def test_what_is_left_of_a_bench_can_be_asked(run: Bench, tmp_path: Path) -> Non
     with held(tmp_path / "b"):
         left = bench("--resume", str(tmp_path / "b"), "--plan")
 
-    assert left.exit_code == 0, left.output
-    assert "600 writes/s: default, best-static, ours" in left.output
-    assert "takes about" in left.output
+    ended(left, 0, "600 writes/s: default, best-static, ours", "takes about")
 
 
 def test_a_suite_that_cannot_be_run_is_refused_before_anything_is_done(run: Bench, tmp_path: Path) -> None:
     """Nobody waits for hours to hear of what is wrong in a later variant."""
     file = tmp_path / "mine.toml"
     file.write_text("[[variant]]\n[[variant]]\nserver.set.innodb_redo_log_capacity = 9\n", encoding="utf-8")
-    result = run("--suite", str(file))
-
-    assert result.exit_code == 2
-    assert "server.redo_capacity" in result.stderr
+    ended(run("--suite", str(file)), 2, "server.redo_capacity")
 
 
 def test_variables_of_mysqld_reach_it() -> None:
@@ -304,10 +282,7 @@ def test_what_the_bench_works_with_is_not_set_behind_its_back(name: str, said: s
 )
 def test_a_key_or_value_that_no_plan_takes_is_said(run: Bench, word: str, said: str) -> None:
     """The plan's own check, with the option that it was typed with, before anything is begun."""
-    result = run("--set", word)
-
-    assert result.exit_code == 2
-    assert said in result.stderr
+    ended(run("--set", word), 2, said)
 
 
 def test_keys_of_every_plan_are_replaced(run: Bench) -> None:

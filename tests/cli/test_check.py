@@ -7,14 +7,12 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from click.testing import CliRunner
 from msgspec.structs import replace
 
 from tests.api.factory import FACTS, sample
-from tests.cli.support import FakeServer
+from tests.cli.support import FakeServer, innobrim
 from tests.servers.sockets.mysqld import CERTIFICATES
 from tuner.cli import check as command
-from tuner.cli.main import cli
 from tuner.records import Capacity, Receipt
 from tuner.servers import endpoint
 
@@ -49,7 +47,7 @@ def check(server: Writable) -> Check:  # noqa: ARG001 - the server must be there
     """Return a way to check it: lines by name."""
 
     def ask(*words: str, **environ: str) -> dict[str, dict[str, str]]:
-        result = CliRunner().invoke(cli, ["check", "--json", *words], env=environ)
+        result = innobrim("check", "--json", *words, **environ)
         return {line["name"]: line for line in json.loads(result.stdout)["lines"]}
 
     return ask
@@ -100,7 +98,7 @@ def test_the_last_line_promises_no_more_than_is_so(
     server = FakeServer(replace(FACTS, **changes))
     monkeypatch.setattr(command, "real_server", lambda _config, _clock: server)
 
-    result = CliRunner().invoke(cli, ["check"])
+    result = innobrim("check")
 
     assert result.output.splitlines()[-1] == last, result.output
     assert said in result.output

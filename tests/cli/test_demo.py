@@ -5,12 +5,11 @@ from __future__ import annotations
 import socket
 
 import pytest
-from click.testing import CliRunner
 
+from tests.cli.support import ended, innobrim
 from tuner.cli import demo as demo_command
 from tuner.cli.answer import Unusable
 from tuner.cli.demo import parse_dsn
-from tuner.cli.main import cli
 
 
 def test_a_taken_port_is_said_before_a_server_is_looked_for(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -19,11 +18,9 @@ def test_a_taken_port_is_said_before_a_server_is_looked_for(monkeypatch: pytest.
     monkeypatch.setattr(demo_command, "choose", lambda **_: pytest.fail("a server was looked for"))
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = str(taken.getsockname()[1])
-        found = CliRunner().invoke(cli, ["demo", "--port", port], prog_name="innobrim")
+        found = innobrim("demo", "--port", port)
 
-    assert found.exit_code == 2
-    assert f"port {port} on 127.0.0.1 is taken" in found.stderr
-    assert "name a free one with --port" in found.stderr
+    ended(found, 2, f"port {port} on 127.0.0.1 is taken", "name a free one with --port")
     assert "http://" not in found.stdout
 
 

@@ -4,24 +4,20 @@ from __future__ import annotations
 
 import importlib.util
 import json
-import signal
 import subprocess
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from click.testing import CliRunner, Result
 from msgspec.structs import replace
 
 from tests.api.factory import FACTS, AnsweringLoop, record
-from tests.cli.support import FakeServer, Run
+from tests.cli.support import FakeServer, Run, ended, innobrim
 from tests.lab.simulating import scenario_file
 from tuner.cli import advise as advise_command
 from tuner.cli import check as check_command
 from tuner.cli import run as run_command
-from tuner.cli.main import cli
-from tuner.records import Facts, Hold, HoldCode
+from tuner.records import Hold, HoldCode
 from tuner.servers.port import ServerError, Unsupported
 
 CLEARS = "\x1b[2J\x9b31m\x07"
@@ -30,11 +26,6 @@ BROKEN = (
     "needs scikit-optimize, which is installed and cannot be imported: ImportError: numpy.core.multiarray "
     "failed to import; pip install 'innobrim[bayes]', with --force-reinstall where that changes nothing"
 )
-
-
-def innobrim(*words: str, **env: str) -> Result:
-    """Return what a command came to."""
-    return CliRunner().invoke(cli, words, prog_name="innobrim", env=env)
 
 
 def harmless(text: str) -> bool:
@@ -92,10 +83,7 @@ def test_every_problem_has_the_programs_name(name: str) -> None:
 )
 def test_what_is_refused_comes_with_what_is_right(words: str, said: str) -> None:
     """A misspelt command gets the nearest one, or all there are; a number gets its bounds."""
-    result = innobrim(*words.split())
-
-    assert result.exit_code == 2
-    assert said in result.stderr
+    ended(innobrim(*words.split()), 2, said)
 
 
 def test_help_without_a_command_is_no_error() -> None:
@@ -136,28 +124,7 @@ def test_an_output_that_takes_no_more_is_said_in_a_line() -> None:
     assert found.stderr.count("\n") == 1
 
 
-class RefusingServer(FakeServer):
-    """A server that answers, and says no."""
-
-    def __init__(self, refusal: ServerError) -> None:
-        super().__init__(None)
-        self._refusal = refusal
-
-    def facts(self) -> Facts:
-        """Refuse."""
-        raise self._refusal
-
-
-@pytest.fixture
-def _signals_as_they_were() -> Iterator[None]:
-    numbers = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
-    before = {number: signal.getsignal(number) for number in numbers}
-    yield
-    for number, handler in before.items():
-        signal.signal(number, handler)
-
-
-@pytest.mark.usefixtures("_signals_as_they_were")
+@pytest.mark.usefixtures("signals")
 @pytest.mark.parametrize("words", ["run --no-api", "check", "advise"])
 @pytest.mark.parametrize(
     "refusal",
@@ -170,7 +137,7 @@ def test_a_missing_grant_ends_in_one_line(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, words: str, refusal: ServerError
 ) -> None:
     """An account without a grant ends each command with the server's words and exit 1, not a traceback."""
-    server = RefusingServer(refusal)
+    server = FakeServer(refusal)
     monkeypatch.setattr(run_command, "MySQLServer", lambda *_, **__: server)
     monkeypatch.setattr(run_command, "configure_logs", lambda **_: None)
     for module in (check_command, advise_command):
@@ -244,14 +211,18 @@ def missing(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.parametrize(
-    ("extra", "why"),
+    ("extra", "why", "listed"),
     [
-        ("broken", BROKEN),
-        ("missing", "needs scikit-optimize, which is not installed: pip install 'innobrim[bayes]'"),
+        ("broken", BROKEN, BROKEN.removeprefix("needs ")),
+        (
+            "missing",
+            "needs scikit-optimize, which is not installed: pip install 'innobrim[bayes]'",
+            "pip install 'innobrim[bayes]' (not installed)",
+        ),
     ],
 )
 def test_an_extra_that_cannot_be_used_is_one_line(
-    tmp_path: Path, request: pytest.FixtureRequest, extra: str, why: str
+    tmp_path: Path, request: pytest.FixtureRequest, extra: str, why: str, listed: str
 ) -> None:
     """Each command that names bayes is exit 2 with what to type; a comparison of all goes on without it."""
     request.getfixturevalue(extra)
@@ -260,36 +231,22 @@ def test_an_extra_that_cannot_be_used_is_one_line(
     scenario = ("--scenario", scenario_file(tmp_path))
     found = {
         "--policy bayes": innobrim("policies", "--compare", *scenario, "--policy", "bayes"),
-        f"{config}": innobrim("simulate", *scenario, "--config", str(config)),
-        "loop.policy = bayes": innobrim("check", "--config", str(config)),
+        f"{config}": innobrim("simulate", *scenario, "--config", config),
+        "loop.policy = bayes": innobrim("check", "--config", config),
     }
-    left_out = innobrim("policies", "--compare", *scenario, "--seeds", "1", "--jobs", "1")
 
     for asked, one in found.items():
-        assert one.exit_code == 2
-        assert asked in one.stderr.splitlines()[-1]
+        ended(one, 2, asked)
         assert one.stderr.splitlines()[-1].endswith(why)
         assert "NumPy 1.x" not in one.output
-    assert left_out.exit_code == 0
-    assert f"bayes is left out: it {why}" in left_out.stderr.splitlines()
+    ended(
+        innobrim("policies", "--compare", *scenario, "--seeds", "1", "--jobs", "1"),
+        0,
+        f"bayes is left out: it {why}",
+    )
+    ended(innobrim("policies"), 0, f" needs: {listed} ")
 
 
-@pytest.mark.parametrize(
-    ("extra", "said"),
-    [
-        ("", "pip install 'innobrim[bayes]' (installed)"),
-        ("missing", "pip install 'innobrim[bayes]' (not installed)"),
-        ("broken", BROKEN.removeprefix("needs ")),
-    ],
-)
-def test_the_list_says_whether_the_extra_is_there(
-    request: pytest.FixtureRequest, extra: str, said: str
-) -> None:
+def test_the_list_says_that_the_extra_is_there() -> None:
     """The list of policies has the command as every shell takes it, and whether it is still needed."""
-    if extra:
-        request.getfixturevalue(extra)
-    found = innobrim("policies")
-
-    assert found.exit_code == 0
-    assert found.stdout.count(f"  needs: {said}\n") == 1
-    assert "NumPy 1.x" not in found.output
+    ended(innobrim("policies"), 0, "needs: pip install 'innobrim[bayes]' (installed)")

@@ -17,17 +17,17 @@ from msgspec.structs import replace
 from tests.api import factory
 from tests.api.factory import START, AnsweringLoop
 from tests.cli import support
-from tests.cli.support import FakeServer, Run, write_journal
-from tuner import without_daemon
+from tests.cli.support import FakeServer, Run, ended, write_journal
 from tuner.cli import offline
 from tuner.core.ownership.standing import why_advisory
 from tuner.core.state import State
-from tuner.core.writes import restore_pace
 from tuner.daemon.predecessors import look
 from tuner.journal.ending import ending
 from tuner.journal.writer import JournalWriter
 from tuner.records import Capacity, Facts, Receipt
 from tuner.settings import Mode, Settings
+
+pytestmark = pytest.mark.usefixtures("quick")
 
 Beside = Callable[..., FakeServer]
 FACTS = replace(factory.FACTS, flush_law="legacy")
@@ -37,17 +37,6 @@ ANOTHER = replace(FACTS, identity="another")
 ORIGINALS, OURS = Capacity(250, 500), Capacity(225, 450)
 EACH = pytest.mark.parametrize("name", ["status", "restore", "park"])
 BOTH = pytest.mark.parametrize("flags", [(), ("--if-crashed",)], ids=["asked", "crashed"])
-
-
-@pytest.fixture(autouse=True)
-def _no_waiting(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Let two readings be enough."""
-    for name in ("READ_SECONDS", "WAIT_SECONDS", "INTERVAL", "LOOK_SECONDS"):
-        monkeypatch.setattr(without_daemon, name, 0.01)
-    monkeypatch.setattr(without_daemon, "NOTE_SECONDS", 0.3)
-    monkeypatch.setattr(restore_pace, "STEP_SECONDS", 0.01)
-    monkeypatch.setattr(offline, "WAIT_SECONDS", 0.01)
-    monkeypatch.setattr(offline, "RETRY_SECONDS", 0.01)
 
 
 @pytest.fixture
@@ -86,10 +75,7 @@ def test_status_without_a_daemon_comes_from_the_journal(folder: Path, run: Run) 
 def test_a_journal_before_its_first_tick_is_no_missing_one(run: Run, folder: Path) -> None:
     """Where a daemon was started and stopped at once, status says that the journal has no tick yet."""
     write_journal(folder, ticks=0)
-    result = run("status")
-
-    assert result.exit_code == 3
-    assert f"the journal in {folder} has no tick yet" in result.output
+    ended(run("status"), 3, f"the journal in {folder} has no tick yet")
 
 
 @EACH
@@ -166,8 +152,7 @@ def test_restore_without_a_daemon_uses_the_journal(folder: Path, run: Run, besid
     server = beside(UNTIMED)
     result, status = run("restore"), run("status").stdout
 
-    assert result.exit_code == 0, result.output
-    assert "restored C 250, M 500" in result.output
+    ended(result, 0, "restored C 250, M 500")
     assert (server.capacity, server.watches_latency, server.closed) == (ORIGINALS, True, True)
     assert f"restored C 250, M 500 on {FACTS.endpoint}" in status
     assert "C 225, M 450 at that tick" in status
@@ -196,8 +181,7 @@ def test_restore_that_stops_on_the_way_is_not_undone(
     monkeypatch.setattr(beside(), "apply", lambda _steps, _wanted: refused)
     result, state = run("restore"), next_start(folder)
 
-    assert result.exit_code == 1
-    assert "by hand" in result.output
+    ended(result, 1, "by hand")
     assert state.mode is Mode.ADVISORY
     assert state.originals is not None
     assert state.writes.known == ()

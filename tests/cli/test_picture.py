@@ -13,16 +13,14 @@ from rich.segment import Segment
 from api.models import NumberedEvent, Status
 from api.read import HISTORY_COLUMNS
 from api.views import status_of
-from tests import factory
+from tests.api import factory
 from tuner.cli.picture import CHART_LINES, HISTORY, SHOWN, View, picture
 from tuner.cli.status import rows
 from tuner.records import (
-    Capacity,
     Decision,
     DecisionKind,
     Hold,
     HoldCode,
-    Lifecycle,
     Overlay,
     Remedy,
     TickRecord,
@@ -32,31 +30,20 @@ from tuner.settings import Mode, Settings
 SECONDS = 300
 """That the history goes back."""
 
-GONE = {"gone": "connection refused", "gone_since": factory.EPOCH}
+SYNC, STALL = 85e6, 92e6
+"""Of the factory's server, bytes."""
+
+GONE = {"gone": "connection refused", "gone_since": factory.START}
 
 
-def record(**changes: Any) -> TickRecord:  # noqa: ANN401 - any field
-    """Return an active tick of the factory's steady load."""
-    given: dict[str, Any] = {
-        "tick": factory.tick(factory.sample(float(SECONDS)), number=SECONDS),
-        "lifecycle": Lifecycle.RUNNING,
-        "mode": Mode.ACTIVE,
-        "estimate": factory.estimate(),
-        "decision": Decision(
-            DecisionKind.KEEP,
-            "dead_band",
-            "450 pages/s hold the age",
-            set_point=0.72,
-            set_point_source="headroom",
-        ),
-        "originals": Capacity(10_000, 20_000),
-    }
-    return TickRecord(**(given | changes))
+def ticked(**changes: Any) -> TickRecord:  # noqa: ANN401 - any field
+    """Return an active tick."""
+    return factory.record(SECONDS, **({"mode": Mode.ACTIVE} | changes))
 
 
 def status(made: TickRecord | None = None, **changes: Any) -> Status:  # noqa: ANN401 - any field
     """Return the answer to ``GET /v1/status`` right after a tick."""
-    made = made or record()
+    made = made or ticked()
     found = status_of(made, facts=factory.FACTS, settings=Settings(), wall=made.tick.wall, process=None)
     return replace(found, **changes)
 
@@ -64,10 +51,10 @@ def status(made: TickRecord | None = None, **changes: Any) -> Status:  # noqa: A
 def history(gap: range = range(0)) -> dict[str, list[float | None]]:
     """Return what the daemon remembers up to the last tick; nothing was read in the gap."""
     values = {
-        "checkpoint_age": 0.7 * factory.A,
-        "stall_point": float(factory.LIMITS.stall_point),
-        "sync_point": float(factory.LIMITS.sync_point),
-        "flush_limit": float(factory.A),
+        "checkpoint_age": 61e6,
+        "stall_point": STALL,
+        "sync_point": SYNC,
+        "flush_limit": SYNC,
         "set_point": 0.72,
     }
     return {name: [None if at in gap else values[name] for at in range(SECONDS)] for name in HISTORY}
@@ -75,7 +62,7 @@ def history(gap: range = range(0)) -> dict[str, list[float | None]]:
 
 def view(now: Status | None = None, **changes: Any) -> View:  # noqa: ANN401 - any field
     """Return all that is known of a daemon that holds a steady load."""
-    event = NumberedEvent(9, factory.EPOCH + 9, "set", "C/M → 225/450", "loop")
+    event = NumberedEvent(9, factory.START + 9, "set", "C/M → 225/450", "loop")
     made = View(status=now or status(), history=history(), asked=0.0, span=float(SECONDS), events=(event,))
     return replace(made, **changes)
 
@@ -100,7 +87,7 @@ def chart(found: View, width: int = 80) -> list[list[Segment]]:
 
 def held(code: HoldCode) -> View:
     """Return what is known of a daemon under a hold."""
-    return view(status(record(holds=(Hold(code, factory.EPOCH, "somebody set M to 800", (Remedy.RESUME,)),))))
+    return view(status(ticked(holds=(Hold(code, factory.START, "somebody set M to 800", (Remedy.RESUME,)),))))
 
 
 def test_a_small_terminal_has_all_that_matters() -> None:
@@ -109,7 +96,7 @@ def test_a_small_terminal_has_all_that_matters() -> None:
     text = " ".join(" ".join(lines).split())
 
     assert "WORKING" in lines[0]
-    for part in ("MySQL 9.7.4", "63% of max checkpoint age", "C 225, M 450", "C/M → 225/450"):
+    for part in ("MySQL 9.7.4", "66% of max checkpoint age", "C 225, M 450", "C/M → 225/450"):
         assert part in text
 
 
@@ -118,9 +105,9 @@ def test_a_small_terminal_has_all_that_matters() -> None:
     [
         view(),
         held(HoldCode.FOREIGN_CHANGE),
-        view(status(record(mode=Mode.ADVISORY, advisory="the configuration says so"))),
-        view(status(record(override_ends=factory.sample(float(SECONDS)).monotonic + 552.0))),
-        view(status(record(overlay=Overlay({"max_io_capacity_max": 6000.0}, "token oncall", 0.0)))),
+        view(status(ticked(mode=Mode.ADVISORY, advisory="the configuration says so"))),
+        view(status(ticked(override_ends=factory.sample(SECONDS).monotonic + 552.0))),
+        view(status(ticked(overlay=Overlay({"max_io_capacity_max": 6000.0}, "token oncall", 0.0)))),
         view(status(missed="did not answer within 1 s")),
     ],
     ids=["working", "held", "advisory", "override", "settings", "no reading"],
@@ -149,10 +136,9 @@ def test_set_point_and_sync_flushing_lie_across_the_age() -> None:
         for part in line
         if part.style and part.style.color and "┄" in part.text
     }
-    limits = factory.LIMITS
 
-    assert across["red"] == CHART_LINES - 1 - int(CHART_LINES * limits.sync_point / limits.stall_point)
-    assert across["cyan"] == CHART_LINES - 1 - int(CHART_LINES * 0.72 * factory.A / limits.stall_point)
+    assert across["red"] == CHART_LINES - 1 - int(CHART_LINES * SYNC / STALL)
+    assert across["cyan"] == CHART_LINES - 1 - int(CHART_LINES * 0.72 * SYNC / STALL)
 
 
 def test_a_gap_in_samples_is_a_gap_in_the_chart() -> None:
@@ -167,14 +153,14 @@ def test_a_gap_in_samples_is_a_gap_in_the_chart() -> None:
     ("found", "word", "more"),
     [
         (view(), "WORKING", "active"),
-        (view(status(record(mode=Mode.ADVISORY))), "ADVISORY", "nothing is written"),
+        (view(status(ticked(mode=Mode.ADVISORY))), "ADVISORY", "nothing is written"),
         (held(HoldCode.FOREIGN_CHANGE), "HELD", "foreign_change"),
         (view(status(seconds_old=40.0)), "LOOP STANDS", "its last tick is 40 s old"),
         (view(status(missed="did not answer within 1 s")), "NO READING", "did not answer within 1 s"),
-        (view(**GONE), "NO ANSWER", "since 00:00:00 UTC"),
-        (view(**GONE, refused=True), "TOKEN REFUSED", "since 00:00:00 UTC"),
+        (view(**GONE), "NO ANSWER", "since 22:13:20 UTC"),
+        (view(**GONE, refused=True), "TOKEN REFUSED", "since 22:13:20 UTC"),
         (
-            view(status(record(decision=Decision(DecisionKind.EMERGENCY, "emergency", "M is raised")))),
+            view(status(ticked(decision=Decision(DecisionKind.EMERGENCY, "emergency", "M is raised")))),
             "EMERGENCY",
             "MySQL",
         ),
@@ -193,14 +179,14 @@ def test_an_old_picture_is_kept_and_dimmed() -> None:
     """A daemon that is gone leaves its last figures, all of them dim, below a line that says since when."""
     first, why, *rest = segments(view(**GONE))
 
-    assert "NO ANSWER  since 00:00:00 UTC" in "".join(part.text for part in first)
+    assert "NO ANSWER  since 22:13:20 UTC" in "".join(part.text for part in first)
     assert "connection refused" in "".join(part.text for part in why)
     assert all(part.style and part.style.dim for line in rest for part in line if part.text.strip())
 
 
 def test_no_word_of_a_daemon_steers_the_terminal() -> None:
     """An escape sequence in a reason that somebody gave is shown, not obeyed."""
-    evil = NumberedEvent(3, factory.EPOCH, "override", "\x1b[2Jgone\r\n\x9b31m", "loop")
+    evil = NumberedEvent(3, factory.START, "override", "\x1b[2Jgone\r\n\x9b31m", "loop")
     lines = drawn(view(events=(evil,)))
 
     assert all(line.isprintable() for line in lines)

@@ -8,21 +8,20 @@ import signal
 import subprocess
 import sys
 import time
+from functools import partial
 from pathlib import Path
 
 import pytest
-from click.testing import CliRunner, Result
+from click.testing import Result
 
 from policies.catalogue import CATALOGUE
-from tuner.cli.main import cli
+from tests.cli.support import ended, innobrim
 from tuner.settings import Settings
 
 SHORT = 'name = "short"\ndescription = "for tests"\nseconds = 200\nmeasured_from = 100\n'
 
 
-def policies(*words: str) -> Result:
-    """Return what the command did."""
-    return CliRunner().invoke(cli, ["policies", *words], prog_name="innobrim")
+policies = partial(innobrim, "policies")
 
 
 class Comparison:
@@ -108,8 +107,7 @@ def test_a_wrong_command_is_a_usage_error(words: str, message: str) -> None:
     """Whatever is wrong, exit 2 with the option, the value, and what would be right; nothing is written."""
     found = policies(*words.split())
 
-    assert found.exit_code == 2
-    assert message in found.stderr
+    ended(found, 2, message)
 
 
 def test_a_comparison_that_is_ended_leaves_no_process(tmp_path: Path) -> None:

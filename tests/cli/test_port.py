@@ -15,7 +15,7 @@ from click.testing import Result
 from msgspec.structs import replace
 
 from tests.api.factory import FACTS, answering
-from tests.cli.support import FakeServer, on_tcp, write_journal
+from tests.cli.support import FakeServer, ended, on_tcp, write_journal
 from tuner.cli import offline
 from tuner.cli.client import Daemon, Where
 from tuner.daemon.board import Board
@@ -119,11 +119,7 @@ def test_no_stranger_is_sent_the_token(
     (folder / "token").write_text("x" * 43)
     monkeypatch.setenv("INNOBRIM_API_PORT", str(port))
 
-    result = run("pause")
-
-    assert result.exit_code == 3
-    assert "api.sock" in result.output
-    assert "with --url only" in result.output
+    ended(run("pause"), 3, "api.sock", "with --url only")
     assert heard == []
 
 
@@ -185,8 +181,7 @@ def test_a_daemon_that_needs_a_token_for_reading_is_read_with_it(
         unnamed = run("status", "--json")
 
     assert json.loads(named.stdout)["source"] == "daemon"
-    assert unnamed.exit_code == 3
-    assert "401" in unnamed.output
+    ended(unnamed, 3, "401")
 
 
 @pytest.mark.parametrize(

@@ -11,15 +11,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from click.testing import CliRunner, Result
+from click.testing import Result
 from msgspec.structs import replace
 
 from lab.plant.clock import SimClock
 from tests.bench import FakeServer
-from tests.cli.support import SimInbox
+from tests.cli.support import SimInbox, ended, innobrim
 from tests.servers.fixtured import Fixtured, fixture
 from tuner.cli import record as command
-from tuner.cli.main import cli
 from tuner.cli.replay import replay_trace
 from tuner.journal.reader import trace
 from tuner.journal.tables import ENDED, Run
@@ -33,11 +32,7 @@ FIXTURE, TRACE = "--fixture", "--output"
 
 
 class Untouchable(FakeServer):
-    """A server on a simulated clock that takes no write and no claim.
-
-    Attributes:
-        at: called with each reading's number before it is given.
-    """
+    """A server on a simulated clock that takes no write and no claim; ``at`` hears of each reading."""
 
     def __init__(self, clock: SimClock) -> None:
         super().__init__()
@@ -134,7 +129,7 @@ def record(server: Untouchable, tmp_path: Path) -> Record:  # noqa: ARG001 - the
 
     def run(*words: str, what: str = TRACE) -> Result:
         where = (what, str(tmp_path / "out"))
-        return CliRunner().invoke(cli, ["record", *where, *words], prog_name="innobrim")
+        return innobrim("record", *where, *words)
 
     return run
 
@@ -147,12 +142,9 @@ def ticks(folder: Path) -> list[TickRecord]:
 def test_it_ends_by_itself_and_the_trace_replays(record: Record, tmp_path: Path) -> None:
     """A reading a second for as long as was said, in one file that ends in order and replays the same."""
     path = tmp_path / "out"
-    result = record("--for", "2m")
+    ended(record("--for", "2m"), 0, f"120 readings in {path}", f"innobrim report {path}")
     outcome = replay_trace(trace(path))
 
-    assert result.exit_code == 0, result.output
-    assert f"120 readings in {path}" in result.output
-    assert f"innobrim report {path}" in result.output
     assert [one.name for one in tmp_path.iterdir()] == ["out"]
     assert (outcome.compared, outcome.same) == (120, True)
     with closing(sqlite3.connect(path)) as db:
@@ -163,38 +155,29 @@ def test_nothing_is_written_where_an_active_loop_would_write(
     record: Record, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Whatever the configuration's mode: the trace says what would be set, and nothing is."""
-    configuration = tmp_path / "innobrim.toml"
-    configuration.write_text('[loop]\nmode = "active"\n')
     monkeypatch.setenv("INNOBRIM_LOOP_MODE", "active")
-    result = record("--for", "5m", "--config", str(configuration))
+    ended(record("--for", "5m"), 0)
 
-    assert result.exit_code == 0, result.output
     assert any(one.decision.would is not None for one in ticks(tmp_path))
     assert not any(one.decision.steps for one in ticks(tmp_path))
 
 
 @pytest.mark.usefixtures("terminal")
-def test_ctrl_c_keeps_everything_read_so_far(server: Untouchable, record: Record, tmp_path: Path) -> None:
-    """An early end is a whole trace, and fine."""
-    server.at = lambda number: os.kill(os.getpid(), signal.SIGINT) if number == 30 else None
-    result = record("--for", "1h")
-
-    assert result.exit_code == 0, result.output
-    assert 30 <= len(ticks(tmp_path)) <= 32
-    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
-
-
-def test_nohup_is_heeded(server: Untouchable, record: Record, tmp_path: Path) -> None:
-    """A recording that was started to outlive its terminal does."""
-    server.at = lambda number: os.kill(os.getpid(), signal.SIGHUP) if number == 30 else None
+@pytest.mark.parametrize("heard", [True, False], ids=["Ctrl-C", "nohup"])
+def test_an_early_end_keeps_everything_read_so_far(
+    server: Untouchable, record: Record, tmp_path: Path, *, heard: bool
+) -> None:
+    """Ctrl-C leaves a whole trace, and is fine; a hangup that whoever started it had ignored ends nothing."""
+    number = signal.SIGINT if heard else signal.SIGHUP
+    server.at = lambda reading: os.kill(os.getpid(), number) if reading == 30 else None
     before = signal.signal(signal.SIGHUP, signal.SIG_IGN)
     try:
-        result = record("--for", "1m")
+        ended(record("--for", "1m"), 0)
     finally:
         signal.signal(signal.SIGHUP, before)
 
-    assert result.exit_code == 0, result.output
-    assert len(ticks(tmp_path)) == 60
+    assert len(ticks(tmp_path)) in (range(30, 33) if heard else [60])
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
 
 
 def test_silence_is_recorded_as_a_gap_and_said(server: Untouchable, record: Record, tmp_path: Path) -> None:
@@ -204,30 +187,16 @@ def test_silence_is_recorded_as_a_gap_and_said(server: Untouchable, record: Reco
         server.down = "did not answer within 1 s" if 20 < number <= 25 else ""
 
     server.at = fail_for_a_while
-    result = record("--for", "1m")
 
-    assert "55 readings, 5 missed (did not answer within 1 s)" in result.output
+    ended(record("--for", "1m"), 0, "55 readings, 5 missed (did not answer within 1 s)")
     assert sum(isinstance(one.tick.reading, Missed) for one in ticks(tmp_path)) == 5
-
-
-@pytest.mark.parametrize(("what", "name"), [(TRACE, "trace"), (FIXTURE, "fixture")])
-def test_a_file_that_is_there_is_left(  # noqa: PLR0917 - fixtures and cases
-    server: Untouchable, played: Answering, record: Record, tmp_path: Path, what: str, name: str
-) -> None:
-    """It is not overwritten, and the server is asked nothing."""
-    session = played()
-    (tmp_path / "out").write_text("last week's")
-    result = record(what=what)
-
-    assert result.exit_code == 2
-    assert f"a {name} is never overwritten" in result.output
-    assert (tmp_path / "out").read_text() == "last week's"
-    assert (server.reads, session.asked) == (0, [])
 
 
 @pytest.mark.parametrize(
     ("what", "words", "said"),
     [
+        (TRACE, "", "a trace is never overwritten"),
+        (FIXTURE, "", "a fixture is never overwritten"),
         (TRACE, "--output /nowhere/at/all/trace.db", "there is no directory /nowhere/at/all"),
         (TRACE, "--output trace.lock", "write .db"),
         (TRACE, "--for soon", "is no duration"),
@@ -235,15 +204,16 @@ def test_a_file_that_is_there_is_left(  # noqa: PLR0917 - fixtures and cases
         (FIXTURE, "--output trace.db", "name one of them"),
     ],
 )
-def test_wrong_options_say_what_would_be_right(
-    played: Answering, record: Record, what: str, words: str, said: str
+def test_wrong_options_say_what_would_be_right(  # noqa: PLR0917 - fixtures and cases
+    server: Untouchable, played: Answering, record: Record, tmp_path: Path, what: str, words: str, said: str
 ) -> None:
-    """Exit 2, with the option, the value and what is wrong with it, before anything is asked."""
+    """Exit 2, with the option, the value and what is wrong with it, before anything is asked or written."""
     session = played()
-    result = record(*words.split(), what=what)
+    (tmp_path / "out").write_text("last week's")
 
-    assert (result.exit_code, session.asked) == (2, [])
-    assert said in result.output
+    ended(record(*words.split(), what=what), 2, said)
+    assert (server.reads, session.asked) == (0, [])
+    assert (tmp_path / "out").read_text() == "last week's"
 
 
 def test_a_server_that_does_not_answer_leaves_no_file(
@@ -257,14 +227,11 @@ def test_a_server_that_does_not_answer_leaves_no_file(
     server.absent = "127.0.0.1:3306 refused the connection"
     session = played()
     session.at_reading = silent
-    absent, unread = record(), record("--for", "3s", what=FIXTURE)
-    monkeypatch.setattr(session, "query", silent)
-    gone = record("--for", "3s", what=FIXTURE)
 
-    assert (absent.exit_code, unread.exit_code, gone.exit_code) == (3, 1, 3)
-    assert "refused the connection" in absent.output
-    assert "no reading succeeded" in unread.output
-    assert "timed out" in gone.output
+    ended(record(), 3, "refused the connection")
+    ended(record("--for", "3s", what=FIXTURE), 1, "no reading succeeded")
+    monkeypatch.setattr(session, "query", silent)
+    ended(record("--for", "3s", what=FIXTURE), 3, "timed out")
     assert list(tmp_path.iterdir()) == []
 
 
@@ -273,10 +240,9 @@ def test_a_server_without_counters_is_recorded_and_said(
 ) -> None:
     """Counters that are off stay off; the first lines say what the trace will not have."""
     server.told = {"disabled_counters": ("log_lsn_current",)}
-    result = record("--for", "10s")
-    header = next(iter(trace(tmp_path / "out")))
 
-    assert "counters are off and stay off" in result.output
+    ended(record("--for", "10s"), 0, "counters are off and stay off")
+    header = next(iter(trace(tmp_path / "out")))
     assert isinstance(header, Run)
     assert header.facts.disabled_counters == ("log_lsn_current",)
 
@@ -285,14 +251,12 @@ def test_a_server_without_counters_is_recorded_and_said(
 def test_ten_readings_of_any_family(played: Answering, record: Record, tmp_path: Path, name: str) -> None:
     """One a second, with what was taken out and left in said, and nothing set."""
     session = played(name)
-    result = record(what=FIXTURE)
-    found = load(tmp_path / "out")
 
-    assert result.exit_code == 0, result.output
+    said = ("10 readings in", "taken out: account and address", "left in: version", "look through it")
+    ended(record(what=FIXTURE), 0, *said)
+    found = load(tmp_path / "out")
     assert [reading.second for reading in found.readings] == [float(second) for second in range(10)]
     assert (found.version, found.synthetic, session.closed) == (fixture(name).version, False, True)
-    for said in ("10 readings in", "taken out: account and address", "left in: version", "look through it"):
-        assert said in result.output
     assert all(statement.startswith(("SELECT ", "SHOW ")) for statement in session.asked)
 
 
@@ -348,10 +312,9 @@ def test_what_a_fixture_lacks_is_said(  # noqa: PLR0917 - fixtures and cases
     result = record("--for", "3s", what=FIXTURE)
     found = load(tmp_path / "out")
 
-    assert result.exit_code == 0, result.output
+    ended(result, 0, *said)
     assert len(found.readings) == 3
     assert found.refused == changes.get("refused", found.refused)
-    assert all(one in result.output for one in said)
     assert ("missing: " in result.output) is (bool(said) and name != "aurora-3.07.1")
 
 

@@ -7,23 +7,22 @@ import json
 import sqlite3
 from collections.abc import Callable
 from contextlib import closing
+from functools import partial
 from pathlib import Path
 
 import pytest
-from click.testing import CliRunner, Result
+from click.testing import Result
 
+from tests.cli.support import ended, innobrim
 from tests.lab.report.factory import suite, write_rows
 from tests.lab.report.reading import Page
 from tests.lab.report.recorded import record_loop
-from tuner.cli.main import cli
 
 Report = Callable[..., Result]
 NAMES = ("cascade", "default")
 
 
-def report(*words: object) -> Result:
-    """Run the command."""
-    return CliRunner().invoke(cli, ["report", *map(str, words)], prog_name="innobrim")
+report = partial(innobrim, "report")
 
 
 def table(path: Path) -> list[dict[str, str]]:
@@ -109,9 +108,7 @@ def test_a_page_that_is_there_is_replaced_whole(bench: Path, monkeypatch: pytest
 
     with monkeypatch.context() as patched:
         patched.setattr("os.fsync", full)
-        result = report(bench, "--output", page)
-    assert result.exit_code == 2
-    assert f"{page}: cannot be written: no space left on device" in result.output
+        ended(report(bench, "--output", page), 2, f"{page}: cannot be written: no space left on device")
     assert page.read_text() == "the old one"
     assert {one.name for one in bench.iterdir()} == {"rows.jsonl", "page.html"}
 
@@ -156,30 +153,20 @@ def test_what_is_no_source_is_refused_with_what_was_expected(
     if content is not None:
         source.write_text(content)
 
-    result = report(source)
-
-    assert result.exit_code == 2
-    assert str(source) in result.output
-    assert said in result.output
+    ended(report(source), 2, str(source), said)
     assert not list(tmp_path.glob("*.html"))
 
 
 def test_a_directory_without_either_says_what_was_looked_for(tmp_path: Path) -> None:
     """Both names are in the message."""
-    result = report(tmp_path)
-
-    assert result.exit_code == 2
-    assert "neither rows.jsonl of a bench nor journal.db of a daemon" in result.output
+    ended(report(tmp_path), 2, "neither rows.jsonl of a bench nor journal.db of a daemon")
 
 
 def test_a_bench_without_a_row_yet_is_told_from_no_bench(tmp_path: Path) -> None:
     """It is said how to go on with it."""
     (tmp_path / "bench.json").write_text("{}")
 
-    result = report(tmp_path)
-
-    assert result.exit_code == 2
-    assert f"innobrim bench --resume {tmp_path}" in result.output
+    ended(report(tmp_path), 2, f"innobrim bench --resume {tmp_path}")
 
 
 def test_another_database_is_named_as_what_it_is(tmp_path: Path) -> None:
@@ -188,10 +175,7 @@ def test_another_database_is_named_as_what_it_is(tmp_path: Path) -> None:
     with closing(sqlite3.connect(other)) as db:
         db.execute("CREATE TABLE t (x)")
 
-    result = report(other)
-
-    assert result.exit_code == 2
-    assert "no journal of InnoBrim's" in result.output
+    ended(report(other), 2, "no journal of InnoBrim's")
 
 
 def test_options_that_do_not_fit_are_refused(bench: Path, state: Path, tmp_path: Path) -> None:

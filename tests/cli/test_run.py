@@ -6,11 +6,9 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
-from click.testing import CliRunner
 
 from tests.bench import Bench
-from tests.cli.support import Run
-from tuner.cli.main import cli
+from tests.cli.support import Run, ended, innobrim
 from tuner.daemon.board import Board
 from tuner.daemon.daemon import Daemon
 
@@ -65,7 +63,7 @@ def test_other_machines_are_not_served_in_the_clear_by_accident(
     monkeypatch.setenv("INNOBRIM_API_HOST", "0.0.0.0")  # noqa: S104 - refused
     monkeypatch.setenv("INNOBRIM_API_TLS", tls)
 
-    result = CliRunner().invoke(cli, ["run", "--state-directory", str(tmp_path), *words])
+    result = innobrim("run", "--state-directory", str(tmp_path), *words)
 
     assert result.exit_code == 2
     assert said in " ".join(result.output.replace("innobrim:", "").split())
@@ -86,5 +84,4 @@ def test_a_daemon_knows_its_server_by_the_name_that_it_was_given(
 
     monkeypatch.setenv("INNOBRIM_IDENTITY", "no name")
     refused = run("run", "--no-api")
-    assert refused.exit_code == 2
-    assert "INNOBRIM_IDENTITY" in refused.output
+    ended(refused, 2, "INNOBRIM_IDENTITY")

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import json
 import time
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
-from click.testing import CliRunner, Result
+from click.testing import Result
 
+from tests.cli.support import ended, innobrim
 from tests.daemon.almanac import at
-from tuner.cli.main import cli
 from tuner.config import load
 
 NOW = at("UTC", 2026, 11, 1, 0, 45)
@@ -42,9 +43,7 @@ overlaps:
 """
 
 
-def run(*words: str) -> Result:
-    """Run the command."""
-    return CliRunner().invoke(cli, ["schedule", *words], prog_name="innobrim")
+run = partial(innobrim, "schedule")
 
 
 @pytest.fixture
@@ -206,8 +205,9 @@ def test_an_active_window_has_its_real_beginning_and_end(
 
 def test_a_wrong_configuration_ends_it(here: Path) -> None:
     """Exit 2, with the line that a daemon would refuse it with; other days than a year has are one, too."""
-    result = asked(here, NIGHT.replace("Europe/Berlin", "Europe/Berln"))
-
-    assert result.exit_code == 2
-    assert 'schedule[3] "berlin".timezone = "Europe/Berln"' in result.output
+    ended(
+        asked(here, NIGHT.replace("Europe/Berlin", "Europe/Berln")),
+        2,
+        'schedule[3] "berlin".timezone = "Europe/Berln"',
+    )
     assert all(asked(here, NIGHT, "--days", days).exit_code == 2 for days in ("0", "367", "x"))

@@ -9,12 +9,11 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from click.testing import CliRunner, Result
+from click.testing import Result
 
-from tests.cli.support import free_port
+from tests.cli.support import ended, free_port, innobrim
 from tests.servers.injected import EVIL, INJECTED
 from tests.servers.sockets.mysqld import Mysqld
-from tuner.cli.main import cli
 from tuner.cli.setup_sql import drawn
 from tuner.config.optionfile import read_options
 
@@ -26,7 +25,7 @@ ELSEWHERE = (*VERSION, "--account", "innobrim@10.0.0.5")
 def call(*words: str, password: str | None = SECRET, **environ: str | None) -> Result:
     """Run the command, with a password that the daemon is configured with."""
     given = {"INNOBRIM_PASSWORD": password, "MYSQL_UNIX_PORT": None, **environ}
-    return CliRunner().invoke(cli, ["setup-sql", *words], env=given)
+    return innobrim("setup-sql", *words, **given)
 
 
 def refused(done: Result, *said: str) -> bool:
@@ -183,8 +182,7 @@ def test_a_server_that_does_not_answer_is_said_to() -> None:
     """Without a version the server is asked, and where that fails the option is named: exit 3."""
     done = call("--host", "127.0.0.1", "--port", str(free_port()))
 
-    assert done.exit_code == 3
-    assert "--server-version" in done.stderr
+    ended(done, 3, "--server-version")
 
 
 def test_what_undoes_it_needs_no_password() -> None:

@@ -12,10 +12,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
-from click.testing import CliRunner, Result
 
-from tests.cli.support import free_port
-from tuner.cli.main import cli
+from tests.cli.support import free_port, innobrim
 from tuner.config.load import load_config
 from tuner.config.schema import Config
 
@@ -51,14 +49,9 @@ class Installed:
         )
 
 
-def ask(*words: str) -> Result:
-    """Return what a command says."""
-    return CliRunner().invoke(cli, words, prog_name="innobrim")
-
-
 def waits(*words: str) -> str:
     """Return for which server the daemon waits that a command found."""
-    found = re.search(r"waiting for the server: \w+@(\S+?):", ask("status", *words).stderr)
+    found = re.search(r"waiting for the server: \w+@(\S+?):", innobrim("status", *words).stderr)
     return "" if found is None else found[1]
 
 
@@ -93,7 +86,7 @@ def two(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Installed, I
 
 def refused(one: Installed, *words: str) -> str:
     """Return what a daemon says that ends by itself with exit 2."""
-    result = ask("run", "--config", str(one.config), *words)
+    result = innobrim("run", "--config", str(one.config), *words)
 
     assert result.exit_code == 2, result.output
     return result.stderr

@@ -17,7 +17,7 @@ from api.access import Access
 from api.server import ApiServer
 from api.tokens import Role, Tokens, make, prepare, revoke
 from tests.api.factory import AnsweringLoop, answering, application, record
-from tests.cli.support import Run, free_port
+from tests.cli.support import Run, ended, free_port
 from tests.cli.virtual import Virtual
 from tuner.cli import watch
 from tuner.cli.client import Daemon, Where
@@ -222,8 +222,7 @@ def test_nobody_there_is_exit_3(run: Run) -> None:
     """A daemon that never answered is said at once, with where it was looked for; as JSON too."""
     result = run("watch", "--json")
 
-    assert result.exit_code == 3
-    assert "the daemon cannot be reached: unix socket" in result.stderr
+    ended(result, 3, "the daemon cannot be reached: unix socket")
     assert "cannot be reached" in json.loads(result.stdout)["detail"]
 
 
@@ -239,7 +238,4 @@ def test_where_no_picture_can_go_on_it_says_what_there_is(
     """In a pipe, and on a terminal that cannot move its cursor."""
     daemon.publish()
     monkeypatch.setenv("TERM", "dumb")
-    result = run("watch")
-
-    assert result.exit_code == 2
-    assert "--once prints one picture" in result.stderr
+    ended(run("watch"), 2, "--once prints one picture")
