@@ -1,4 +1,4 @@
-"""The application: every route, its errors and its gate."""
+"""The application: every route, its errors, and who and what is let in."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from fastapi.routing import APIRoute
 from starlette.exceptions import HTTPException
 
 from api.access import Access
-from api.gate import Gate
+from api.admission import Admission
 from api.openapi import DESCRIPTION, documentation_routes
 from api.page import page_routes
 from api.problems import ApiError, Refusals, on_error
@@ -60,5 +60,5 @@ def create_app(
     for route in app.routes:
         if isinstance(route, APIRoute):
             route.operation_id = route.name
-    app.add_middleware(Gate, access=access, refusals=refusals)
+    app.add_middleware(Admission, access=access, refusals=refusals)
     return app

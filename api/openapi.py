@@ -97,7 +97,7 @@ def build(app: FastAPI) -> dict[str, Any]:
     )
     for path, methods in document["paths"].items():
         for method, route in methods.items():
-            _guard(method, path, route)
+            _add_admission(method, path, route)
     _, schemas = msgspec.json.schema_components(_named.values(), ref_template="#/components/schemas/{name}")
     document["components"] = {"schemas": schemas, "securitySchemes": {"token": _TOKEN}}
     return document
@@ -127,8 +127,8 @@ def _add_problem(answers: Responses, name: str) -> None:
         shown[name] = {"value": msgspec.to_builtins(example)}
 
 
-def _guard(method: str, path: str, route: dict[str, Any]) -> None:
-    """Add to a route what the gate in front of it answers, and what it asks for."""
+def _add_admission(method: str, path: str, route: dict[str, Any]) -> None:
+    """Add to a route what admission in front of it answers, and what it asks for."""
     needed = role_for(method.upper(), path)
     problems = list(EVERYWHERE)
     if needed is not None:

@@ -22,8 +22,8 @@ from msgspec import Struct
 from starlette.responses import StreamingResponse
 from starlette.types import Receive, Scope, Send
 
+from api.admission import asks_for_head, cut
 from api.connections import is_of_this_machine, peer_in
-from api.gate import asks_for_head, cut
 from api.models import DecisionAt, NumberedEvent, StreamGap, StreamTick
 from api.openapi import Responses, answers, reference
 from api.problems import ApiError, FieldProblem, Refusal, Refusals, validation_error

@@ -287,6 +287,14 @@ def application(board: Board, **changes: Any) -> FastAPI:  # noqa: ANN401 - any 
     return create_app(board, **(values | changes))
 
 
+def over(*records: TickRecord, settings: Settings | None = None, facts: Facts = FACTS) -> FastAPI:
+    """Return the application over a board with these ticks on it."""
+    board = Board()
+    for one in records:
+        board.publish(one, settings or Settings(), facts)
+    return application(board)
+
+
 def browser(app: FastAPI, *, over_socket: bool = False, **changes: Any) -> httpx.AsyncClient:  # noqa: ANN401 - any field
     """Return a client that calls the application in this process, as if over a listener."""
     client = ("uid 1000", 1) if over_socket else ("127.0.0.1", 50_000)

@@ -17,9 +17,9 @@ import pytest
 from fastapi import FastAPI
 from prometheus_client.parser import text_string_to_metric_families
 
-from api import connections, gate
+from api import admission, connections
+from api.admission import PROBES
 from api.connections import Listener, TokenBuckets, is_of_this_machine, peer_of
-from api.gate import PROBES
 from api.problems import ApiError, Refusal
 from api.server import ApiServer
 from tests.api.factory import TOKEN, AnsweringLoop, ask, free_port, serving
@@ -416,8 +416,8 @@ def test_a_flood_of_requests_is_slowed_and_told_when_to_come_again(
     app: FastAPI, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A request beyond the rate ends in a problem with the time to wait, after a delay; it is counted."""
-    monkeypatch.setattr(gate, "DELAY", 0.1)
-    monkeypatch.setattr(gate, "TokenBuckets", lambda: TokenBuckets(0.001, 2.0))
+    monkeypatch.setattr(admission, "DELAY", 0.1)
+    monkeypatch.setattr(admission, "TokenBuckets", lambda: TokenBuckets(0.001, 2.0))
     begun = time.monotonic()
     with serving(app) as port, httpx.Client(base_url=f"http://127.0.0.1:{port}", trust_env=False) as client:
         answers = [client.get("/v1/config") for _ in range(3)]
@@ -456,7 +456,7 @@ def test_what_is_refused_leaves_nothing_in_memory(
     """A flood that is refused is forgotten: no error holds on to its request and its connection."""
     status, changes, request_ = case
     for name, value in changes.items():
-        monkeypatch.setattr(gate, name, value)
+        monkeypatch.setattr(admission, name, value)
     headers = {"Authorization": f"Bearer {TOKEN}", "Content-Type": "application/json"}
 
     assert ask(app, "POST", "/v1/pause", headers=headers, **request_).status_code == status
@@ -466,8 +466,8 @@ def test_what_is_refused_leaves_nothing_in_memory(
 
 def test_probes_wait_for_no_turn(app: FastAPI, monkeypatch: pytest.MonkeyPatch) -> None:
     """On a daemon with no turn to give, a probe learns whether the loop is well, and others come later."""
-    monkeypatch.setattr(gate, "TURN_SECONDS", 0.01)
-    monkeypatch.setattr(gate, "IN_HAND", 0)
+    monkeypatch.setattr(admission, "TURN_SECONDS", 0.01)
+    monkeypatch.setattr(admission, "IN_HAND", 0)
 
     for path, method in itertools.product(PROBES, ("GET", "HEAD")):
         assert ask(app, method, path).status_code == 200

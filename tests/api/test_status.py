@@ -10,7 +10,7 @@ from msgspec.structs import replace
 
 from api.models import Status
 from api.views import parked_of, status_of
-from tests.api.factory import FACTS, START, application, get, missed, record, sample
+from tests.api.factory import FACTS, START, application, estimate, get, missed, over, record, sample
 from tuner.cli.status import table
 from tuner.daemon.board import Board
 from tuner.daemon.ticklog import canonical
@@ -47,43 +47,35 @@ def test_the_policy_is_the_one_that_rules_this_server() -> None:
     assert policies == ["pace", "cascade"]
 
 
-def test_status_is_complete(board: Board) -> None:
+def test_status_is_complete() -> None:
     """Status shows loop, server, estimate, limits, originals and what the daemon itself costs."""
-    board.publish(record(), Settings(), FACTS)
-
-    found = msgspec.json.decode(get(application(board), "/v1/status").content, type=Status)
+    found = msgspec.json.decode(get(over(record()), "/v1/status").content, type=Status)
 
     assert found.in_force == record().tick.reading.capacity  # type: ignore[union-attr] # a good reading
     assert found.server == FACTS
-    assert found.estimate is not None
-    assert found.limits is not None
-    assert found.originals is not None
+    assert None not in {found.estimate, found.limits, found.originals}
     assert 0.0 <= found.seconds_old < 5.0
     assert found.process is not None
     assert found.process.resident_bytes > 2**20
     assert found.process.cpu_seconds > 0
 
 
-def test_status_tells_how_long_a_hold_lasts(board: Board) -> None:
+def test_status_tells_how_long_a_hold_lasts() -> None:
     """A hold is shown with its age and who clears it, in people's time."""
     held = record(10, holds=(Hold(HoldCode.PAUSED, 105.0, "a person asked", (Remedy.RESUME,)),))
-    board.publish(held, Settings(), FACTS)
+    (hold,) = get(over(held), "/v1/status").json()["holds"]
 
-    (hold,) = get(application(board), "/v1/status").json()["holds"]
-
-    assert hold["seconds"] == 5.0
-    assert hold["since"] == START + 5.0
-    assert hold["clears"] == "innobrim resume"
+    assert (hold["seconds"], hold["since"], hold["clears"]) == (5.0, START + 5.0, "innobrim resume")
 
 
-def test_status_has_the_windows_that_are_active(board: Board) -> None:
+def test_status_has_the_windows_that_are_active() -> None:
     """Each with its end, what it asks for, whose value counts instead, and the budget that is in force."""
     night = Window("night", START, START + 601.0, max_recovery_seconds=60.0, set_point=0.5)
     backup = Window(
         "backup", START, START + 61.0, max_recovery_seconds=90.0, drain=True, drain_waits="held: resizing"
     )
-    board.publish(record(schedule=(night, backup)), Settings(set_point=0.7), FACTS)
-    found = get(application(board), "/v1/status").json()
+    app = over(record(schedule=(night, backup)), settings=Settings(set_point=0.7))
+    found = get(app, "/v1/status").json()
 
     assert found["budgets"]["recovery"]["allowed"] == 60.0
     first, second = found["schedule"]
@@ -100,22 +92,19 @@ def test_status_has_the_windows_that_are_active(board: Board) -> None:
     assert second["waits"] == "held: resizing"
 
 
-def test_status_names_no_statement_that_a_provider_refuses(board: Board) -> None:
+def test_status_names_no_statement_that_a_provider_refuses() -> None:
     """What ends a hold on a managed server is said in its provider's way there too."""
-    held = Hold(HoldCode.INERT, 105.0, "off", (Remedy.ADAPTIVE_FLUSHING,))
-    board.publish(record(10, holds=(held,)), Settings(), replace(FACTS, managed="Amazon RDS"))
-
-    (hold,) = get(application(board), "/v1/status").json()["holds"]
+    held = record(10, holds=(Hold(HoldCode.INERT, 105.0, "off", (Remedy.ADAPTIVE_FLUSHING,)),))
+    app = over(held, facts=replace(FACTS, managed="Amazon RDS"))
+    (hold,) = get(app, "/v1/status").json()["holds"]
 
     assert "ParameterName=innodb_adaptive_flushing,ParameterValue=ON" in hold["clears"]
     assert "SET GLOBAL innodb" not in hold["clears"]
 
 
-def test_missed_reading_is_said(board: Board) -> None:
+def test_missed_reading_is_said() -> None:
     """After a failed reading status shows the reason instead of old values."""
-    board.publish(record(1, reading=missed(1), estimate=None), Settings(), FACTS)
-
-    found = get(application(board), "/v1/status").json()
+    found = get(over(record(1, reading=missed(1), estimate=None)), "/v1/status").json()
 
     assert "did not answer" in found["missed"]
     assert found["in_force"] is None
@@ -129,13 +118,11 @@ def test_reading_before_the_first_tick_says_so(board: Board) -> None:
     assert "first tick" in answer.json()["detail"]
 
 
-def test_status_survives_numbers_that_are_none(board: Board) -> None:
+def test_status_survives_numbers_that_are_none() -> None:
     """A value that is not a number is null, so that every reader can parse the answer."""
-    made = record(1)
-    assert made.estimate is not None
-    board.publish(replace(made, estimate=replace(made.estimate, authority=float("nan"))), Settings(), FACTS)
+    made = record(1, estimate=estimate(authority=float("nan")))
 
-    assert get(application(board), "/v1/status").json()["estimate"]["authority"] is None
+    assert get(over(made), "/v1/status").json()["estimate"]["authority"] is None
 
 
 def test_a_journal_that_cannot_be_written_shows(board: Board) -> None:

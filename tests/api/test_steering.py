@@ -7,7 +7,7 @@ from fastapi import FastAPI
 
 from api import steer
 from api.access import Access
-from api.gate import LARGEST_BODY
+from api.admission import LARGEST_BODY
 from tests.api.factory import (
     EXPIRED,
     MEBIBYTE,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import socket
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from tests.config.support import OptionFile
@@ -51,6 +51,7 @@ def test_groups_and_names() -> None:
     assert read_options(text, "client") == {"ssl_ca": "/x", "port": "2"}
 
 
+@example("plain")
 @given(st.text(st.characters(blacklist_categories=("Cs", "Cc")) | st.sampled_from("\n\r\t\b\"'\\# ;[")))
 def test_what_is_written_is_read_back(value: str) -> None:
     """A value that we write into an option file is the same one when it is read, whatever is in it."""

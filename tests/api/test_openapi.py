@@ -22,7 +22,7 @@ from schemathesis.specs.openapi.checks import (
     status_code_conformance,
 )
 
-from api import gate
+from api import admission
 from api.access import READING, Access
 from api.server import ApiServer
 from lab.demo import ScaledClock, simulated_server
@@ -68,7 +68,7 @@ class Served(NamedTuple):
 def served() -> Iterator[Served]:
     """Serve the API over a loop in active mode beside a simulated server; each request counts as one."""
     with pytest.MonkeyPatch.context() as patched:
-        patched.setattr(gate, "COSTS", {})
+        patched.setattr(admission, "COSTS", {})
         yield from serve()
 
 

@@ -80,7 +80,7 @@ def asks_for_head(scope: Scope) -> bool:
     return _HEAD in scope
 
 
-class Gate:
+class Admission:
     """Refuses whom ``access`` refuses, what is too much, and large bodies; sees to headers and defects."""
 
     def __init__(self, app: ASGIApp, *, access: Access, refusals: Refusals) -> None:
@@ -181,9 +181,9 @@ class _Answer:
     still come in: it may outlive the token that opened it.
     """
 
-    def __init__(self, gate: Gate, scope: Scope, send: Send, turn: contextlib.ExitStack) -> None:
+    def __init__(self, admission: Admission, scope: Scope, send: Send, turn: contextlib.ExitStack) -> None:
         self.started = False
-        self._gate = gate
+        self._admission = admission
         self._scope = scope
         self._send = send
         self._turn = turn
@@ -192,7 +192,7 @@ class _Answer:
     async def __call__(self, message: Message) -> None:
         """Send one message."""
         self.started = True
-        if self._is_stream and not self._gate.still_admits(self._scope):
+        if self._is_stream and not self._admission.still_admits(self._scope):
             return
         if message["type"] == "http.response.start":
             headers = MutableHeaders(scope=message)
