@@ -167,8 +167,8 @@ MARIADB = FlushLaw(
     divisor=7.5,
     whole=True,
     need_cap=1.0 / 3.0,
-    beyond="from the flush limit on it flushes at M what lies beyond, and heeds the age late: M may not "
-    "bring it back before writers wait",
+    beyond="from the flush limit on it flushes what lies beyond, innodb_io_capacity_max pages/s at most, and "
+    "heeds the age late: it may not be back before writers wait",
     lists_written=True,
 )
 """MariaDB 10.5.24, 10.6.17, 10.11.7, 11.x of February 2024 and later, with ``innodb_max_dirty_pages_pct_lwm``
@@ -189,7 +189,7 @@ MARIADB_WAKES = replace(
     MARIADB,
     name="mariadb-wakes",
     sleeps="the page cleaner falls asleep below the low-water mark of the age and wakes at the flush limit: "
-    "in between no M moves the age",
+    "in between no innodb_io_capacity_max moves the age",
     highest=0.8,
 )
 """MariaDB 10.5.10 to 10.5.23, 10.6 before .13, 10.7, 10.8 before .8, 10.9 before .6, 10.10 before .4 and
@@ -207,7 +207,7 @@ SOFT_LIMIT = replace(
     name="soft-limit",
     m_moves_age=False,
     beyond="",
-    remedy="innodb_max_dirty_pages_pct_lwm = 0.001 lets M move it",
+    remedy="innodb_max_dirty_pages_pct_lwm = 0.001 lets it move the age",
 )
 """MariaDB 10.5.9, 10.5.24, 10.6.17, 10.11.7, 11.x of February 2024 and later, with
 ``innodb_max_dirty_pages_pct_lwm`` = 0, its default.
@@ -222,7 +222,7 @@ AGE_BLIND = replace(
     SOFT_LIMIT,
     name="age-blind",
     remedy="MariaDB 10.5.24, 10.6.17, 10.11.7, 11.4.1 and later with innodb_max_dirty_pages_pct_lwm = 0.001 "
-    "let M move it",
+    "let it move the age",
 )
 """MariaDB with MDEV-31939: 10.6.13 to 10.6.16, 10.11.3 to 10.11.6, 11.x before February 2024, and the last of
 10.8 to 10.10.

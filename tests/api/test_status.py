@@ -196,9 +196,9 @@ def test_no_authority_is_claimed_where_no_m_moves_the_age() -> None:
 @pytest.mark.parametrize(
     ("law", "said"),
     [
-        ("soft-limit", "innodb_max_dirty_pages_pct_lwm = 0.001 lets M move it"),
+        ("soft-limit", "innodb_max_dirty_pages_pct_lwm = 0.001 lets it move the age"),
         ("age-blind", "MariaDB 10.5.24, 10.6.17"),
-        ("mariadb-wakes", "in between no M moves the age"),
+        ("mariadb-wakes", "in between no innodb_io_capacity_max moves the age"),
     ],
 )
 def test_a_law_by_which_m_does_less_is_explained(law: str, said: str) -> None:

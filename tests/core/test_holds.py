@@ -14,6 +14,7 @@ from tuner.core.holds import current_holds, inert
 from tuner.core.ownership.foreign import COOLDOWN_SECONDS, NOBODY_KNOWS, READOPTIONS
 from tuner.core.state import Latches
 from tuner.core.step import start
+from tuner.core.writes.plan import PAIR
 from tuner.records import Capacity, DecisionKind, Hold, HoldCode, Remedy
 from tuner.settings import Mode, Settings
 
@@ -306,7 +307,7 @@ def test_a_fight_ends_with_a_person(declared: Bench) -> None:
             OTHER,
             (LEFT, DEFAULT),
             False,
-            [f"C/M were left at {LEFT} and are {OTHER}: somebody else changed them"],
+            [f"{PAIR} were left at {LEFT} and are {OTHER}: somebody else changed them"],
         ),
     ],
     ids=["what was left", "the originals", "the baseline", "nothing known", "another one"],

@@ -123,7 +123,7 @@ def test_a_drain_ends_where_the_authority_goes(full: Bench) -> None:
     full.server.shows = {"flush_law": "soft-limit"}
     full.turn()
 
-    assert "no M moves the age" in full.said("drain_ended")[0]
+    assert "no innodb_io_capacity_max moves the age" in full.said("drain_ended")[0]
     assert (full.state.drain, full.state.returning) == (None, None)
     assert full.turns(30).decision.policy == "pace"
 

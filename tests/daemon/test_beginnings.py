@@ -15,6 +15,7 @@ from structlog.testing import capture_logs
 
 from tests.daemon.life import ORIGINALS, Life, after, modes, told
 from tests.factory import OTHER_IDENTITY, command
+from tuner.core.writes.plan import PAIR
 from tuner.daemon.persistence import Persistence
 from tuner.findings import remedies
 from tuner.journal.reader import originals
@@ -106,8 +107,9 @@ def test_a_change_while_no_daemon_ran_waits_for_a_person(before: Life) -> None:
     life.through(30, lambda: life.server.applied == [], command("resume"), "write")
 
     (event,) = told(life, "foreign_change")
+    change = f"{PAIR} were left at {left} and are 3000/7000"
     assert remedies.told(event).startswith(
-        f"C/M were left at {left} and are 3000/7000: somebody else changed them while no daemon ran; who: "
+        f"{change}: somebody else changed them while no daemon ran; who: SELECT "
     )
     assert "foreign_change" in holds(life)
 
@@ -133,7 +135,7 @@ def test_a_change_while_the_daemon_was_upgraded_waits_for_a_person(
     assert ("foreign_change" in holds(life)) == (pair is not None)
     if pair is not None:
         (event,) = told(life, "foreign_change")
-        assert event.message.startswith(f"C/M were left at {left} and are {pair}")
+        assert event.message.startswith(f"{PAIR} were left at {left} and are {pair}")
         assert life.server.applied == []
 
 

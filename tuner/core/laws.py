@@ -29,6 +29,9 @@ ASLEEP_SECONDS = 3.0
 MARGIN = 0.10  # The set-point is so much lower: the age that is seen is only as good as the last checkpoint
 
 
+NOT_MOVED = "no innodb_io_capacity_max moves the age"
+
+
 def law_of(state: State) -> FlushLaw:
     """Return the law in force, with what is flushed beyond its need as it was seen of late."""
     return with_need(LAWS[state.facts.flush_law], state.estimator.trends.need_share)
@@ -36,7 +39,7 @@ def law_of(state: State) -> FlushLaw:
 
 def without_authority(law: FlushLaw) -> str:
     """Return that M does not move the age, and what would let it; empty where it does."""
-    return "" if law.m_moves_age else f"no M moves the age below the flush limit here: {law.remedy}"
+    return "" if law.m_moves_age else f"{NOT_MOVED} below the flush limit here: {law.remedy}"
 
 
 def decide_afresh(state: State) -> State:

@@ -58,8 +58,9 @@ def contradiction(settings: Settings, facts: Facts) -> str:
         taken = f"{bounds.lowest_io_capacity_max} to {bounds.highest_io_capacity_max}"
         asked.append(f"the procedure takes {taken}")
     if (least := facts.capacity_minimum * ratio) > highest:
-        asked.append(f"C is at least {facts.capacity_minimum}, so that M is at least {least}")
-    return f"no M{multiple} is allowed: {', and '.join(asked)}"
+        lowest_c = f"innodb_io_capacity is at least {facts.capacity_minimum}"
+        asked.append(f"{lowest_c}, so that innodb_io_capacity_max is at least {least}")
+    return f"no innodb_io_capacity_max{multiple} is allowed: {', and '.join(asked)}"
 
 
 def _both(settings: Settings, facts: Facts) -> tuple[int, int]:

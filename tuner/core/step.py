@@ -17,6 +17,7 @@ from tuner.core.ownership.standing import why_advisory
 from tuner.core.state import Originals, State, Writes
 from tuner.core.trials import optimising
 from tuner.core.trials.engine import Trials
+from tuner.core.writes.plan import PAIR
 from tuner.records import (
     Acknowledgement,
     Capacity,
@@ -128,7 +129,7 @@ def step(state: State, tick: Tick) -> tuple[State, TickRecord]:
     if state.mode is not mode_before and decision.reason == Reason.RESTORED:
         events.append(Event(code=EventCode.RESTORED, message=decision.detail))
     if decision.kind is not DecisionKind.KEEP and decision.target is not None:
-        what = "" if decision.kind is DecisionKind.LOW_WATER else f"C/M → {decision.target}: "
+        what = "" if decision.kind is DecisionKind.LOW_WATER else f"{PAIR} → {decision.target}: "
         events.append(Event(code=decision.kind.value, message=f"{what}{decision.detail}"))
     state, said_of_trials = optimising.update(state, sample, decision, now=now)
     state, said_of_baseline = restoring.update(state, sample, decision, before=returned_before, now=now)

@@ -171,4 +171,4 @@ def barred(state: State, base: Decision) -> Decision:
     if why is None or why[0] not in BARS:
         return base
     reason, detail = why
-    return replace(base, reason=reason, detail=f"{detail}; would keep M ({base.reason}): {base.detail}")
+    return replace(base, reason=reason, detail=f"{detail}; would keep it ({base.reason}): {base.detail}")

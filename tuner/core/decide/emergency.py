@@ -60,7 +60,8 @@ def called_for(state: State, sample: Sample, found: Estimate) -> Raise | None:
     wanted = max(LEAST_FACTOR * demand, _beyond(state, law, sample, found, flushed=flushed))
     if wanted <= sample.capacity.gain * (1.0 + DEAD_BAND):
         return None
-    detail = f"{name} in {seconds:.0f} s at age ratio {found.age_ratio:.3f}"
+    share = found.checkpoint_age / sample.stall_point
+    detail = f"{name} in {seconds:.0f} s, with the checkpoint age at {share:.0%} of Max Checkpoint Age"
     return Raise(io_capacity_max=wanted, detail=detail, seconds_left=seconds)
 
 

@@ -34,7 +34,7 @@ NEAR_FACTOR = 2.0
 KEPT_CHANGES = 0.25
 """Share of the hour's changes that a drain leaves once the age is there: the way back needs some."""
 
-_FADING = "the load is going away, and M stays for its return"
+_FADING = "the load is going away, and innodb_io_capacity_max stays for its return"
 
 ON_COURSE = 0.05
 """Age ratio off the set-point within which a policy that writes nothing is said to be on course."""
@@ -75,7 +75,8 @@ def ask_policy(
 
 def overridden(override: Override, *, now: float) -> Wanted:
     """Return what a person's override asks for."""
-    held = f"{override.who} holds M at {override.io_capacity_max} for {override.ends - now:.0f} s more"
+    left = override.ends - now
+    held = f"{override.who} holds innodb_io_capacity_max {override.io_capacity_max} for {left:.0f} s more"
     return Wanted(
         DecisionKind.OVERRIDE, float(override.io_capacity_max), Reason.OVERRIDE, held, source="person"
     )
@@ -102,7 +103,8 @@ def of_policy(
     remark = without_authority(law) or (law.beyond if x >= 1.0 else "")
     remarks = (remark, *state.caution.remarks) if remark else state.caution.remarks
     remarks = (*remarks, _saves(state, now=situation.now)) if proposal.saves else remarks
-    where = ", ".join((f"age ratio {x:.3f}, set-point {f:.3f}", *remarks))
+    held = _share(f, sample, found)
+    where = ", ".join((f"{_age(sample, found)}, to be held at {held:.0%}", *remarks))
     up = proposal.io_capacity_max > situation.io_capacity_max
     why = idle(state, sample, found) or _catching_up(state, found, up=up)
     if why:
@@ -125,19 +127,29 @@ def of_policy(
         kind=DecisionKind.SET,
         io_capacity_max=proposal.io_capacity_max,
         reason=Reason.RAISE if up else Reason.LOWER,
-        detail=f"{where}, heading for {f + situation.error_ahead:.3f}: "
-        f"{who} wants M at {proposal.io_capacity_max:.0f}",
+        detail=f"{where}, heading for {_share(f + situation.error_ahead, sample, found):.0%}: "
+        f"{who} wants innodb_io_capacity_max {proposal.io_capacity_max:.0f}",
         source="policy",
         terms=proposal.terms,
     )
 
 
+def _age(sample: Sample, found: Estimate) -> str:
+    return f"checkpoint age at {found.checkpoint_age / sample.stall_point:.0%} of Max Checkpoint Age"
+
+
+def _share(ratio: float, sample: Sample, found: Estimate) -> float:
+    """Return an age ratio as a share of Max Checkpoint Age, with what the checkpoint age lies above it by."""
+    return (ratio * sample.flush_limit + found.checkpoint_lag) / sample.stall_point
+
+
 def at_rest(state: State, sample: Sample, found: Estimate, until: float, *, now: float) -> Wanted:
     best = state.unanswered.best or sample.io_capacity_max
     left = until - now
-    why = f"{state.unanswered.why}: M rests at the best that was seen, and is tried again in {left:.0f} s"
+    rests = f"innodb_io_capacity_max rests at the best that was seen, and is tried again in {left:.0f} s"
+    why = f"{_age(sample, found)}, {state.unanswered.why}: {rests}"
     kind = DecisionKind.KEEP if best == sample.io_capacity_max else DecisionKind.SET
-    return Wanted(kind, float(best), Reason.UNANSWERED, f"age ratio {found.age_ratio:.3f}, {why}", "policy")
+    return Wanted(kind, float(best), Reason.UNANSWERED, why, "policy")
 
 
 def _relieves(change: relief.Change, where: str, terms: dict[str, float]) -> Wanted:
@@ -172,7 +184,8 @@ def _left_alone(state: State, proposal: Proposal, situation: Situation, where: s
 def _saves(state: State, *, now: float) -> str:
     """Return that the policy saves its changes, and how many there are, in words."""
     budget = state.settings.max_changes_per_hour
-    return f"saves its changes, {state.writes.tokens.tokens(now=now, budget=budget)} at hand: rests at one M"
+    left = state.writes.tokens.tokens(now=now, budget=budget)
+    return f"the policy saves its changes, {left} at hand, and keeps to one innodb_io_capacity_max"
 
 
 def _catching_up(state: State, found: Estimate, *, up: bool) -> str:
@@ -219,7 +232,7 @@ def drained(state: State, wanted: Drain, sample: Sample, found: Estimate, *, now
         kind=DecisionKind.DRAIN if act else DecisionKind.KEEP,
         io_capacity_max=sample.io_capacity_max if stays else way.io_capacity_max,
         reason=Reason.DRAINING if wanted.reached is None else Reason.DRAINED,
-        detail=f"{detail}; M stays as it is: {why}" if stays else detail,
+        detail=f"{detail}; innodb_io_capacity_max stays as it is: {why}" if stays else detail,
         source="schedule" if wanted.scheduled else "person",
         terms={"target": float(wanted.target)} | way.terms,
     )
@@ -236,7 +249,7 @@ def way_back(state: State, back: Return, situation: Situation, sample: Sample, f
 def _why_kept(state: State, situation: Situation) -> str:
     """Return in words why nothing is written although somebody may wonder."""
     if state.settings.policy == "fixed" and state.returning is None:
-        return "M is where it was asked to be, wherever the age goes"
+        return "innodb_io_capacity_max is where it was asked to be, wherever the age goes"
     off, ahead = abs(situation.error), abs(situation.error_ahead)
     if off <= ON_COURSE:
         return "on course"

@@ -150,7 +150,7 @@ def _disturbance(found: Estimate) -> float:
 def _why(lru_share: float) -> str:
     if lru_share >= LRU_DECIDES:
         return "the buffer pool is short of free pages, and LRU flushing decides the age"
-    return "the age does not move as the flush law foretells, and something else than M decides it"
+    return "the age does not move as the flush law foretells, and innodb_io_capacity_max does not decide it"
 
 
 def _with(

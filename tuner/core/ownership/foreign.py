@@ -7,7 +7,7 @@ from msgspec.structs import replace
 from tuner.core.ownership import transitions
 from tuner.core.state import State, Writes
 from tuner.core.writes.guards import HOUR
-from tuner.core.writes.plan import on_the_way
+from tuner.core.writes.plan import PAIR, on_the_way
 from tuner.records import Capacity, Event, EventCode, Hold, HoldCode, Remedy, Sample
 from tuner.settings import Mode, Settings
 
@@ -32,10 +32,10 @@ def compare(state: State, sample: Sample, *, now: float) -> tuple[State, list[Ev
         if ours or not before.known or sample.capacity in {*before.known, baseline(state.settings)}:
             return state, []
         left = before.known[0]
-        change = f"C/M were left at {left} and are {sample.capacity}"
+        change = f"{PAIR} were left at {left} and are {sample.capacity}"
         message = f"{change}: somebody else changed them while no daemon ran"
     else:
-        message = f"C/M were {expected} and are {sample.capacity}, and it was not us"
+        message = f"{PAIR} were {expected} and are {sample.capacity}, and it was not us"
         state = transitions.see(state, sample.capacity, ours=None)
     state, held, hold = transitions.lost_own(state), state.latches.foreign, None
     if state.mode is Mode.ACTIVE and (held is None or state.settings.baseline is not None):

@@ -163,8 +163,9 @@ def _said(before: Caution, after: Caution, sample: Sample, found: Estimate) -> l
     events = []
     if after.device.on and not before.device.on:
         message = (
-            f"the flush law asks for {sample.flush_requested} pages/s (M is {sample.io_capacity_max}) and "
-            f"the device gives {found.authority:.0%} of them: a higher M would change nothing"
+            f"the flush law asks for {sample.flush_requested} pages/s and the device gives "
+            f"{found.authority:.0%} of them: an innodb_io_capacity_max above {sample.io_capacity_max} would "
+            "change nothing"
         )
         events.append(Event(code="authority_lost", message=message))
     elif before.device.on and not after.device.on:
@@ -173,7 +174,8 @@ def _said(before: Caution, after: Caution, sample: Sample, found: Estimate) -> l
     if after.redo.on and not before.redo.on:
         message = (
             f"{sample.redo_logical_size} bytes of redo are in use and {sample.checkpoint_age} of them "
-            "uncheckpointed: another consumer, such as a backup or clone, holds the rest, which no M frees"
+            "uncheckpointed: another consumer, such as a backup or clone, holds the rest, which no "
+            "innodb_io_capacity_max frees"
         )
         events.append(Event(code="redo_held", message=message))
     elif before.redo.on and not after.redo.on:

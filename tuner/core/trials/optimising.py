@@ -12,6 +12,7 @@ from policies.registry import LAWS
 from policies.setpoint import SetPointSource
 from policies.types import Suggestion
 from tuner.core.commands.context import CommandContext, Outcome, refused
+from tuner.core.laws import NOT_MOVED
 from tuner.core.state import Role, State
 from tuner.core.trials import engine
 from tuner.core.trials.engine import Trials, TrialTick
@@ -155,7 +156,7 @@ def _bars(state: State, sample: Sample, decision: Decision) -> str:
     """Return why no trial may go on after this tick's decision; empty where one may."""
     holds = state.holds
     pairs = (
-        (not LAWS[state.facts.flush_law].m_moves_age, "no M moves the age here"),
+        (not LAWS[state.facts.flush_law].m_moves_age, f"{NOT_MOVED} here"),
         (state.mode is not Mode.ACTIVE, "the mode is advisory"),
         (state.lifecycle is not Lifecycle.RUNNING, "the daemon is starting or stopping"),
         (bool(holds), f"held: {', '.join(hold.code.value for hold in holds)}"),

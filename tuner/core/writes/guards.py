@@ -165,7 +165,8 @@ def dead_band(wish: Wish, context: GuardContext) -> Wish:
         return wish.stopped(Reason.LIMITS, _at_limit(context))
     if "authority" in wish.touched:
         given = f"the device gives {context.sustained_capacity or 0.0:.0f} pages/s"
-        return wish.stopped(Reason.AUTHORITY, f"{given}, and M at {in_force[0]} asks for more already")
+        asked = f"innodb_io_capacity_max {in_force[0]} asks for more already"
+        return wish.stopped(Reason.AUTHORITY, f"{given}, and {asked}")
     return wish.stopped(Reason.DEAD_BAND, f"a change of {change:+.1%} is inside the dead band")
 
 
@@ -179,7 +180,7 @@ def _at_limit(context: GuardContext) -> str:
     whose = f"{key} = {limit}" if limit == own else f"{limit} is as far as the server lets it"
     if end == "lowest" and limit == context.floor > own:
         whose = "less is for a load that has been calm for a while"
-    return f"M is at {current}, the {end} that is allowed: {whose}"
+    return f"innodb_io_capacity_max is {current}, the {end} that is allowed: {whose}"
 
 
 def dwell(wish: Wish, context: GuardContext) -> Wish:
@@ -222,7 +223,9 @@ def raises(wish: Wish, context: GuardContext) -> Wish:
     current = context.current
     if wish.io_capacity_max > current.gain and wish.io_capacity_max >= current.io_capacity_max:
         return wish
-    return wish.stopped(Reason.NO_RAISE, "M is as high already as limits and device allow")
+    return wish.stopped(
+        Reason.NO_RAISE, "innodb_io_capacity_max is as high already as limits and device allow"
+    )
 
 
 def spacing(wish: Wish, context: GuardContext) -> Wish:

@@ -18,6 +18,8 @@ MOST_RATIO = 20
 
 Steps = tuple[tuple[str, int], ...]
 
+PAIR = "innodb_io_capacity/innodb_io_capacity_max"  # How C and M are named where both are told
+
 
 def rounded(io_capacity_max: float, *, ratio: int, lowest: int, highest: int) -> Capacity:
     """Return the pair with M = ratio * C nearest to the wanted M and inside the limits."""
