@@ -36,7 +36,7 @@ def kill(name: str, life: Life, patch: pytest.MonkeyPatch) -> None:
         patch.setattr(at_work._memory._journal._keeper, "write", broken)
         at_work._memory._journal._wake.set()
     else:
-        patch.setattr(at_work._supervisor, "_say", broken)
+        patch.setattr(at_work._supervisor, "_report", broken)
         with at_work._supervisor._news:
             at_work._supervisor._news.notify()
 
