@@ -21,7 +21,7 @@ import msgspec
 from msgspec import Meta, Struct
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
+    from collections.abc import Iterator, Mapping
 
 WORDS = {bool: "true or false", int: "a whole number", float: "a number", str: "a text in quotes"}
 
@@ -106,26 +106,6 @@ SIZE = re.compile(r"\s*(\d+)\s*([kmgt])i?b?\s*", re.IGNORECASE)
 UNITS = {"k": 1 << 10, "m": 1 << 20, "g": 1 << 30, "t": 1 << 40}
 
 
-def problems(
-    value: object,
-    table: type[Struct],
-    *,
-    beside: tuple[str, ...] = (),
-    named_so: Mapping[str, tuple[str, str]] = MappingProxyType({}),
-) -> list[str]:
-    """Return one line for each unknown key, refused value and missing key, with what may have been meant.
-
-    Args:
-        value: what a file says.
-        table: the schema.
-        beside: keys that the file may have beside those of the schema.
-        named_so: keys that people know by another name: the key here, and a word about its unit.
-    """
-    known = Known({**_all_hints(table), **dict.fromkeys(beside, str)}, named_so)
-    kind = Kind(table, listed=False, words="")
-    return [*_unknown(value, kind, "", known), *wrong(value, table, "")]
-
-
 class Known(NamedTuple):
     """What a file may have at its top, and other names of keys."""
 
@@ -133,27 +113,44 @@ class Known(NamedTuple):
     named_so: Mapping[str, tuple[str, str]]
 
 
-def hint_at(table: type[Struct], path: str) -> Any:  # noqa: ANN401 - a type expression
-    """Return what a dotted key of a schema takes, such as ``disk.write_iops``."""
-    hint: Any = table
-    for key in path.split("."):
-        hint = _all_hints(kind_of(hint).type)[key]
-    return hint
+def problems(
+    value: object,
+    table: type[Struct],
+    *,
+    extra: tuple[str, ...] = (),
+    named_so: Mapping[str, tuple[str, str]] = MappingProxyType({}),
+) -> list[str]:
+    """Return one line for each unknown key, refused value and missing key, with what may have been meant.
+
+    Args:
+        value: what a file says.
+        table: the schema.
+        extra: keys that the file may have besides those of the schema.
+        named_so: keys that people know by another name: the key here, and a word about its unit.
+    """
+    known = Known({**_all_hints(table), **dict.fromkeys(extra, str)}, named_so)
+    return list(_problems(value, table, "", known))
 
 
-def _unknown(value: object, kind: Kind, where: str, known: Known) -> Iterator[str]:
-    if kind.listed and isinstance(value, list):
+def _problems(value: object, hint: Any, where: str, known: Known) -> Iterator[str]:  # noqa: ANN401 - a type expression
+    kind = kind_of(hint)
+    if kind.listed and isinstance(value, list) and value:
         for number, item in enumerate(value):
-            yield from _unknown(item, Kind(kind.type, listed=False, words=""), f"{where}[{number}]", known)
-    if kind.listed or not kind.table or not isinstance(value, dict):
-        return
-    hints = _all_hints(kind.type)
-    for key, item in value.items():
-        if key in hints:
-            yield from _unknown(item, kind_of(hints[key]), _dotted(where, key), known)
-        else:
-            there = hints if where else known.top
-            yield f"{_dotted(where, key)}: unknown key; {_meant(key, where, there, known)}"
+            yield from _problems(item, kind.type, f"{where}[{number}]", known)
+    elif kind.table and not kind.listed and isinstance(value, dict):
+        hints = _all_hints(kind.type)
+        for one in msgspec.structs.fields(kind.type):
+            if one.required and one.encode_name not in value:
+                yield f"{_dotted(where, one.encode_name)}: is missing"
+        for key, item in value.items():
+            if key in hints:
+                yield from _problems(item, hints[key], _dotted(where, key), known)
+            else:
+                meant = _meant(key, where, hints if where else known.top, known)
+                yield f"{_dotted(where, key)}: unknown key; {meant}"
+    elif not _taken(value, hint):
+        shown = "" if isinstance(value, (dict, list)) else f" = {_shown(value)}"
+        yield f"{where}{shown}: must be {kind.words}{_hint(value, kind)}"
 
 
 def _meant(key: str, where: str, hints: Mapping[str, Any], known: Known) -> str:
@@ -171,28 +168,6 @@ def _meant(key: str, where: str, hints: Mapping[str, Any], known: Known) -> str:
     bare = key.removeprefix("innodb_")
     near = difflib.get_close_matches(bare, list(hints), n=1, cutoff=0.5)
     return f"did you mean {near[0]}?" if near else f"there are {', '.join(hints)}"
-
-
-def wrong(value: object, hint: Any, where: str) -> Iterator[str]:  # noqa: ANN401 - a type expression
-    """Yield a line for each value that a hint refuses, and for each key that is missing in its tables."""
-    kind = kind_of(hint)
-    if kind.listed and isinstance(value, list) and value:
-        for number, item in enumerate(value):
-            yield from wrong(item, kind.type, f"{where}[{number}]")
-    elif kind.table and not kind.listed and isinstance(value, dict):
-        hints = _all_hints(kind.type)
-        yield from _missing(value, kind.type, where)
-        for key, item in value.items():
-            if key in hints:
-                yield from wrong(item, hints[key], _dotted(where, key))
-    elif not _taken(value, hint):
-        shown = "" if isinstance(value, (dict, list)) else f" = {_shown(value)}"
-        yield f"{where}{shown}: must be {kind.words}{_hint(value, kind)}"
-
-
-def _missing(value: Mapping[str, object], table: type[Struct], where: str) -> Iterable[str]:
-    needed = [one.encode_name for one in msgspec.structs.fields(table) if one.required]
-    return (f"{_dotted(where, key)}: is missing" for key in needed if key not in value)
 
 
 def _taken(value: object, hint: Any) -> bool:  # noqa: ANN401 - a type expression

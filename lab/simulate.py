@@ -222,21 +222,6 @@ def simulate(
     Raises:
         SimulateError: a run that would take for ever.
     """
-    try:
-        return _simulated(scenario, policy, settings, oracle=oracle, publish=publish, progress=progress)
-    except Endless as error:
-        raise SimulateError(f"{scenario.name}: {error}") from error
-
-
-def _simulated(
-    scenario: Scenario,
-    policy: PolicyName,
-    settings: Settings | None,
-    *,
-    oracle: bool,
-    publish: Callable[[TickRecord], None],
-    progress: Told,
-) -> Result:
     settings = msgspec.structs.replace(settings or Settings(), mode=Mode.ACTIVE, policy=policy)
 
     def ticked(record: TickRecord) -> None:
@@ -244,11 +229,14 @@ def _simulated(
         if record.tick.number % PROGRESS_EVERY == 0:
             progress(Progress(f"policy {policy}", record.tick.number / (scenario.seconds + 1)))
 
-    run = run_policy(scenario, settings, publish=ticked)
-    ratio = settings.ratio or RATIO
-    if not oracle:
-        return result_of(scenario, settings, run, None, untouched(scenario, ratio, {}))
-    statics = search(scenario, ratio=ratio, caps=caps_of(settings, scenario), progress=progress)
+    try:
+        run = run_policy(scenario, settings, publish=ticked)
+        ratio = settings.ratio or RATIO
+        if not oracle:
+            return result_of(scenario, settings, run, None, untouched(scenario, ratio, {}))
+        statics = search(scenario, ratio=ratio, caps=caps_of(settings, scenario), progress=progress)
+    except Endless as error:
+        raise SimulateError(f"{scenario.name}: {error}") from error
     return result_of(scenario, settings, run, statics, statics.untouched)
 
 

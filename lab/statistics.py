@@ -78,9 +78,10 @@ def ratio_bounds(pairs: Sequence[tuple[float, float]]) -> Bounds | None:
     if not pairs or any(ours <= 0 or theirs <= 0 for ours, theirs in pairs):
         return None
     found = mean_bounds([math.log(ours / theirs) for ours, theirs in pairs])
-    if found is None or found.low is None or found.high is None:
-        return None if found is None else Bounds(math.exp(found.mean), None, None, found.blocks)
-    return Bounds(math.exp(found.mean), math.exp(found.low), math.exp(found.high), found.blocks)
+    if found is None:
+        return None
+    mean, low, high = (None if one is None else math.exp(one) for one in (found.mean, found.low, found.high))
+    return Bounds(mean or 0.0, low, high, found.blocks)
 
 
 def slope(times: Sequence[float], values: Sequence[float]) -> Bounds:
@@ -89,14 +90,10 @@ def slope(times: Sequence[float], values: Sequence[float]) -> Bounds:
     Raises:
         ValueError: fewer than three points, or all at one time.
     """
-    count = len(times)
-    middle, mean = statistics.fmean(times), statistics.fmean(values)
-    spread = sum((at - middle) ** 2 for at in times)
+    count, spread = len(times), statistics.pvariance(times) * len(times)
     if count != len(values) or count <= FEWEST or spread == 0.0:
         raise ValueError(f"no slope through {count} points with {len(values)} values")
-    found = sum((at - middle) * (value - mean) for at, value in zip(times, values, strict=True)) / spread
-    rest = sum(
-        (value - mean - found * (at - middle)) ** 2 for at, value in zip(times, values, strict=True)
-    ) / (count - 2)
-    half = t95(count - 2) * math.sqrt(rest / spread)
-    return Bounds(found, found - half, found + half, count)
+    line = statistics.linear_regression(times, values)
+    off = (value - line.slope * at - line.intercept for at, value in zip(times, values, strict=True))
+    half = t95(count - 2) * math.sqrt(sum(one**2 for one in off) / (count - 2) / spread)
+    return Bounds(line.slope, line.slope - half, line.slope + half, count)

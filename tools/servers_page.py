@@ -8,14 +8,11 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import NamedTuple
 
-from policies.flushlaw import AGE_BLIND, TERMS_WITH_NEED, FlushLaw
 from policies.registry import LAWS
-from policies.setpoint import SAWTOOTH_SECONDS
 from tools.markdown import Parts, table
 from tuner.records import PRODUCTS
-from tuner.servers.adapter import Adapter, Family
-from tuner.servers.families import FAMILIES, recognise
-from tuner.servers.families.mariadb import MAX_AGE, RESIZED, MariaDBAdapter
+from tuner.servers.adapter import Family
+from tuner.servers.families import recognise
 from tuner.servers.fixture import Fixture, load
 from tuner.servers.port import Unsupported
 from tuner.servers.release import release_of
@@ -123,99 +120,19 @@ def privileges() -> str:
 
 
 def laws() -> str:
-    """Return what each flush law flushes, and which servers go by it."""
+    """Return the M that each flush law takes to hold the age, and which servers go by it."""
     rows = []
     for law in LAWS.values():
         names = dict.fromkeys(
             one.name for one in known() if one.family is not None and one.family.flush_law == law.name
         )
-        gain = f"{law.gain_over_demand(SHOWN_RATIO):.2f}"
-        over = gain if law.m_moves_age else "any above 1: M does not move the age"
-        rows.append((f"`{law.name}`", _formula(law), over, ", ".join(names) or "none of the above"))
-    head = ("law", "what it flushes, pages/s", f"M over demand at an age ratio of {SHOWN_RATIO}", "law of")
-    return table(head, rows)
-
-
-def _formula(law: FlushLaw) -> str:
-    """Return in words and signs how many pages a law flushes."""
-    cap = law.need_cap
-    need = f"M / {1 / cap:g}" if 0.0 < cap < 1.0 else f"{cap:g} × M"
-    if law is AGE_BLIND:
-        return f"the mean of C, F and p, p at most {need}: the age decides nothing"
-    if not law.m_moves_age:
-        return f"asleep nothing; awake the mean of C, F and p, p at most {need}; from A on up to M"
-    with_need = law.terms >= TERMS_WITH_NEED
-    mean = f"the mean of PCT, F and p, p at most {need}" if with_need else "the mean of PCT and F"
-    cut = ", cut to a whole number" if law.whole else ""
-    return (
-        f"{'asleep nothing; awake ' if law.sleeps else ''}{mean}"
-        f"{'; from A on PCT alone' if law.alone else ''}. "
-        f"PCT = C × ⌊⌊M / C⌋ × X^{law.exponent:g} / {law.divisor:g}⌋ %, X = 100 × age / A{cut}"
-    )
-
-
-def read() -> str:
-    """Return a row for each thing that is read, a column for each family of servers."""
-    made = {one.title: one() for one in FAMILIES}
-    rows = {
-        "modified age": lambda one: f"`log_lsn_current` − `{one.oldest}`",
-        "without counters": _uncounted_age,
-        "limits": _limits,
-        "compared with": lambda one: (
-            ", ".join(f"`{name}`" for name in one.limit_counters)
-            or f"`{MAX_AGE}`, from `{one.redo_variable}`"
-        ),
-        "waits for redo space": lambda one: f"`{one.waits}`",
-        "pages from the LRU tail": lambda one: f"`{one.lru}`",
-        "pages wanted for age": lambda one: f"`{one.by_age}`" if one.by_age else "not exported",
-        "rows changed": lambda one: (
-            "`Innodb_rows_inserted`, `_updated`, `_deleted`"
-            if "Innodb_rows_inserted" in one.status
-            else "`Handler_write`, `_update`, `_delete`, of all engines"
-        ),
-        "redo log is resized by": _resized,
-        "between checkpoints, redo of": lambda one: (
-            f"{float(one.checkpoints.get('sawtooth_seconds', SAWTOOTH_SECONDS)):g} s"
-        ),
-        "writers wait": lambda one: (
-            "from the sync point" if one.checkpoints.get("sync_stalls", False) else "at the stall point"
-        ),
-        "surroundings": lambda one: ", ".join(one.parts),
-        "it is told from others by": lambda one: f"`{one.identity.replace('@@GLOBAL.', '')}`",
-    }
-    return table(("", *made), ((what, *map(cell, made.values())) for what, cell in rows.items()))
-
-
-def _uncounted_age(adapter: Adapter) -> str:
-    if adapter.ages_need_counters:
-        own = " − ".join(f"`{name}`" for name in adapter.percona_ages)
-        return "`SHOW ENGINE INNODB STATUS`, every 5 s" + (f"; Percona Server: {own}" if own else "")
-    current = next(name for name in adapter.status if name.endswith(("_current_lsn", "_lsn_current")))
-    checkpoint = next(
-        name for name in adapter.status if name.endswith(("_checkpoint_lsn", "_last_checkpoint"))
-    )
-    return f"`{current}` − `{checkpoint}`"
-
-
-def _limits(adapter: Adapter) -> str:
-    if MAX_AGE in adapter.status:
-        return f"`{MAX_AGE}`"
-    if "Innodb_redo_log_capacity_resized" in adapter.status:
-        return "computed from `Innodb_redo_log_capacity_resized`"
-    return "computed from `innodb_log_file_size` × `innodb_log_files_in_group`"
-
-
-def _resized(adapter: Adapter) -> str:
-    if isinstance(adapter, MariaDBAdapter):
-        since = ".".join(map(str, RESIZED))
-        return f"`SET GLOBAL {adapter.redo_variable}`; before {since} in my.cnf, and a restart"
-    variable = adapter.redo_variable
-    return f"`SET GLOBAL {variable}`" if adapter.redo_dynamic else f"`{variable}` in my.cnf, and a restart"
+        gain = f"{law.gain_over_demand(SHOWN_RATIO):.2f}" if law.m_moves_age else "any above 1"
+        rows.append((f"`{law.name}`", gain, ", ".join(names) or "none of the above"))
+    return table(("law", f"M over demand at an age ratio of {SHOWN_RATIO}", "law of"), rows)
 
 
 PARTS: Parts = {
     "servers": lambda: servers(known(), results_of_the_loop(RESULTS)),
-    "read": read,
     "privileges": privileges,
     "laws": laws,
 }

@@ -103,7 +103,7 @@ def version_default(version: str) -> Capacity:
 
 
 SUFFIX = ".toml"
-BESIDE = ("about", "variant")
+EXTRA_KEYS = ("about", "variant")
 """Keys of a suite's file that are none of a plan's."""
 
 Kind = Literal[
@@ -320,7 +320,7 @@ def parse_suite(text: str, *, name: str) -> Suite:
         changes = dict(variant)
         label = str(changes.pop("name", "" if len(variants) == 1 else number))
         whole = _merged(raw, changes)
-        if wrong := problems(whole, Plan, beside=BESIDE):
+        if wrong := problems(whole, Plan, extra=EXTRA_KEYS):
             where = f"{name}, variant {label}" if label else name
             raise PlanError("\n".join(f"{where}: {one}" for one in wrong))
         plans.append(replace(msgspec.convert(whole, Plan), variant=label))

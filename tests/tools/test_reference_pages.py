@@ -9,7 +9,9 @@ import pytest
 from msgspec.structs import replace
 
 from lab.scenarios.load import parse_scenario
-from policies.flushlaw import AGE_BLIND, MARIADB, MARIADB_WAKES, SOFT_LIMIT
+from policies.flushlaw import AGE_BLIND, MARIADB, MARIADB_WAKES, SOFT_LIMIT, FlushLaw
+from policies.registry import LAWS
+from policies.setpoint import SAWTOOTH_SECONDS
 from tests.faults.catalogue import EVERY, FAULTS
 from tests.faults.promises import INVARIANTS
 from tests.lab.simulating import SHORT
@@ -27,10 +29,10 @@ from tuner.config.checks import (
 from tuner.config.keys import IDENTITY_VARIABLE, PASSWORD_FILE_VARIABLE, PASSWORD_VARIABLE
 from tuner.config.load import DEFAULT_PATH
 from tuner.records import ENABLE_COUNTERS, LOW_WATER_MARK, SET_GLOBAL
-from tuner.servers.adapter import FACTOR, RAISED
+from tuner.servers.adapter import FACTOR, RAISED, Adapter
 from tuner.servers.endpoint import SOCKETS
 from tuner.servers.enginestatus import SECONDS
-from tuner.servers.families import SUPPORTED
+from tuner.servers.families import FAMILIES, SUPPORTED
 from tuner.servers.families.mariadb import BLIND, HEEDING, NARROWER
 from tuner.servers.fixture import load
 from tuner.servers.release import named
@@ -126,6 +128,36 @@ def test_every_fixture_is_a_server_of_the_page() -> None:
         assert "| source |" in row if one.fixture.synthetic else ("recorded" in row or "measured" in row)
         assert one.refusal in row
         assert one.family is None or f"`{one.family.flush_law}`" in row
+
+
+@pytest.mark.parametrize("adapter", [kind() for kind in FAMILIES], ids=lambda one: one.title)
+def test_what_is_read_of_a_server_is_what_its_adapter_reads(adapter: Adapter) -> None:
+    """Each family's column of the page names its counters, its parts and how often it makes a checkpoint."""
+    _, _, part = (DOCS / "servers.md").read_text(encoding="utf-8").partition("## What is read\n\n")
+    head, _, *lines = (line.strip("| ").split(" | ") for line in part.partition("\n\n")[0].splitlines())
+    column = " ".join(line[head.index(adapter.title) + 1] for line in lines)
+    sawtooth = adapter.checkpoints.get("sawtooth_seconds", SAWTOOTH_SECONDS)
+    names = (
+        adapter.oldest,
+        adapter.waits,
+        adapter.lru,
+        adapter.by_age or "not exported",
+        adapter.redo_variable,
+    )
+
+    assert [one for one in names if one not in column] == []
+    assert [one for one in (*adapter.parts, f"{sawtooth:g} s") if one not in column] == []
+    stalls = adapter.checkpoints.get("sync_stalls", False)
+    assert ("from the sync point" if stalls else "at the stall point") in column
+
+
+@pytest.mark.parametrize("law", LAWS.values(), ids=LAWS)
+def test_the_formula_of_a_law_is_the_laws(law: FlushLaw) -> None:
+    """Exponent, divisor, and the share of M that the mean redo rate may ask for."""
+    row = row_of((DOCS / "servers.md").read_text(encoding="utf-8"), f"`{law.name}`")
+
+    assert not law.m_moves_age or f"X^{law.exponent:g} / {law.divisor:g}⌋" in row
+    assert law.need_cap == 0.0 or f"{law.need_cap:g} × M" in row or f"M / {1 / law.need_cap:g}" in row
 
 
 @pytest.mark.parametrize(
