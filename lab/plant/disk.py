@@ -6,7 +6,7 @@ The data files and the redo log share one device, or have one each; a cloud disk
 from __future__ import annotations
 
 import math
-from typing import Annotated
+from typing import Annotated, NamedTuple
 
 from msgspec import Meta, Struct
 
@@ -145,6 +145,24 @@ page cleaner does the one after the other.
 """
 
 
+class Commits(NamedTuple):
+    """What commits ask of the disk.
+
+    Attributes:
+        seconds: the redo log's device's time for one.
+        most: per second, that there could be on a free device.
+        waiting: the device's time for those in flight, seconds.
+        evicted: pages that one makes the server write for free pages.
+        behind: pages per second that it writes for earlier ones.
+    """
+
+    seconds: float
+    most: float
+    waiting: float = 0.0
+    evicted: float = 0.0
+    behind: float = 0.0
+
+
 class Disk:
     """The device of the data files, and that of the redo log, which may be the same one.
 
@@ -190,54 +208,29 @@ class Disk:
         """Return the data files' device's time for one page."""
         return self.data.seconds(self._operations, PAGE_BYTES)
 
-    def alone(
-        self, *, commit_seconds: float, most_commits: float, evicted: float = 0.0, behind: float = 0.0
-    ) -> float:
-        """Return commits per second while no flush batch runs.
-
-        Args:
-            commit_seconds: the device's time for one commit.
-            most_commits: commits per second that there could be on a free device.
-            evicted: pages that one commit makes the server write for free pages.
-            behind: pages per second that it writes for earlier ones.
-        """
+    def alone(self, asked: Commits) -> float:
+        """Return commits per second while no flush batch runs."""
         page = self.page_seconds
-        lru, free = evicted * page, 1.0 - behind * page
+        lru, free = asked.evicted * page, 1.0 - asked.behind * page
         if self._apart:
-            return min(most_commits, 1.0 / commit_seconds, free / lru if lru > 0.0 else math.inf)
-        return min(most_commits, free / (commit_seconds + lru))
+            return min(asked.most, 1.0 / asked.seconds, free / lru if lru > 0.0 else math.inf)
+        return min(asked.most, free / (asked.seconds + lru))
 
-    def shared(
-        self,
-        *,
-        commit_seconds: float,
-        most_commits: float,
-        waiting: float,
-        evicted: float = 0.0,
-        behind: float = 0.0,
-    ) -> tuple[float, float]:
-        """Return commits and pages of the batch per second while a flush batch runs.
-
-        Args:
-            commit_seconds: the device's time for one commit.
-            most_commits: commits per second that there could be on a free device.
-            evicted: pages that one commit makes the server write for free pages.
-            behind: pages per second that it writes for earlier ones.
-            waiting: the device's time for the commits in flight, seconds.
-        """
+    def shared(self, asked: Commits) -> tuple[float, float]:
+        """Return commits and pages of the batch per second while a flush batch runs."""
         page = self.page_seconds
-        lru, free = evicted * page, 1.0 - behind * page
+        lru, free = asked.evicted * page, 1.0 - asked.behind * page
         if self._apart:
             turn = LRU_TURN * free / lru if lru > 0.0 else math.inf
-            commits = min(most_commits, 1.0 / commit_seconds, turn)
+            commits = min(asked.most, 1.0 / asked.seconds, turn)
             return commits, min(self._most_pages, (free - commits * lru) / page)
-        cost = commit_seconds + lru
-        share = waiting / (waiting + self._queued_pages * page)
-        commits = min(most_commits, share * free / cost)
+        cost = asked.seconds + lru
+        share = asked.waiting / (asked.waiting + self._queued_pages * page)
+        commits = min(asked.most, share * free / cost)
         pages = min(self._most_pages, (free - commits * cost) / page)
         if pages == self._most_pages:
             left = max(0.0, free - pages * page)
-            commits = min(most_commits, left / cost)
+            commits = min(asked.most, left / cost)
         return commits, pages
 
     def replaced(self, *, commit_seconds: float, dirtied: float, most_pages: float) -> float:

@@ -8,7 +8,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from lab.plant.cleaner import Cleaner
-from lab.plant.disk import Disk
+from lab.plant.disk import Commits, Disk
 from lab.plant.flavour import Sync
 from lab.plant.latency import Latencies
 from lab.plant.load import Clients, LoadChange, appending, streams
@@ -242,11 +242,10 @@ class Engine:
         """Return the rates from now to the next event, with the device's time for one commit, seconds."""
         load, flushing, lru = self.load, self.cleaner.left > 0.0, self.lru
         most = 0.0 if blocked else load.most_commits(cost)
-        if lru is None and not flushing:
-            return Flow(self.disk.alone(commit_seconds=cost, most_commits=most), 0.0)
         waiting = self.disk.commit_seconds(load.waiting, load.threads * self._commit_bytes)
+        asked = Commits(cost, most, waiting)
         if lru is None:
-            return Flow(*self.disk.shared(commit_seconds=cost, most_commits=most, waiting=waiting))
+            return Flow(*self.disk.shared(asked)) if flushing else Flow(self.disk.alone(asked), 0.0)
         if self.now >= lru.sweeps_at and lru.room() <= 0.0:
             lru.sweep(self.now, self.commits, self.redo.lsn, load.threads)
-        return lru.flow(self.disk, load.threads, cost=cost, most=most, waiting=waiting, flushing=flushing)
+        return lru.flow(self.disk, load.threads, asked, flushing=flushing)

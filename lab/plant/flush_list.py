@@ -31,6 +31,7 @@ class FlushList:
         dirtied: pages ever put into it.
         flushed: pages ever taken out of it in order.
         evicted: pages ever taken out of it by the LRU.
+        neighbours: pages ever flushed for one beside them.
     """
 
     def __init__(self, streams: Sequence[Stream], *, lsn: float) -> None:
@@ -46,6 +47,7 @@ class FlushList:
         self.dirtied = 0.0
         self.flushed = 0.0
         self.evicted = 0.0
+        self.neighbours = 0.0
 
     def oldest(self, lsn: float) -> float:
         """Return the oldest modification; ``lsn`` when nothing is dirty."""
@@ -55,11 +57,6 @@ class FlushList:
     def listed(self) -> float:
         """Return the pages in the server's list, as it counts them."""
         return self.dirty
-
-    @property
-    def neighbours(self) -> float:
-        """Return the pages ever flushed for one beside them."""
-        return 0.0
 
     def change(self, streams: Sequence[Stream]) -> None:
         """Let commits touch as many pages as these streams say from now on; the pages stay the same."""

@@ -40,11 +40,6 @@ class Latencies:
         """Return a copy that stays as it is."""
         return self.since(Latencies())
 
-    @property
-    def mean(self) -> float:
-        """Return the mean, seconds; 0 without a commit."""
-        return self.total / self.count if self.count > 0.0 else 0.0
-
     def percentile(self, percent: float) -> float:
         """Return a percentile to a twentieth of itself, seconds; 0 without a commit."""
         wanted, seen = self.count * percent / 100.0, 0.0

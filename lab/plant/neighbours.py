@@ -62,12 +62,23 @@ class EvenlyTouched(FlushList):
         self._per_byte = 0.0  # touches of a page while the log grows by a byte
         self._touched = 0.0  # touches of a page so far
         self._clean = stream.pages
-        self._beside = 0.0
 
-    @property
-    def neighbours(self) -> float:
-        """Return the pages ever flushed for one beside them."""
-        return self._beside
+    def update(self, *, commits: float, lsn: float, flushing: bool = False) -> None:
+        """Spread the changes of so many commits; see ``FlushList.update``."""
+        more = commits * self._per_commit
+        if lsn > self._end:
+            self._per_byte = more / (lsn - self._end)
+        left = self._still_clean(more, lsn) if flushing else self._clean * math.exp(-more)
+        found = self._clean - left
+        self._clean = left
+        self._touched += more
+        self._end = lsn
+        self.dirty += found
+        self.dirtied += found
+
+    def _still_clean(self, more: float, lsn: float) -> float:  # noqa: ARG002 - areas of one instance are flushed by and by
+        """Return the pages that are clean after so many touches of each, during which some became clean."""
+        return self._clean * math.exp(-more)
 
     def evict(self, wanted: Sequence[float], *, before: float) -> float:  # noqa: ARG002 - a pool that holds all
         """Take nothing out: the pool holds all pages."""
@@ -104,22 +115,10 @@ class Areas(EvenlyTouched):
         """Return the pages in the server's list, in MariaDB those that are written already among them."""
         return self.dirty + self._written(self._touched)
 
-    def update(self, *, commits: float, lsn: float, flushing: bool = False) -> None:
-        more = commits * self._per_commit
-        if lsn > self._end:
-            self._per_byte = more / (lsn - self._end)
-        clean = self._clean
-        if flushing:
-            first, _, touched, pages, before = self._cohorts.pop()
-            self._cohorts.append(Cohort(first, lsn, touched + 0.5 * more, pages, before))
-            left = max(0.0, clean - pages) * math.exp(-more) + pages * math.exp(-0.5 * more)
-        else:
-            left = clean * math.exp(-more)
-        self._clean = left
-        self._touched += more
-        self._end = lsn
-        self.dirty += clean - left
-        self.dirtied += clean - left
+    def _still_clean(self, more: float, lsn: float) -> float:
+        first, _, touched, pages, before = self._cohorts.pop()
+        self._cohorts.append(Cohort(first, lsn, touched + 0.5 * more, pages, before))
+        return max(0.0, self._clean - pages) * math.exp(-more) + pages * math.exp(-0.5 * more)
 
     def take(self, pages: float) -> float:
         """Flush the areas that were clean longest ago, up to that many dirty pages; return how many."""
@@ -137,7 +136,7 @@ class Areas(EvenlyTouched):
             if touched >= 0.0:
                 weight = weight * math.exp(latest - touched) + held * part
                 latest = touched
-            self._beside += there * part * max(0.0, 1.0 - 1.0 / (AREA * share))
+            self.neighbours += there * part * max(0.0, 1.0 - 1.0 / (AREA * share))
             if part < 1.0:
                 rest = held * (1.0 - part)
                 cohorts[0] = Cohort(first + (last - first) * part, last, touched, rest, before)
@@ -161,23 +160,20 @@ class Areas(EvenlyTouched):
         Those are the pages whose oldest modification is at or before it, and the written ones among them.
         """
         touched = self._touched - max(0.0, self._end - lsn) * self._per_byte
-        total = self._written(touched)
+        return self._dirty_of(lsn, touched, most, written=self._written(touched))
+
+    def reach(self, lsn: float, most: float) -> float:
+        """Return how many pages a batch writes that flushes all older than ``lsn``, at most ``most``."""
+        return self._dirty_of(lsn - self._first_touch(), self._touched, most)
+
+    def _dirty_of(self, lsn: float, touched: float, most: float, *, written: float = 0.0) -> float:
+        """Return the pages, at most so many, that were clean at an LSN and are dirty at so many touches."""
+        total = written
         for first, last, then, held, _ in self._cohorts:
             if then >= touched or first >= lsn or total >= most:
                 break
             share = 1.0 if last <= lsn else (lsn - first) / (last - first)
             total -= share * held * math.expm1(then - touched)
-        return min(total, most)
-
-    def reach(self, lsn: float, most: float) -> float:
-        """Return how many pages a batch writes that flushes all older than ``lsn``, at most ``most``."""
-        clean_before = lsn - self._first_touch()
-        total = 0.0
-        for first, last, then, held, _ in self._cohorts:
-            if first >= clean_before or total >= most:
-                break
-            share = 1.0 if last <= clean_before else (clean_before - first) / (last - first)
-            total -= share * held * math.expm1(then - self._touched)
         return min(total, most)
 
     def _first_touch(self) -> float:
@@ -248,18 +244,6 @@ class Instances(EvenlyTouched):
             return lsn
         return min(lsn, *[areas[0].first for areas in self._lists])
 
-    def update(self, *, commits: float, lsn: float, flushing: bool = False) -> None:  # noqa: ARG002 - areas are flushed at moments
-        more = commits * self._per_commit
-        if lsn > self._end:
-            self._per_byte = more / (lsn - self._end)
-        left = self._clean * math.exp(-more)
-        found = self._clean - left
-        self._clean = left
-        self._touched += more
-        self._end = lsn
-        self.dirty += found
-        self.dirtied += found
-
     def share_out(self, pages: float, lsn: float) -> float:
         """Return how many pages a batch gets that asks all instances alike, and stops at an LSN; plan it."""
         share = math.ceil(pages / len(self._lists))
@@ -316,7 +300,7 @@ class Instances(EvenlyTouched):
             if area.first > self._end or there <= CRUMB:
                 break
             part = min(there, pages - taken)
-            self._beside += part * max(0.0, 1.0 - 1.0 / there)
+            self.neighbours += part * max(0.0, 1.0 - 1.0 / there)
             taken += part
             seen += 1
             area.touched, area.left = self._touched, there - part

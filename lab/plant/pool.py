@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from msgspec import Struct
 
-from lab.plant.disk import LRU_TURN, Disk
+from lab.plant.disk import LRU_TURN, Commits, Disk
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -288,35 +288,26 @@ class Lru:
         self.pages_per_commit += (1.0 - RENEWED) * (gone + replaced) / done
         self.waits += threads * max(0, math.ceil(gone / self._depth) - 1)
 
-    def flow(
-        self, disk: Disk, threads: int, *, cost: float, most: float, waiting: float, flushing: bool
-    ) -> Flow:
+    def flow(self, disk: Disk, threads: int, asked: Commits, *, flushing: bool) -> Flow:
         """Return the rates of now: reads, page writes for free pages and waits for these are in them.
 
         Args:
             disk: what limits both.
             threads: clients.
-            cost: the device's time for one commit, seconds.
-            most: commits per second that the clients ask for at most.
-            waiting: the device's time for the commits in flight, seconds.
+            asked: of the disk, by commits whose pages are in the pool.
             flushing: a flush batch runs.
         """
-        most = min(most, self.most_commits)
+        asked = asked._replace(most=min(asked.most, self.most_commits))
         dirtied = self._flush_list.dirtied_by_commit()
-        if self._becomes_full(threads) and most > 0.0:
+        if self._becomes_full(threads) and asked.most > 0.0:
             passes = math.inf if flushing else self.most_pages
-            most = min(most, disk.replaced(commit_seconds=cost, dirtied=dirtied, most_pages=passes))
-            commits, pages = disk.shared(commit_seconds=cost, most_commits=most, waiting=waiting)
+            most = disk.replaced(commit_seconds=asked.seconds, dirtied=dirtied, most_pages=passes)
+            commits, pages = disk.shared(asked._replace(most=min(asked.most, most)))
             replaced = 0.0 if flushing else dirtied * commits
             return Flow(commits, pages if flushing else 0.0, replaced=replaced, lasts=SWEEP_SECONDS)
         each, behind = self.pages_per_commit, self._behind(LRU_TURN / disk.page_seconds)
-        if flushing:
-            commits, pages = disk.shared(
-                commit_seconds=cost, most_commits=most, waiting=waiting, evicted=each, behind=behind
-            )
-        else:
-            commits = disk.alone(commit_seconds=cost, most_commits=most, evicted=each, behind=behind)
-            pages = 0.0
+        asked = asked._replace(evicted=each, behind=behind)
+        commits, pages = disk.shared(asked) if flushing else (disk.alone(asked), 0.0)
         commits = self._held_up(commits)
         more = dirtied * commits - pages
         return Flow(

@@ -132,14 +132,6 @@ class LabServer(ABC):
         self.signal(signal.SIGKILL)
         self.wait_gone()
 
-    def pause(self) -> None:
-        """Freeze every thread of the server: it keeps its connections but answers nothing."""
-        self.signal(signal.SIGSTOP)
-
-    def unpause(self) -> None:
-        """Let a frozen server run on."""
-        self.signal(signal.SIGCONT)
-
     @abstractmethod
     def alive(self) -> bool:
         """Return whether the process is there."""
@@ -252,10 +244,6 @@ class LabServer(ABC):
             if time.monotonic() > end:
                 raise LabServerError(f"mysqld still runs after {seconds:.0f} s")
             time.sleep(0.05)  # nothing announces the end of a process that is not a child
-
-    def data_directory(self) -> Path | None:
-        """Return where the server's data can be reached from here, None where it cannot."""
-        return None
 
     def wait_ready(self, seconds: float = 120.0) -> None:
         """Return when the server answers a query.

@@ -218,14 +218,6 @@ class ContainerServer(LabServer):
             return self._container.logs(tail=lines, timestamps=stamped).decode(errors="replace")
         return ""
 
-    def data_directory(self) -> Path | None:
-        """Return where the volume lies on this machine; None where it cannot be looked into."""
-        with contextlib.suppress(DockerException, OSError):
-            place = Path(str((self._client.volumes.get(self._name).attrs or {})["Mountpoint"])) / "db"
-            if place.is_dir():
-                return place
-        return None
-
     def _place(self) -> Place:
         container = self._running()
         container.reload()

@@ -146,9 +146,6 @@ class LocalServer(LabServer):
         written = (self._directory / "log").read_text(encoding="utf-8", errors="replace").splitlines()
         return "\n".join(written[-lines:])
 
-    def data_directory(self) -> Path | None:
-        return None if self._directory is None else self._directory / "data"
-
     def _place(self) -> Place:
         process = self._running()
         device = block_device(self._directory) if self._directory is not None else None

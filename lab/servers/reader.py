@@ -126,7 +126,7 @@ def age_ratio(server: LabServer) -> float:
         LabServerError: no reading could be had.
     """
     with contextlib.closing(Reader(server)) as reader:
-        return _ratio(reader)
+        return reader.read().age_ratio
 
 
 def warm(server: LabServer) -> bool:
@@ -141,15 +141,10 @@ def warm(server: LabServer) -> bool:
     server.set_capacity(*LOW)
     try:
         with contextlib.closing(Reader(server)) as reader:
-            while _ratio(reader) < WARM_RATIO:
+            while reader.read().age_ratio < WARM_RATIO:
                 if time.monotonic() >= end:
                     return False
                 time.sleep(0.5)  # the server announces no age
         return True
     finally:
         server.set_capacity(server.spec.io_capacity, server.spec.io_capacity_max)
-
-
-def _ratio(reader: Reader) -> float:
-    found = reader.read()
-    return found.modified_age / found.flush_limit

@@ -13,8 +13,8 @@ local report = {reads = nil}
 function sysbench.hooks.report_intermediate(stat)
   local reads = report.reads and " reads=" .. histograms.buckets(report.reads()) or ""
   io.stdout:write(string.format(
-    "@second elapsed=%.3f interval=%.6f events=%d errors=%d queue=%d p99=%.9f buckets=%s%s\n",
-    stat.time_total, stat.time_interval, stat.events, stat.errors, stat.queue_length, stat.latency_pct,
+    "@second interval=%.6f events=%d errors=%d queue=%d p99=%.9f buckets=%s%s\n",
+    stat.time_interval, stat.events, stat.errors, stat.queue_length, stat.latency_pct,
     histograms.buckets(histograms.all), reads))
   io.stdout:flush()
 end

@@ -68,7 +68,6 @@ class Second:
             load it holds the wait for a free connection too.
         errors: errors per second that the load went on after (deadlocks, lock waits).
         queue: transactions of an open load that waited for a free connection at its end.
-        elapsed: seconds since the threads started.
         buckets: its latencies, still as text: there are many seconds, and few are asked for.
         reads: those of its reads, as text; None for a load that does not tell them apart.
     """
@@ -78,7 +77,6 @@ class Second:
     latency: float | None
     errors: float
     queue: int = 0
-    elapsed: float = 0.0
     buckets: str = ""
     reads: str | None = None
 
@@ -101,7 +99,6 @@ def parse_report(line: str, now: float) -> Second | None:
             latency=float(given["p99"]) if events else None,
             errors=float(given["errors"]) / interval,
             queue=int(given["queue"]),
-            elapsed=float(given["elapsed"]),
             buckets=given["buckets"],
             reads=given.get("reads"),
         )
@@ -138,8 +135,8 @@ class Reports:
         self._seconds: list[Second] = []
         self._tail: list[str] = []
 
-    def add(self, line: str, now: float) -> Second | None:
-        """Take in a line that arrived at ``now``, monotonic seconds; return its second, if it reports one."""
+    def add(self, line: str, now: float) -> None:
+        """Take in a line that arrived at ``now``, monotonic seconds."""
         second = parse_report(line, now)
         with self._changed:
             if second is not None:
@@ -147,7 +144,6 @@ class Reports:
             elif line.strip():
                 self._tail = [*self._tail[1 - TAIL_LINES :], line.rstrip()]
             self._changed.notify_all()
-        return second
 
     def wake(self) -> None:
         """Let those who wait look again: a load has ended."""

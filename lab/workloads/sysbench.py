@@ -154,11 +154,10 @@ def _finish(server: LabServer, load: Load, action: str, extra: Sequence[str], se
 
 
 PERCENTILE = 99
-HALF = 0.5
 
 
 class SysbenchRun(Reports):
-    """A load that runs until stopped, or for so many seconds; its seconds can be read at any time.
+    """A load that runs until stopped; its seconds can be read at any time.
 
     Start it from a thread that lives as long as the load should: it is killed when that thread ends.
 
@@ -202,11 +201,8 @@ class SysbenchRun(Reports):
         """
         return self.wait(count, limit, self.running, self.output)
 
-    def start(self, seconds: float | None = None) -> None:
+    def start(self) -> None:
         """Start the load and return at once.
-
-        Args:
-            seconds: after so many reported seconds it ends by itself; None is until stopped.
 
         Raises:
             LabServerError: sysbench is not installed, or cannot be handed the password.
@@ -232,9 +228,7 @@ class SysbenchRun(Reports):
                 pass_fds=(descriptor,),
             )
         self._process = process
-        self._reader = threading.Thread(
-            target=self._read, args=(process, seconds), name="sysbench", daemon=True
-        )
+        self._reader = threading.Thread(target=self._read, args=(process,), name="sysbench", daemon=True)
         self._reader.start()
 
     def stop(self, seconds: float = 5.0) -> None:
@@ -258,27 +252,17 @@ class SysbenchRun(Reports):
         """Return whether the load is at work; once it is not, :meth:`output` has the reason."""
         return self._process is not None and self._status is None
 
-    def wait_ended(self, limit: float) -> bool:
-        """Wait until the load has ended, at most ``limit`` seconds; return whether it has."""
-        if self._reader is not None:
-            self._reader.join(max(0.0, limit))
-            return not self._reader.is_alive()
-        return True
-
     def output(self) -> str:
         """Return why the load ended, where it did so by itself, and what it last printed besides reports."""
         ended = "" if self._status is None or self._asked else f"{_ending(self._status)}:\n"
         return ended + self.tail()
 
-    def _read(self, process: subprocess.Popen[str], seconds: float | None) -> None:
+    def _read(self, process: subprocess.Popen[str]) -> None:
         if process.stdout is None:
             return
         with contextlib.suppress(ValueError):  # closed under us by stop()
             for line in process.stdout:
-                second = self.add(line, time.monotonic())
-                if second is not None and seconds is not None and second.elapsed >= seconds - HALF:
-                    self._asked = True
-                    process.terminate()
+                self.add(line, time.monotonic())
             self._status = process.wait()
         self.wake()
 

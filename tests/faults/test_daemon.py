@@ -139,12 +139,12 @@ def test_killed_and_parked_for(rig: Rig) -> None:
 def test_told_to_end_while_the_server_hangs(rig: Rig) -> None:
     """A daemon whose server hangs ends cleanly and in time, and says which values it leaves."""
     daemon = rig.active()
-    rig.server.pause()
+    rig.server.signal(signal.SIGSTOP)
     try:
         daemon.await_hold("stale")
         ended = daemon.terminate()
     finally:
-        rig.server.unpause()
+        rig.server.signal(signal.SIGCONT)
     assert ended.code == 0, daemon.log()
     assert ended.seconds <= HUNG
     assert in_force(rig.server) == daemon.wanted

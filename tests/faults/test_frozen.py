@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 import time
 
 import pytest
@@ -49,7 +50,7 @@ def test_the_daemon_is_frozen(sharing: Sharing) -> None:
 def test_mysqld_stands_still(sharing: Sharing) -> None:
     """While mysqld hangs the loop waits and stays responsive; when it answers again it parks and goes on."""
     daemon, before = sharing.daemon, sharing.now()
-    sharing.server.pause()
+    sharing.server.signal(signal.SIGSTOP)
     try:
         began = time.monotonic()
         hold = daemon.await_hold("stale")
@@ -59,7 +60,7 @@ def test_mysqld_stands_still(sharing: Sharing) -> None:
         assert daemon.status() is not None
         assert time.monotonic() - asked < ANSWERED
     finally:
-        sharing.server.unpause()
+        sharing.server.signal(signal.SIGCONT)
     daemon.await_no_hold()
     assert in_force(sharing.server).io_capacity_max >= daemon.wanted.io_capacity_max
     daemon.want(1000)

@@ -32,7 +32,7 @@ MARGIN = 1.35
 
 def traces(server: LabServer) -> list[str]:
     """Return what is there of a server: containers, volumes, processes, directories."""
-    found = [str(path) for path in (server.socket, server.data_directory()) if path and path.exists()]
+    found = [str(server.socket)] if server.socket is not None and server.socket.exists() else []
     if isinstance(server, LocalServer):
         return found + ["process"] * server.alive()
     assert isinstance(server, ContainerServer)

@@ -19,7 +19,7 @@ from tuner.core.limits import bounds
 from tuner.core.setpoint.budgets import KEYS, Budget, durations_of
 from tuner.core.state import State
 from tuner.core.step import start
-from tuner.core.targets import headroom_of, standing_budgets
+from tuner.core.targets import budgets_now, headroom_of
 from tuner.findings.advice import advise as advise_on
 from tuner.findings.advice import broken_budgets, durations, expected_effect, statements
 from tuner.findings.authority import pages_dirtied
@@ -144,7 +144,7 @@ def static_value(records: list[TickRecord], state: State) -> list[Finding]:
     busiest = max(1.0, max(demands) / max(1.0, now.demand))
     lowest, highest = bounds(state)
     law = law_of(state)
-    standing = standing_budgets(state, sample, now, headroom_of(state, sample, now))
+    standing = budgets_now(state, sample, now, headroom_of(state, sample, now))
     held, why = _aim(standing)
     rests, effect = f"holds about {held:.0%} of the flush limit", expected_effect(now, held)
     if law.sleeps:

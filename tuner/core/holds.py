@@ -6,7 +6,7 @@ has the words of what ends them.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from types import MappingProxyType
 from typing import NamedTuple
 
@@ -66,6 +66,11 @@ def current_holds(state: State, sample: Sample | None, *, now: float) -> tuple[H
         elif sample is None and rule.lasts:
             found |= {old.code: old for old in state.holds if old.code is code and code not in found}
     return tuple(found.values())
+
+
+def listed(holds: Iterable[Hold]) -> str:
+    """Return holds in words, each with its code; empty without one."""
+    return "; ".join(f"{hold.code.value}: {hold.reason}" for hold in holds)
 
 
 def latched(state: State) -> tuple[Hold, ...]:
@@ -236,7 +241,7 @@ TABLE: Mapping[HoldCode, Rule] = MappingProxyType(
     }
 )
 """What ends a foreign change is in ``foreign.cleared``; who parks on entry, and at the first contact
-after stale, is in ``leaving.park.follow_holds``."""
+after stale, is in ``leaving.park.update_holds``."""
 
 PARKED_ON_ENTRY = frozenset(code for code, rule in TABLE.items() if rule.parks)
 NEVER_PARKED = frozenset(code for code, rule in TABLE.items() if rule.bars_park)

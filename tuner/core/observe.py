@@ -14,7 +14,7 @@ from tuner.core.ownership import foreign, transitions
 from tuner.core.ownership.restarts import SETTLED_READINGS, begin_anew
 from tuner.core.setpoint import caution
 from tuner.core.state import State
-from tuner.core.targets import follow_targets
+from tuner.core.targets import update_targets
 from tuner.records import Estimate, Event, EventCode, Facts, Hold, HoldCode, Receipt, Sample
 from tuner.settings import Mode
 
@@ -151,7 +151,7 @@ def take_sample(state: State, sample: Sample, *, now: float) -> tuple[State, lis
             now=now,
         )
         state = replace(state, gate=seen, caution=careful)
-        state, bounded = follow_targets(state, sample, now=now)
+        state, bounded = update_targets(state, sample, found, now=now)
         state = park.keep_ready(state, sample)
         events += [*warned, *bounded]
     state, changed = foreign.compare(state, sample, now=now)
@@ -223,7 +223,7 @@ def _take_originals(state: State, sample: Sample, *, another_wrote: bool) -> tup
         state = transitions.note_originals(state, sample.capacity)
         theirs = f"; {THEIRS}" if another_wrote else ""
         events.append(Event(code=EventCode.ORIGINALS, message=f"originals are {sample.capacity}{theirs}"))
-    state = transitions.follow_lock(state)
+    state = transitions.ask_for_lock(state)
     saved = not active or (state.originals is not None and state.originals.saved)
     if state.latches.restarted is not None and state.good_since_restart >= SETTLED_READINGS and saved:
         state = transitions.unlatch(state, HoldCode.RESTARTED)

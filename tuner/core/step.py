@@ -106,17 +106,17 @@ def step(state: State, tick: Tick) -> tuple[State, TickRecord]:
         state, answer, said = handlers.carry_out(state, context)
         answers.append(answer)
         events.extend(said)
-    events.extend(schedule.told(windows, state.schedule, wall=tick.wall))
+    events.extend(schedule.changes(windows, state.schedule, wall=tick.wall))
     if sample is not None:
         state, said_by_sample = observe.take_sample(state, sample, now=now)
         events.extend(said_by_sample)
         sample = state.estimator.last
     else:
         state = replace(state, missed=tick.reading.reason if isinstance(tick.reading, Missed) else "")
-    state, changed = park.follow_holds(state, sample, now=now)
+    state, changed = park.update_holds(state, sample, now=now)
     events.extend(changed)
-    state, said_of_window = drain.follow_schedule(state, sample, now=now, wall=tick.wall)
-    state, said_of_drain = drain.follow(state, sample, now=now)
+    state, said_of_window = drain.update_window(state, sample, now=now, wall=tick.wall)
+    state, said_of_drain = drain.update(state, sample, now=now)
     events.extend([*said_of_window, *said_of_drain])
     if state.lifecycle is Lifecycle.STARTING and state.estimate is not None:
         state = transitions.running(state)

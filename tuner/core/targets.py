@@ -1,4 +1,4 @@
-"""What the loop aims at: the set-point, and what a park would leave behind."""
+"""What the loop aims at: which set-point, and who or what decides it."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ SEEN_SECONDS = 2.0 * MEMORY_SECONDS
 """The baseline has to be in force for so long before the mean age is its own, seconds."""
 
 
-class Asked(NamedTuple):
+class Requests(NamedTuple):
     """What persons and the schedule ask of the set-point."""
 
     settings: Settings  # with the budgets of active windows in place of the configuration's
@@ -53,26 +53,23 @@ class Asked(NamedTuple):
     windows: Mapping[str, str]  # the windows that set a budget, by the budget's name
 
 
-def follow_targets(state: State, sample: Sample, *, now: float) -> tuple[State, list[Event]]:
-    """Work out the set-point and what would be left behind; both must be ready before they are needed."""
-    found = state.estimate
-    if found is None:
-        return state, []
+def update_targets(state: State, sample: Sample, found: Estimate, *, now: float) -> tuple[State, list[Event]]:
+    """Decide the set-point, and say what bounds it and which budgets are not kept."""
     state = replace(state, sawtooth=_sawtooth(state, sample))
     found = replace(found, baseline_ratio=_baseline_ratio(state, sample, found))
-    headroom, asked = headroom_of(state, sample, found), _asked(state)
-    standing = _standing(state, sample, found, headroom, asked)
-    state = replace(state, announced=drop(state.announced, standing, now=now))
+    headroom, requests = headroom_of(state, sample, found), _requests(state)
+    each = budgets_now(state, sample, found, headroom)
+    state = replace(state, announced=drop(state.announced, each, now=now))
     dropped = frozenset(name for name, debounced in state.announced.dropped if debounced.on)
-    ratios = {name: one.bound for name, one in standing.items() if name not in dropped}
-    state, set_point = _take_set_point(state, sample, headroom, ratios, asked)
+    ratios = {name: one.bound for name, one in each.items() if name not in dropped}
+    state, set_point = _take_set_point(state, sample, headroom, ratios, requests)
     announced, events = update(
         state.announced,
-        standing,
+        each,
         age_ratio=sample.age_ratio,
         set_point=set_point,
         source=state.set_point_source,
-        wished=asked.wish,
+        wished=requests.wish,
         now=now,
     )
     return replace(
@@ -82,14 +79,14 @@ def follow_targets(state: State, sample: Sample, *, now: float) -> tuple[State, 
     ), events
 
 
-def _asked(state: State) -> Asked:
+def _requests(state: State) -> Requests:
     deciding, settings = winners(state.schedule), state.settings
     wish, source, window = None, None, deciding.get("set_point")
     if settings.set_point is not None:
         wish, source = (settings.set_point, "person"), SetPointSource.PERSON
     elif window is not None and window.set_point is not None:
         wish, source = (window.set_point, window.who), SetPointSource.SCHEDULE
-    return Asked(
+    return Requests(
         settings=schedule.settings_of(settings, state.schedule),
         wish=wish,
         source=source,
@@ -97,29 +94,24 @@ def _asked(state: State) -> Asked:
     )
 
 
-def standing_budgets(
+def budgets_now(
     state: State, sample: Sample, found: Estimate, headroom: Headroom
 ) -> dict[str, budgets.Budget]:
     """Return how each budget that is set stands, by name; as persons and the schedule ask for them now."""
-    return _standing(state, sample, found, headroom, _asked(state))
-
-
-def _standing(
-    state: State, sample: Sample, found: Estimate, headroom: Headroom, asked: Asked
-) -> dict[str, budgets.Budget]:
+    requests = _requests(state)
     return budgets.look(
         state.estimator.recovery,
         headroom,
-        asked.settings,
+        requests.settings,
         sample,
         baseline=found.baseline_ratio or 0.0,
         m_moves_age=law_of(state).m_moves_age,
-        whose=asked.windows,
+        whose=requests.windows,
     )
 
 
 def _take_set_point(
-    state: State, sample: Sample, headroom: Headroom, ratios: Mapping[str, float], asked: Asked
+    state: State, sample: Sample, headroom: Headroom, ratios: Mapping[str, float], requests: Requests
 ) -> tuple[State, float]:
     """Return the state with the set-point in force and who or what decides it, and that set-point.
 
@@ -134,11 +126,11 @@ def _take_set_point(
     by_configuration = bounds_of(headroom._replace(baseline=0.0), ratios)
     bound = _bound_of_request(state, {name: by_configuration[name] for name in ("alarm", *ratios)})
     wanted, source = _preferred(
-        asked, headroom, ratios, bound=bound, degraded=sample.degraded, suggestion=suggestion
+        requests, headroom, ratios, bound=bound, degraded=sample.degraded, suggestion=suggestion
     )
-    if asked.wish is None and wanted > law.highest:
+    if requests.wish is None and wanted > law.highest:
         wanted, source = law.highest, SetPointSource.FLUSH_LAW
-    cap = asked.settings.max_replica_set_point if role_of(sample) is Role.REPLICA else math.inf
+    cap = requests.settings.max_replica_set_point if role_of(sample) is Role.REPLICA else math.inf
     if (bound_by_waits := state.caution.bound(wanted)) < wanted:
         wanted, source = bound_by_waits, SetPointSource.FREE_PAGES
     if cap < wanted:
@@ -154,7 +146,11 @@ def _take_set_point(
         trials = replace(trials, moved=False, moved_from=moved_from)
     # an age is too high only where it is so without an optimiser's suggestion to hold less
     without = 0.0 if suggestion is None else min(law.highest, highest_ratio(headroom, ratios)[0])
-    window = asked.wish[1] if asked.wish and source is SetPointSource.SCHEDULE else asked.windows.get(source)
+    window = (
+        requests.wish[1]
+        if requests.wish and source is SetPointSource.SCHEDULE
+        else requests.windows.get(source)
+    )
     return replace(
         state,
         set_point=set_point,
@@ -182,7 +178,7 @@ def _bound_of_request(state: State, ratios: Mapping[str, float]) -> tuple[float,
 
 
 def _preferred(
-    asked: Asked,
+    requests: Requests,
     headroom: Headroom,
     ratios: Mapping[str, float],
     *,
@@ -199,11 +195,11 @@ def _preferred(
         ratios: the age ratios that the budgets in force bound it to.
         bound: what a person's set-point counts up to, and by what; None for whatever it is.
     """
-    if asked.wish is not None and asked.source is not None:
-        wish = asked.wish[0], asked.source
-        if asked.source is SetPointSource.PERSON:
+    if requests.wish is not None and requests.source is not None:
+        wish = requests.wish[0], requests.source
+        if requests.source is SetPointSource.PERSON:
             return wish if bound is None or wish[0] <= bound[0] else bound
-        windows = [name for name in asked.windows if name in ratios]
+        windows = [name for name in requests.windows if name in ratios]
         return min([wish, *((max(LOWEST, ratios[name]), SetPointSource(name)) for name in windows)])
     if suggestion is not None:
         return suggested_ratio(headroom, ratios, suggestion)

@@ -11,7 +11,7 @@ from tuner.core.commands import overlay, schedule
 from tuner.core.commands.context import ADVISORY, Barred, CommandContext, Outcome, cannot_write, refused
 from tuner.core.decide.drain import begun, called_off, refusal
 from tuner.core.estimate.window import warm
-from tuner.core.holds import holds_needing_resume, unparkable
+from tuner.core.holds import holds_needing_resume, latched, listed, unparkable
 from tuner.core.leaving import lowwater, park
 from tuner.core.leaving.lowwater import asked_again, saved_name
 from tuner.core.limits import bounds, contradiction, home_of
@@ -104,10 +104,10 @@ def _originals_saved(state: State, context: CommandContext) -> Outcome:
 
 
 def _low_water_saved(state: State, context: CommandContext) -> Outcome:
-    lever = state.low_water
-    if lever.original is None or lever.saved:
+    low_water = state.low_water
+    if low_water.original is None or low_water.saved:
         return Outcome(state, "no low-water mark was waiting")
-    about, waiting = context.command.value, saved_name(state.facts.identity, lever.original)
+    about, waiting = context.command.value, saved_name(state.facts.identity, low_water.original)
     if about is not None and about != waiting:
         return refused(state, f"{about} is on disk, and {waiting} is waited for")
     return Outcome(lowwater.saved(state), "the low-water mark found is on disk")
@@ -197,9 +197,9 @@ def _override(state: State, context: CommandContext) -> Outcome:
         return refused(state, "an override needs io_capacity_max (pages/s) and a time to live (seconds)")
     if state.mode is not Mode.ACTIVE:
         return refused(state, ADVISORY, Remedy.MODE_ACTIVE)
-    if state.holds:
-        held = "; ".join(f"{hold.code.value}: {hold.reason}" for hold in state.holds)
-        return refused(state, f"held ({held}); a hold permits no override")
+    held = _held(state, "override")
+    if held is not None:
+        return refused(state, held.why)
     low, high = settings.min_io_capacity_max, settings.max_io_capacity_max
     if not low <= wanted <= high:
         return refused(state, f"io_capacity_max {wanted} is outside the limits {low} to {high}")
@@ -227,7 +227,7 @@ def _cancel_override(state: State, context: CommandContext) -> Outcome:  # noqa:
 
 def _drain(state: State, context: CommandContext) -> Outcome:
     command, found, sample = context.command, state.estimate, context.sample
-    bar = cannot_write(state, context) or _held(state)
+    bar = cannot_write(state, context) or _held(state, "drain")
     if bar is not None:
         return refused(state, bar.why, *bar.remedies)
     if found is None or sample is None or not warm(state.estimator.window):
@@ -251,12 +251,11 @@ def _drain(state: State, context: CommandContext) -> Outcome:
     )
 
 
-def _held(state: State) -> Barred | None:
-    """Return why a hold permits no drain; None without one, entered in this very tick or before."""
-    latches = state.latches
-    entered = tuple(hold for hold in (latches.paused, latches.foreign) if hold is not None)
-    held = "; ".join(f"{hold.code.value}: {hold.reason}" for hold in entered or state.holds)
-    return Barred(f"held ({held}); a hold permits no drain") if held else None
+def _held(state: State, asked: str) -> Barred | None:
+    """Return why a hold does not permit it; None without one, entered in this very tick or before."""
+    before = {hold.code for hold in state.holds}
+    held = listed((*state.holds, *(hold for hold in latched(state) if hold.code not in before)))
+    return Barred(f"held ({held}); a hold permits no {asked}") if held else None
 
 
 def _cancel_drain(state: State, context: CommandContext) -> Outcome:

@@ -26,7 +26,7 @@ def take(state: State, context: CommandContext) -> Outcome:
     return Outcome(replace(state, schedule=windows), f"active windows of the schedule: {names}")
 
 
-def told(before: tuple[Window, ...], after: tuple[Window, ...], *, wall: float) -> list[Event]:
+def changes(before: tuple[Window, ...], after: tuple[Window, ...], *, wall: float) -> list[Event]:
     """Return the events that say which windows ended and began; one whose effects changed does both."""
     if before == after:
         return []

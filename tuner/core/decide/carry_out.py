@@ -9,7 +9,7 @@ from msgspec.structs import replace
 
 from tuner.core.decide.wishes import Wanted, emergency_from, policy_of, relieved
 from tuner.core.estimate.trends import AUTHORITY_LOST
-from tuner.core.holds import barred_by_stranger
+from tuner.core.holds import barred_by_stranger, listed
 from tuner.core.leaving import park
 from tuner.core.limits import bounds, floor, home_of
 from tuner.core.ownership import transitions
@@ -156,7 +156,7 @@ def may_not_write(state: State, *, despite_holds: bool = False) -> tuple[Reason,
     if state.lifecycle is Lifecycle.STOPPING:
         return Reason.STOPPING, "nobody would look after a change any more"
     if state.holds and not despite_holds:
-        return Reason.HELD, "; ".join(f"{hold.code.value}: {hold.reason}" for hold in state.holds)
+        return Reason.HELD, listed(state.holds)
     if state.originals is None or not state.originals.saved:
         return Reason.ORIGINALS_PENDING, "originals are not on disk yet"
     return None

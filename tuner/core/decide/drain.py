@@ -81,7 +81,7 @@ def held_as_low(state: State, sample: Sample, target: int) -> bool:
     return AIM * (target - lag_of(state)) >= state.set_point * sample.flush_limit
 
 
-def follow(state: State, sample: Sample | None, *, now: float) -> tuple[State, list[Event]]:
+def update(state: State, sample: Sample | None, *, now: float) -> tuple[State, list[Event]]:
     """End a drain whose time or ground is gone, and note when the age has come down."""
     drain = state.drain
     if drain is None:
@@ -102,7 +102,7 @@ def follow(state: State, sample: Sample | None, *, now: float) -> tuple[State, l
     found, events = state.estimate, []
     elapsed = _elapsed(state)
     redo_rate = drain.redo_rate + min(1.0, elapsed / RATE_MEMORY) * (found.redo_rate - drain.redo_rate)
-    drain = replace(drain, redo_rate=redo_rate, rates=_followed(drain.rates, found, elapsed))
+    drain = replace(drain, redo_rate=redo_rate, rates=_averaged(drain.rates, found, elapsed))
     below = sample.modified_age <= drain.target - lag_of(state)
     if drain.reached is None and below and sample.checkpoint_age <= drain.target:
         drain = replace(drain, reached=now)
@@ -125,7 +125,7 @@ def _returning(state: State, sample: Sample | None, *, now: float) -> State:
         return replace(state, returning=None)
     if sample is None or found is None:
         return state
-    rates = _followed(back.rates, found, _elapsed(state))
+    rates = _averaged(back.rates, found, _elapsed(state))
     aim = state.set_point * sample.flush_limit
     least = back.begun + WAY_SECONDS + aim / max(rates.redo_rate, 1.0)
     if now < min(least, back.begun + LONGEST_RETURN):
@@ -204,7 +204,7 @@ def _unlearned(state: State, drain: Drain) -> State:
     return replace(state, estimator=replace(state.estimator, trends=kept))
 
 
-def _followed(rates: MeanRates, found: Estimate, elapsed: float) -> MeanRates:
+def _averaged(rates: MeanRates, found: Estimate, elapsed: float) -> MeanRates:
     return rates.updated(
         redo_rate=found.redo_rate, flush_rate=found.flush_rate, elapsed=elapsed, memory=ANSWER_MEMORY
     )
@@ -226,7 +226,7 @@ def called_off(windows: tuple[Window, ...], why: str) -> tuple[Window, ...]:
     return tuple(replace(one, drain_off=why) if one.drain else one for one in windows)
 
 
-def follow_schedule(
+def update_window(
     state: State, sample: Sample | None, *, now: float, wall: float
 ) -> tuple[State, list[Event]]:
     """Begin the drain that a window asks for, keep it in step with window and load, or let it end."""

@@ -1,4 +1,4 @@
-"""MariaDB's low-water mark of dirty pages, the lever that ``loop.low_water_mark`` lets the loop set.
+"""MariaDB's low-water mark of dirty pages, which ``loop.low_water_mark`` lets the loop set.
 
 With 0, MariaDB's default, the age does not count below the flush limit and no M moves it; with 0.001 it
 counts at all times. In active mode the mark is set to that once, as soon as the operator's own is on disk.
@@ -71,14 +71,14 @@ def unfit(facts: Facts, operator: int | None) -> str:
 
 def progress(state: State, sample: Sample | None) -> LowWaterMark | None:
     """Return what a watcher may want to know; None without the option where nothing of ours is in force."""
-    lever = state.low_water
+    low_water = state.low_water
     if not may_be_written(state):
         return None
     seen = sample or state.estimator.last
-    found = None if seen is None else seen.low_water_mark
-    operator = found if lever.original is None else lever.original
-    why = "" if seen is None else unfit(state.facts, operator) or lever.refused
-    return LowWaterMark(in_force=found, operator=operator, ours=lever.ours, why=why)
+    in_force = None if seen is None else seen.low_water_mark
+    operator = in_force if low_water.original is None else low_water.original
+    why = "" if seen is None else unfit(state.facts, operator) or low_water.refused
+    return LowWaterMark(in_force=in_force, operator=operator, ours=low_water.ours, why=why)
 
 
 def _wanted(state: State) -> bool:
@@ -94,10 +94,10 @@ def owed(state: State, *, now: float) -> bool:
     In active mode that is so with the option turned off, in a restore, and after a park or a pause by a
     person; else for a minute after ``left_active``, which a stop that leaves all as it is does not call.
     """
-    lever = state.low_water
+    low_water = state.low_water
     if state.mode is Mode.ACTIVE and state.lifecycle is not Lifecycle.STOPPING:
-        return lever.ours and not _wanted(state)
-    return lever.ours and lever.until is not None and now < lever.until
+        return low_water.ours and not _wanted(state)
+    return low_water.ours and low_water.until is not None and now < low_water.until
 
 
 def left_active(state: State, *, now: float) -> State:
@@ -107,10 +107,10 @@ def left_active(state: State, *, now: float) -> State:
 
 def asked_again(state: State) -> State:
     """Return the state in which a server that refused ours is asked for it once more."""
-    lever = state.low_water
-    if not lever.refused:
+    low_water = state.low_water
+    if not low_water.refused:
         return state
-    return replace(state, low_water=replace(lever, refused="", failures=0, retry_at=0.0))
+    return replace(state, low_water=replace(low_water, refused="", failures=0, retry_at=0.0))
 
 
 def see_end(state: State, sample: Sample | None, *, now: float) -> tuple[State, list[Event]]:
@@ -118,27 +118,27 @@ def see_end(state: State, sample: Sample | None, *, now: float) -> tuple[State, 
 
     A stop gives it up at once where nothing may be written; an advisory daemon after its minute.
     """
-    lever, stops = state.low_water, state.lifecycle is Lifecycle.STOPPING
-    if lever.until is None:
+    low_water, stops = state.low_water, state.lifecycle is Lifecycle.STOPPING
+    if low_water.until is None:
         return state, []
     if state.mode is Mode.ACTIVE and not stops:
-        return replace(state, low_water=replace(lever, until=None)), []
-    if not lever.ours:
+        return replace(state, low_water=replace(low_water, until=None)), []
+    if not low_water.ours:
         return state, []
     barred = [hold.reason for hold in state.holds if hold.code in NEVER_PARKED]
     if stops and sample is None:
         why = "the server does not answer"
     elif stops and barred:
         why = "; ".join(barred)
-    elif now >= lever.until:
+    elif now >= low_water.until:
         why = "; ".join(barred) or f"it could not be written within {LEAVING_SECONDS:.0f} s"
     else:
         return state, []
     said = (
         f"{LOW_WATER_MARK} = {percent(LOWEST_ABOVE_ZERO)} is ours and stays in force: {why}; "
-        f"{percent(lever.original or 0)} was found, and a park or a restore puts it back"
+        f"{percent(low_water.original or 0)} was found, and a park or a restore puts it back"
     )
-    state = replace(state, low_water=replace(lever, until=None))
+    state = replace(state, low_water=replace(low_water, until=None))
     return state, [Event(code=NOT_BACK, message=said)]
 
 
@@ -158,23 +158,23 @@ def due(state: State, sample: Sample, *, now: float) -> int | None:
 
     Putting the operator's back waits, as a park does, for no pace and no budget; at a stop not for its retry.
     """
-    lever, found = state.low_water, sample.low_water_mark
+    low_water, in_force = state.low_water, sample.low_water_mark
     if owed(state, now=now):
-        waits = now < lever.retry_at and state.lifecycle is not Lifecycle.STOPPING
+        waits = now < low_water.retry_at and state.lifecycle is not Lifecycle.STOPPING
         barred = waits or {hold.code for hold in state.holds} & NEVER_PARKED
-        return lever.original if lever.own == found != lever.original and not barred else None
-    if found in {None, LOWEST_ABOVE_ZERO} or state.holds or not _wanted(state):
+        return low_water.original if low_water.own == in_force != low_water.original and not barred else None
+    if in_force in {None, LOWEST_ABOVE_ZERO} or state.holds or not _wanted(state):
         return None
     originals, last, settings = state.originals, state.writes.last, state.settings
     free = (
-        lever.saved
-        and not lever.refused
-        and now >= lever.retry_at
+        low_water.saved
+        and not low_water.refused
+        and now >= low_water.retry_at
         and originals is not None
         and originals.saved
         and (last is None or now - last >= settings.dwell_seconds)
         and len(state.writes.counted) < settings.max_changes_per_hour
-        and not unfit(state.facts, lever.original)
+        and not unfit(state.facts, low_water.original)
     )
     return LOWEST_ABOVE_ZERO if free else None
 
@@ -196,21 +196,21 @@ def write(state: State, sample: Sample, mark: int, *, now: float) -> tuple[State
 
 def take_receipt(state: State, receipt: Receipt, *, now: float) -> tuple[State, list[Event]]:
     """Note what became of a write of the mark; a refusal is said once."""
-    lever, found = state.low_water, receipt.low_water_mark
+    low_water, in_force = state.low_water, receipt.low_water_mark
     failed = receipt.error
-    if not failed and found not in {None, receipt.low_water_asked}:
-        failed = f"the server made it {percent(found or 0)}"
+    if not failed and in_force not in {None, receipt.low_water_asked}:
+        failed = f"the server made it {percent(in_force or 0)}"
     if not failed:
-        if found is not None:
-            lever = replace(lever, own=found, asked=None, failures=0)
-        return replace(state, low_water=lever), []
-    failures = lever.failures + 1
+        if in_force is not None:
+            low_water = replace(low_water, own=in_force, asked=None, failures=0)
+        return replace(state, low_water=low_water), []
+    failures = low_water.failures + 1
     wait = min(LONGEST_RETRY, RETRY_SECONDS * 2.0 ** min(10, failures - 1))
-    if found is not None:
-        ours = receipt.done > 0 or lever.own == found
-        refused = failed if receipt.low_water_asked == LOWEST_ABOVE_ZERO else lever.refused
-        lever = replace(lever, asked=None, own=found if ours else None, refused=refused)
-    state = replace(state, low_water=replace(lever, failures=failures, retry_at=now + wait))
+    if in_force is not None:
+        ours = receipt.done > 0 or low_water.own == in_force
+        refused = failed if receipt.low_water_asked == LOWEST_ABOVE_ZERO else low_water.refused
+        low_water = replace(low_water, asked=None, own=in_force if ours else None, refused=refused)
+    state = replace(state, low_water=replace(low_water, failures=failures, retry_at=now + wait))
     said = f"{LOW_WATER_MARK} = {percent(receipt.low_water_asked or 0)} failed: {failed}"
     return state, [Event(code=EventCode.WRITE_FAILED, message=said)] if failures == 1 else []
 
@@ -218,50 +218,55 @@ def take_receipt(state: State, receipt: Receipt, *, now: float) -> tuple[State, 
 def take_sample(state: State, sample: Sample, *, now: float) -> tuple[State, list[Event]]:
     """See whose mark is in force; note the operator's, and forget it once it is back."""
     state, events = _compared(state, sample, now=now)
-    lever, found = state.low_water, sample.low_water_mark
+    low_water, in_force = state.low_water, sample.low_water_mark
     wanted = _wanted(state)
-    if lever.original is None:
-        known = state.originals is not None and not (lever.foreign or lever.refused)
-        if wanted and known and found not in {None, LOWEST_ABOVE_ZERO} and not unfit(state.facts, found):
-            state = replace(state, low_water=replace(lever, original=found, saved=False))
-    elif not wanted and found == lever.original and lever.asked is None:
-        if lever.own is not None:
-            said = f"{LOW_WATER_MARK} = {percent(lever.original)} again, as it was found"
+    if low_water.original is None:
+        known = state.originals is not None and not (low_water.foreign or low_water.refused)
+        if (
+            wanted
+            and known
+            and in_force not in {None, LOWEST_ABOVE_ZERO}
+            and not unfit(state.facts, in_force)
+        ):
+            state = replace(state, low_water=replace(low_water, original=in_force, saved=False))
+    elif not wanted and in_force == low_water.original and low_water.asked is None:
+        if low_water.own is not None:
+            said = f"{LOW_WATER_MARK} = {percent(low_water.original)} again, as it was found"
             events = [*events, Event(code="low_water_back", message=said)]
-        state = replace(state, low_water=_forgotten(lever))
+        state = replace(state, low_water=_forgotten(low_water))
     return state, events
 
 
 def _compared(state: State, sample: Sample, *, now: float) -> tuple[State, list[Event]]:
     """See whether somebody else changed the mark while ours was, or could have been, in force."""
-    lever, found = state.low_water, sample.low_water_mark
-    if lever.original is None:
+    low_water, in_force = state.low_water, sample.low_water_mark
+    if low_water.original is None:
         return state, []
-    if found is None:
+    if in_force is None:
         return _given_up(state, "it decides nothing on this server now")
-    if lever.left:
-        lever = replace(lever, left=False, own=found if found == LOWEST_ABOVE_ZERO else None)
-        state = replace(state, low_water=lever)
-    untouched = lever.own is None and lever.asked is None
-    expected = {lever.original if lever.own is None else lever.own}
-    if lever.asked is not None:
-        expected |= {lever.asked, lever.original}
-        if found == lever.asked:
-            lever = replace(lever, own=found, failures=0, retry_at=0.0)
-        lever = replace(lever, asked=None)
-        state = replace(state, low_water=lever)
-    if found in expected:
+    if low_water.left:
+        low_water = replace(low_water, left=False, own=in_force if in_force == LOWEST_ABOVE_ZERO else None)
+        state = replace(state, low_water=low_water)
+    untouched = low_water.own is None and low_water.asked is None
+    expected = {low_water.original if low_water.own is None else low_water.own}
+    if low_water.asked is not None:
+        expected |= {low_water.asked, low_water.original}
+        if in_force == low_water.asked:
+            low_water = replace(low_water, own=in_force, failures=0, retry_at=0.0)
+        low_water = replace(low_water, asked=None)
+        state = replace(state, low_water=low_water)
+    if in_force in expected:
         return state, []
     if untouched:
-        return _given_up(state, f"it is {percent(found)} now, which is not ours, and stays")
-    return _yielded(state, found, now=now)
+        return _given_up(state, f"it is {percent(in_force)} now, which is not ours, and stays")
+    return _yielded(state, in_force, now=now)
 
 
-def _yielded(state: State, found: int, *, now: float) -> tuple[State, list[Event]]:
+def _yielded(state: State, in_force: int, *, now: float) -> tuple[State, list[Event]]:
     """Yield as where C or M was changed: the mark is now that of whoever changed it."""
     own = state.low_water.own
     was = "as it was found" if own is None else percent(own)
-    message = f"{LOW_WATER_MARK} was {was} and is {percent(found)}, and it was not us"
+    message = f"{LOW_WATER_MARK} was {was} and is {percent(in_force)}, and it was not us"
     state, hold = replace(state, low_water=_forgotten(state.low_water)), None
     if state.mode is Mode.ACTIVE and state.latches.foreign is None:
         hold = Hold(code=HoldCode.FOREIGN_CHANGE, since=now, reason=message)
@@ -277,6 +282,6 @@ def _given_up(state: State, why: str) -> tuple[State, list[Event]]:
     return state, [Event(code="low_water_left", message=message)]
 
 
-def _forgotten(lever: LowWater) -> LowWater:
+def _forgotten(low_water: LowWater) -> LowWater:
     """Return the slice with nothing of ours in force; what the server refused it goes on refusing."""
-    return LowWater(refused=lever.refused, foreign=lever.foreign)
+    return LowWater(refused=low_water.refused, foreign=low_water.foreign)

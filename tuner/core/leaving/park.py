@@ -98,7 +98,7 @@ def keep_ready(state: State, sample: Sample) -> State:
     return replace(state, park_target=pair)
 
 
-def follow_holds(state: State, sample: Sample | None, *, now: float) -> tuple[State, list[Event]]:
+def update_holds(state: State, sample: Sample | None, *, now: float) -> tuple[State, list[Event]]:
     """Work out the holds, say what changed, and owe a park where entering or leaving one asks for it.
 
     A restore goes on under a hold, at its own pace: no park comes in between.
@@ -117,7 +117,7 @@ def follow_holds(state: State, sample: Sample | None, *, now: float) -> tuple[St
     ours = state.mode is Mode.ACTIVE and state.writes.own is not None and not state.restoring
     owed: OwedPark | None = None
     if sample is not None:
-        state, changed, owed = handover.follow(state, sample, now=now)
+        state, changed, owed = handover.update(state, sample, now=now)
         events += changed
     for code in sorted(begun):
         if code in PARKED_ON_ENTRY:

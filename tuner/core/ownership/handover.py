@@ -29,7 +29,7 @@ def seen_role(sample: Sample) -> SeenRole:
     return SeenRole(role_of(sample), read_only=sample.read_only or sample.super_read_only)
 
 
-def follow(state: State, sample: Sample, *, now: float) -> tuple[State, list[Event], OwedPark | None]:
+def update(state: State, sample: Sample, *, now: float) -> tuple[State, list[Event], OwedPark | None]:
     """Note the role that a server plays now, where it is known.
 
     Returns:

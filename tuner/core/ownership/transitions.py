@@ -139,7 +139,7 @@ def originals_saved(state: State) -> State:
     return state if kept_ones is None else replace(state, originals=replace(kept_ones, saved=True))
 
 
-def follow_lock(state: State) -> State:
+def ask_for_lock(state: State) -> State:
     """Ask for the writer lock in active mode, and no more in another."""
     active = state.mode is Mode.ACTIVE
     return state if state.lock_asked is active else replace(state, lock_asked=active)
