@@ -21,9 +21,7 @@ the load's own disturbance: what a load does all the time by itself is no reason
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from functools import partial
 
 from policies.calm import Calm
 from policies.disturbance import Disturbance
@@ -102,6 +100,7 @@ class Cascade:
     def propose(self, state: CascadeState, situation: Situation) -> tuple[CascadeState, Proposal]:
         """Return the M that brings the age to the set-point, or holds it there."""
         elapsed = max(0.0, situation.now - state.at)
+        state = replace(state, at=situation.now)
         if not situation.learns:
             state = replace(state, land_from=situation.now + SETTLED_SECONDS)
         saving = state.saving.watch(situation)
@@ -111,17 +110,17 @@ class Cascade:
         equilibrium = state.equilibrium.updated(situation, weight)
         if situation.moved_from > 0.0:
             state, equilibrium = self._follow_aim(state, equilibrium, situation)
-        seen = partial(replace, state, at=situation.now, equilibrium=equilibrium, saving=saving)
+        state = replace(state, equilibrium=equilibrium, saving=saving)
         if saving.on:
-            return self._rest(seen(), situation)
+            return self._rest(state, situation)
         resting = equilibrium.io_capacity_max(self.law, situation)
         if far(situation, equilibrium, travelling=state.landed_at is None):
-            return seen(landed_at=None, landing=True, shift=0.0), travel(self.law, situation, rest=resting)
+            state = replace(state, landed_at=None, landing=True, shift=0.0)
+            return state, travel(self.law, situation, rest=resting)
         settling = self._settling(situation)
         capped = situation.set_point >= self.law.full_rate_ratio
-        margin = LANDING_MARGIN if capped else 1.0
-        rest = min(HIGHEST_M, resting * margin)
-        state = self._follow_error(state, equilibrium, situation, settling, partial(seen, rest=rest))
+        state = replace(state, rest=min(HIGHEST_M, resting * (LANDING_MARGIN if capped else 1.0)))
+        state = _average_error(state, situation, elapsed=elapsed, settling=settling)
         return state, self._hold(state, situation, settling)
 
     def wrote(self, state: CascadeState, io_capacity_max: int) -> CascadeState:
@@ -166,36 +165,6 @@ class Cascade:
         if state.landing and now < state.land_from:
             return min(lasted, now + SETTLED_SECONDS - state.land_from)
         return lasted
-
-    def _follow_error(
-        self,
-        state: CascadeState,
-        equilibrium: Equilibrium,
-        situation: Situation,
-        settling: float,
-        after: Callable[..., CascadeState],
-    ) -> CascadeState:
-        """Average the error, and how R wanders by itself; see whether the load is another.
-
-        Args:
-            settling: seconds after which a write has shown what it does.
-            after: makes the next state, given what changes in it beyond what is known.
-        """
-        now, error, rate = situation.now, situation.error, situation.redo_rate
-        if state.landed_at is None:
-            return after(landed_at=now, mean_error=error, disturbance=Disturbance.begun(rate))
-        elapsed, lasted = max(0.0, now - state.at), now - state.landed_at
-        quiet = _since_change(state, now) >= settling
-        calm = state.calm.updated(situation.age_ratio, elapsed) if quiet else Calm()
-        mean = state.mean_error + min(1.0, elapsed / (MEAN_SHARE * settling)) * (error - state.mean_error)
-        after = partial(after, calm=calm, mean_error=mean)
-        if not situation.learns:
-            return after()
-        disturbance = state.disturbance.updated(rate, elapsed=elapsed, lasted=lasted)
-        if disturbance.is_another_load(lasted):
-            begun = Disturbance.begun(disturbance.medium_rate)
-            return after(landed_at=now, landing=True, land_from=now + SETTLED_SECONDS, disturbance=begun)
-        return after(disturbance=disturbance.around(equilibrium.redo_rate, elapsed=elapsed, lasted=lasted))
 
     def _rest(self, state: CascadeState, situation: Situation) -> tuple[CascadeState, Proposal]:
         """Keep to one M while changes are scarce."""
@@ -273,3 +242,33 @@ def _combining(situation: Situation) -> float:
 
 def _since_change(state: CascadeState, now: float) -> float:
     return now - max(state.wrote_at, state.landed_at or 0.0)
+
+
+def _average_error(
+    state: CascadeState, situation: Situation, *, elapsed: float, settling: float
+) -> CascadeState:
+    """Average the error, and how R wanders by itself; see whether the load is another.
+
+    Args:
+        elapsed: seconds since the tick before.
+        settling: seconds after which a write has shown what it does.
+    """
+    now, error, rate = situation.now, situation.error, situation.redo_rate
+    if state.landed_at is None:
+        return replace(state, landed_at=now, mean_error=error, disturbance=Disturbance.begun(rate))
+    lasted, quiet = now - state.landed_at, _since_change(state, now) >= settling
+    state = replace(
+        state,
+        calm=state.calm.updated(situation.age_ratio, elapsed) if quiet else Calm(),
+        mean_error=state.mean_error
+        + min(1.0, elapsed / (MEAN_SHARE * settling)) * (error - state.mean_error),
+    )
+    if not situation.learns:
+        return state
+    disturbance = state.disturbance.updated(rate, elapsed=elapsed, lasted=lasted)
+    if disturbance.is_another_load(lasted):
+        begun = Disturbance.begun(disturbance.medium_rate)
+        land_from = now + SETTLED_SECONDS
+        return replace(state, landed_at=now, landing=True, land_from=land_from, disturbance=begun)
+    around = disturbance.around(state.equilibrium.redo_rate, elapsed=elapsed, lasted=lasted)
+    return replace(state, disturbance=around)

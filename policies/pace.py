@@ -45,8 +45,8 @@ class Pace:
     def propose(self, state: PaceState, situation: Situation) -> tuple[PaceState, Proposal]:
         """Return the M that keeps up, and whether it is worth a write."""
         current = float(situation.io_capacity_max)
-        if current < situation.found_with:
-            return PaceState(), Proposal(float(situation.found_with), {"found_with": situation.found_with})
+        if current < situation.baseline_m:
+            return PaceState(), Proposal(float(situation.baseline_m), {"found_with": situation.baseline_m})
         full = situation.flush_rate >= FULL * current
         if not full or situation.age_ratio < 1.0 or situation.age_slope <= 0.0:
             return PaceState(), Proposal(current, {"full_seconds": 0.0}, act=False)

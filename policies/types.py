@@ -45,7 +45,7 @@ class Situation(NamedTuple):
     saving: bool = False  # changes are scarce: only those are to be made that are worth one
     steady: bool = False  # the load has been steady for long, so that a small error is one
     coupling: float = 0.0  # pages that the load dirties less for each page flushed more; 0 for an open load
-    found_with: int = 0  # M that the server was found with, pages/s; 0 for unknown
+    baseline_m: int = 0  # M of the baseline settings, pages/s; 0 for unknown
 
     @property
     def age_ratio(self) -> float:

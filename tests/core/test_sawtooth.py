@@ -173,10 +173,9 @@ def test_checkpoints_every_second_leave_more_to_the_age() -> None:
     A drain goes lower there: eight seconds of redo would keep its target out of reach.
     """
     alarm = replace(ACTIVE, max_checkpoint_age_ratio=0.7)
-    assert busy(alarm, **ONCE_A_SECOND).set_point > busy(alarm).set_point + 0.05
-
-    accepting = busy(**ONCE_A_SECOND)
-    assert not busy().answer(drain("29%"))[0]
+    accepting, seldom = busy(alarm, **ONCE_A_SECOND), busy(alarm)
+    assert accepting.set_point > seldom.set_point + 0.05
+    assert not seldom.answer(drain("29%"))[0]
     assert accepting.answer(drain("29%"))[0]
     accepting.turns(300)
     assert age_of(accepting.record) <= 0.29 * REDO

@@ -15,7 +15,7 @@ from policies.cascade import Cascade
 from policies.flushlaw import LEGACY
 from policies.pid import Pid
 from policies.travel import BAND
-from policies.types import Policy, Proposal, Situation, horizon
+from policies.types import Policy, Proposal, Situation
 from tests.factory import A, situation
 
 LAW = Cascade(LEGACY)
@@ -184,114 +184,6 @@ def test_above_full_rate_only_write_combining_is_reckoned_with() -> None:
     by_cap = held(set_point=0.9, age=0.96 * A, age_ahead=0.96 * A)
 
     assert by_law.terms["move"] > by_cap.terms["move"] > 0.0
-
-
-class Plant:
-    """A server with write combining: demand falls with age, flushing follows the averaged law.
-
-    Attributes:
-        io_capacity_max: M in force.
-        ratio: age over flush limit.
-    """
-
-    DEMAND = 600.0
-    COMBINING = 0.6
-    RATE = 1.5e6
-
-    def __init__(self, ratio: float, io_capacity_max: int) -> None:
-        self.ratio, self.io_capacity_max = ratio, io_capacity_max
-        self.load = 1.0
-        self.average = self.demand(ratio)
-
-    def demand(self, ratio: float) -> float:
-        """Return the pages per second that hold the age still."""
-        return self.DEMAND * self.load * math.pow(max(ratio, 0.02), -self.COMBINING)
-
-    def flush(self, ratio: float, average: float) -> float:
-        """Return the pages per second that the law flushes."""
-        by_age = self.io_capacity_max * (100.0 * ratio) ** 1.5 / 750.0 if ratio > 0.11 else 0.0
-        return min(float(self.io_capacity_max), (by_age + average + self.demand(ratio)) / 3.0)
-
-    def second(self, ratio: float, average: float) -> tuple[float, float]:
-        """Return age ratio and average a second later."""
-        flushed = self.flush(ratio, average)
-        rate = self.RATE * self.load
-        ratio += rate * (1.0 - flushed / self.demand(ratio)) / A
-        return min(1.076, max(0.02, ratio)), average + (flushed - average) / 30.0
-
-    def live(self) -> None:
-        """Let a second pass."""
-        self.ratio, self.average = self.second(self.ratio, self.average)
-
-    def situation(self, now: float, set_point: float) -> Situation:
-        """Return what the loop would show the law, with a perfect look ahead."""
-        rate = self.RATE * self.load
-        ahead = horizon(set_point=set_point, flush_limit=A, redo_rate=rate)
-        ratio, average = self.ratio, self.average
-        for _ in range(round(ahead)):
-            ratio, average = self.second(ratio, average)
-        due = rate * ahead + (self.ratio - set_point) * A
-        return situation(
-            now=now,
-            age=self.ratio * A,
-            set_point=set_point,
-            redo_rate=rate,
-            demand=self.demand(self.ratio),
-            new_density=self.demand(self.ratio) / rate,
-            horizon=ahead,
-            age_ahead=ratio * A,
-            pages_due=max(0.0, due) * self.demand(self.ratio) / rate,
-            combining_exponent=self.COMBINING,
-            flush_rate=self.flush(self.ratio, self.average),
-            io_capacity_max=self.io_capacity_max,
-        )
-
-
-def lead(
-    law: Policy[Any], plant: Plant, *, set_point: float, seconds: int, step_at: int = -1
-) -> tuple[list[float], list[int]]:
-    """Let a law lead a plant, a write every ten seconds at most; return age ratios and times of writes."""
-    state = law.start()
-    ratios: list[float] = []
-    writes: list[int] = []
-    for second in range(seconds):
-        if second == step_at:
-            plant.load = 1.6
-        plant.live()
-        state, proposal = law.propose(state, plant.situation(float(second), set_point))
-        wanted = min(plant.io_capacity_max * 2.0, max(plant.io_capacity_max / 2.0, proposal.io_capacity_max))
-        due = not writes or second - writes[-1] >= 10
-        if proposal.act and due and round(wanted) != plant.io_capacity_max:
-            plant.io_capacity_max = max(200, min(20_000, round(wanted)))
-            state = law.wrote(state, plant.io_capacity_max)
-            writes.append(second)
-        ratios.append(plant.ratio)
-    return ratios, writes
-
-
-@pytest.mark.parametrize("set_point", [0.5, 0.7, 0.8, 0.9])
-@pytest.mark.parametrize(("ratio", "io_capacity_max"), [(0.12, 20_000), (0.6, 700), (1.05, 300)])
-def test_settles_from_below_and_from_above(ratio: float, io_capacity_max: int, set_point: float) -> None:
-    """From the default as from a flooded log the age ends at the set-point, stays, and writes become rare."""
-    ratios, writes = lead(LAW, Plant(ratio, io_capacity_max), set_point=set_point, seconds=1500)
-
-    assert all(abs(x - set_point) < 0.05 for x in ratios[-600:])
-    assert sum(1 for second in writes if second >= 900) <= 6
-
-
-def test_a_load_half_as_high_again_is_taken_without_sync_flushing() -> None:
-    """After a step in the load the age comes back to the set-point and never reaches the sync point."""
-    ratios, _ = lead(LAW, Plant(0.12, 20_000), set_point=0.8, seconds=2400, step_at=1200)
-
-    assert max(ratios[1200:]) < 1.04
-    assert all(abs(x - 0.8) < 0.05 for x in ratios[-400:])
-
-
-def test_feedback_alone_gets_there_too() -> None:
-    """The PID brings the same plant to its set-point, with neither model nor ledger."""
-    ratios, _ = lead(Pid(), Plant(0.6, 2_000), set_point=0.75, seconds=4000)
-
-    assert all(abs(x - 0.75) < 0.06 for x in ratios[-800:])
 
 
 BYTES = st.floats(0.0, 1e13)

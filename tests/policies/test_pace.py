@@ -50,7 +50,7 @@ def test_an_m_of_which_all_is_flushed_while_the_age_grows_is_raised() -> None:
 @pytest.mark.parametrize("in_force", [100, 1999, 2000, 4000])
 def test_an_m_below_what_the_server_was_found_with_goes_back_to_it(in_force: int) -> None:
     """What an override or a park left there is no M to stay at: a page cleaner without pauses writes more."""
-    _, proposal = LAW.propose(LAW.start(), situation(io_capacity_max=in_force, found_with=2000, age=0.5 * A))
+    _, proposal = LAW.propose(LAW.start(), situation(io_capacity_max=in_force, baseline_m=2000, age=0.5 * A))
 
     assert (proposal.act, proposal.io_capacity_max) == (in_force < 2000, max(2000, in_force))
 

@@ -29,7 +29,7 @@ from tuner.core.ownership.handover import role_of
 from tuner.core.setpoint import budgets
 from tuner.core.setpoint.announced import drop, update
 from tuner.core.setpoint.budgets import foreseen
-from tuner.core.setpoint.resting import heeded_from, law_found, resting_ratio
+from tuner.core.setpoint.resting import baseline_law, heeded_from, resting_ratio
 from tuner.core.state import Role, State
 from tuner.core.trials import optimising
 from tuner.records import Estimate, Event, Sample, winners
@@ -214,7 +214,7 @@ def _baseline_ratio(state: State, sample: Sample, found: Estimate) -> float | No
     that was seen; else it is what the law foretells for the pages that the LRU leaves to the flush list.
     """
     operator = state.low_water.operators_beside_ours
-    law, load = law_found(law_of(state), operator), state.estimator.load
+    law, load = baseline_law(law_of(state), operator), state.estimator.load
     if not law.m_moves_age:
         return 1.0
     if load.combining.weight <= 0.0:

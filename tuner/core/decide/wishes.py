@@ -308,7 +308,7 @@ def situation_of(state: State, sample: Sample, found: Estimate, *, now: float) -
         saving=state.writes.tokens.is_exhausted(now=now, budget=state.settings.max_changes_per_hour),
         steady=state.estimator.trends.steady,
         coupling=0.0 if law.sleeps else found.coupling,  # there a load answers what M does not move
-        found_with=0 if state.originals is None else state.originals.capacity.io_capacity_max,
+        baseline_m=0 if state.originals is None else state.originals.capacity.io_capacity_max,
     )
 
 

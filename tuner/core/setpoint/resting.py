@@ -14,7 +14,7 @@ HALVINGS = 16  # Of that range, which leaves less than a thousandth of it
 MOST_COMBINING = 0.9  # Write combining is not reckoned with beyond this where dirty pages tell an age
 
 
-def law_found(law: FlushLaw, operator: int | None) -> FlushLaw:
+def baseline_law(law: FlushLaw, operator: int | None) -> FlushLaw:
     """Return the flush law with the low-water mark that the server was found with.
 
     Args:
@@ -28,7 +28,7 @@ def heeded_from(sample: Sample, operator: int | None, *, combining_exponent: flo
 
     Args:
         sample: the reading; with more dirty pages the age is as much higher as write combining says.
-        operator: as for ``law_found``.
+        operator: as for ``baseline_law``.
     """
     if not operator or sample.pages_dirty <= 0:
         return 0.0
