@@ -53,10 +53,6 @@ class Task(Struct, frozen=True):
         return self.policy or ("static" if self.m else "untouched")
 
 
-def _settings(policy: PolicyName) -> Settings:
-    return Settings(mode=Mode.ACTIVE, policy=policy)
-
-
 class Asked(Struct, frozen=True):
     """A comparison.
 
@@ -112,7 +108,7 @@ def carry_out(task: Task) -> Row:
         if task.policy is None:
             outcome = run_pair(scenario, pair(task.m, RATIO) if task.m else starting_pair(scenario))
         else:
-            run = run_policy(scenario, _settings(task.policy))
+            run = run_policy(scenario, Settings(mode=Mode.ACTIVE, policy=task.policy))
             outcome = run.outcome
             row["settling_seconds"] = None if scenario.changes else run.settling_seconds
             row["changes"], row["changes_in_hour"] = run.knob_changes, run.changes_in_hour
@@ -138,13 +134,7 @@ class Comparison:
     """A comparison being carried out, in some processes; no run is done twice."""
 
     def __init__(self, asked: Asked, *, jobs: int, progress: Told = nobody) -> None:
-        """Start nothing yet.
-
-        Args:
-            asked: what is compared.
-            jobs: processes.
-            progress: told after each run.
-        """
+        """Start nothing yet; ``jobs`` is how many processes, and ``progress`` is told after each run."""
         self._asked = asked
         self._workers = Workers(jobs)
         self._progress = progress

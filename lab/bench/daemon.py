@@ -11,9 +11,7 @@ import tempfile
 import time
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Self
-
-import httpx
+from typing import TYPE_CHECKING, Self
 
 from lab.servers.base import LabServer
 from lab.servers.owner import PREFIX, ending_with_us, sign
@@ -24,11 +22,10 @@ from tuner.records import DecisionKind, Reason, TickRecord
 from tuner.settings import Mode
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Sequence
     from types import TracebackType
 
 STOP_LIMIT = 10.0
-COMMAND_LIMIT = 60.0
 PROGRAM = str(Path(sys.executable).with_name("innobrim"))
 
 ON_COURSE = {Reason.WITHIN_BAND, Reason.DEAD_BAND}
@@ -36,47 +33,6 @@ ON_COURSE = {Reason.WITHIN_BAND, Reason.DEAD_BAND}
 
 BAND = 0.05
 """So far from the set-point an age ratio is held, and not on its way."""
-
-
-def configuration(
-    server: LabServer,
-    directory: Path,
-    *,
-    port: int | None = None,
-    api: bool = False,
-    api_port: int = 0,
-    loop: Mapping[str, object] | None = None,
-) -> str:
-    """Return the daemon's TOML file: active, state and login in ``directory``.
-
-    Args:
-        server: where the daemon goes.
-        directory: of login and state.
-        port: TCP port where that is not the server's own.
-        api: serve the API on a unix socket in the state directory.
-        api_port: serve the API on this port of loopback as well; 0: on none.
-        loop: further keys of ``[loop]``.
-    """
-    quoted = {
-        name: json.dumps(str(value))  # a JSON string of plain ASCII is a TOML string as well
-        for name, value in {
-            "host": server.host,
-            "socket": server.socket,
-            "user": server.daemon.user,
-            "login": directory / "client.cnf",
-            "state": directory / "state",
-        }.items()
-    }
-    further = "".join(f"{name} = {json.dumps(value)}\n" for name, value in (loop or {}).items())
-    tcp = f"host = {quoted['host']}\nport = {port or server.port}\n"
-    address = tcp if port or server.socket is None else f"socket = {quoted['socket']}\n"
-    return (
-        f"[server]\n{address}"
-        f"user = {quoted['user']}\ndefaults_file = {quoted['login']}\n"
-        f'[loop]\nmode = "active"\n{further}'
-        f"[daemon]\nstate_directory = {quoted['state']}\n"
-        f"[api]\nport = {api_port}\n" + ("" if api else 'socket = "-"\n')
-    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,42 +62,24 @@ class Daemon:
         stop_seconds: how long it took to end after SIGTERM; None until it has ended.
     """
 
-    def __init__(
-        self,
-        server: LabServer,
-        *,
-        port: int | None = None,
-        api: bool = False,
-        api_port: int = 0,
-        program: Sequence[str] = (PROGRAM,),
-        **loop: object,
-    ) -> None:
-        """Prepare, without starting anything.
-
-        Args:
-            server: where the daemon goes.
-            port: TCP port where that is not the server's own.
-            api: serve the API on a unix socket.
-            api_port: serve the API on this port of loopback as well; 0: on none.
-            program: what ``run`` is added to.
-            loop: further keys of ``[loop]``.
-        """
-        self._program = program
+    def __init__(self, server: LabServer, **loop: object) -> None:
+        """Prepare a daemon for a server, with further keys of ``[loop]``, without starting anything."""
+        self._program: Sequence[str] = (PROGRAM,)
         self._server = server
-        self._port = port
-        self._api = api
-        self._api_port = api_port
         self._loop = loop
         self._directory = tempfile.TemporaryDirectory(prefix=f"{PREFIX}daemon-")
-        sign(Path(self._directory.name))
-        self._config = Path(self._directory.name) / "innobrim.toml"
+        place = Path(self._directory.name)
+        sign(place)
+        self._config, self._log, self._login = (
+            place / name for name in ("innobrim.toml", "log", "client.cnf")
+        )
         self._process: subprocess.Popen[bytes] | None = None
-        self.state = Path(self._directory.name) / "state"
+        self.state = place / "state"
         self.stop_seconds: float | None = None
 
     def __enter__(self) -> Self:
         self.state.mkdir()
-        self._server.option_file(Path(self._directory.name) / "client.cnf")
+        self._server.option_file(self._login)
         self.configure()
         self.start()
         return self
@@ -156,25 +94,37 @@ class Daemon:
 
     def configure(self, **loop: object) -> None:
         """Write the configuration file, with these keys of ``[loop]`` besides or instead."""
-        text = configuration(
-            self._server,
-            Path(self._directory.name),
-            port=self._port,
-            api=self._api,
-            api_port=self._api_port,
-            loop={**self._loop, **loop},
-        )
-        self._config.write_text(text, encoding="utf-8")
+        self._config.write_text(self.configuration(**loop), encoding="utf-8")
+
+    def configuration(self, **loop: object) -> str:
+        """Return the TOML file."""
+        return "".join(
+            f"[{table}]\n" + "".join(f"{key} = {json.dumps(value)}\n" for key, value in keys.items())
+            for table, keys in self.tables(**loop).items()
+        )  # JSON of plain ASCII is TOML as well
+
+    def tables(self, **loop: object) -> dict[str, dict[str, object]]:
+        """Return the file's tables: active, without an API, state and login in a directory of its own."""
+        server = self._server
+        address: dict[str, object] = {"host": server.host, "port": server.port}
+        if server.socket is not None:
+            address = {"socket": str(server.socket)}
+        return {
+            "server": {**address, "user": server.daemon.user, "defaults_file": str(self._login)},
+            "loop": {"mode": "active", **self._loop, **loop},
+            "daemon": {"state_directory": str(self.state)},
+            "api": {"port": 0, "socket": "-"},
+        }
 
     def start(self) -> None:
         """Start the process and return at once; it parks and ends when the calling thread ends."""
-        with (Path(self._directory.name) / "log").open("ab") as log:
+        with self._log.open("ab") as log:
             self._process = subprocess.Popen(
                 [*ending_with_us("TERM"), *self._program, "run", "--active", "--config", str(self._config)],
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=log,
-                env=_environment(),
+                env=environment(),
             )
 
     def signal(self, number: signal.Signals) -> None:
@@ -204,34 +154,6 @@ class Daemon:
             process.kill()
             process.wait(STOP_LIMIT)
 
-    def command(self, name: str, *arguments: str) -> subprocess.CompletedProcess[str]:
-        """Run another command with the same configuration file and return what it said."""
-        return subprocess.run(
-            [PROGRAM, name, "--config", str(self._config), *arguments],
-            capture_output=True,
-            text=True,
-            timeout=COMMAND_LIMIT + 300.0 * ("--wait" in arguments),
-            check=False,
-            env=_environment(),
-        )
-
-    def ask(self, client: httpx.Client | None = None) -> dict[str, Any] | None:
-        """Return what ``GET /v1/status`` says; None while nobody answers."""
-        try:
-            if client is not None:
-                answer = client.get("/v1/status")
-            else:
-                with self.client() as own:
-                    answer = own.get("/v1/status")
-        except httpx.HTTPError:
-            return None
-        return dict(answer.json()) if answer.status_code == httpx.codes.OK else None
-
-    def client(self) -> httpx.Client:
-        """Return a client of the API's unix socket, to be closed by the caller."""
-        transport = httpx.HTTPTransport(uds=str(self.state / "api.sock"))
-        return httpx.Client(transport=transport, base_url="http://localhost", timeout=5.0)
-
     def running(self) -> bool:
         """Return whether the process is there."""
         return self._process is not None and self._process.poll() is None
@@ -252,11 +174,6 @@ class Daemon:
         if not self.running():
             code = None if self._process is None else self._process.returncode
             raise LabServerError(f"innobrim run ended with {code}:\n{self.log()}")
-
-    def resident(self) -> int | None:
-        """Return the daemon's resident memory, bytes, None where that is not known."""
-        found = self.footprint()
-        return None if found is None else found.resident
 
     def footprint(self) -> Footprint | None:
         """Return what the process holds, None where it is not there."""
@@ -282,10 +199,7 @@ class Daemon:
 
     def log(self) -> str:
         """Return the last 30 lines of the daemon's log."""
-        lines = (
-            (Path(self._directory.name) / "log").read_text(encoding="utf-8", errors="replace").splitlines()
-        )
-        return "\n".join(lines[-30:])
+        return "\n".join(self._log.read_text(encoding="utf-8", errors="replace").splitlines()[-30:])
 
 
 def holding(record: TickRecord | None) -> bool:
@@ -304,7 +218,7 @@ def holding(record: TickRecord | None) -> bool:
     )
 
 
-def _environment() -> dict[str, str]:
+def environment() -> dict[str, str]:
     """Return the environment without what would configure a daemon from outside."""
     return {
         name: value

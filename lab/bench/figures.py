@@ -115,12 +115,7 @@ def series(
 ) -> dict[str, Any]:
     """Return one value a second for every chart; None where nothing is known of a second.
 
-    Args:
-        seconds: of the load.
-        readings: of the server.
-        began: monotonic time of second 0.
-        counted_from: monotonic time where the counted window begins.
-        capacity: redo capacity, bytes.
+    ``began`` and ``counted_from`` are monotonic; ``capacity`` is that of the redo log, bytes.
     """
     loads, looks = _by_second(seconds, began), _by_second(readings, began)
     last = max((*loads, *looks), default=-1)

@@ -157,14 +157,7 @@ class Rig:
     def __init__(
         self, server: LabServer, plan: Plan, say: Callable[[str], None], extra: Sequence[str] = ()
     ) -> None:
-        """Prepare, without starting anything.
-
-        Args:
-            server: what is measured.
-            plan: what for.
-            say: takes a line of progress.
-            extra: further sysbench arguments.
-        """
+        """Prepare, without starting anything; ``extra`` are further arguments of sysbench."""
         self.server = server
         self.plan = plan
         self.events: list[tuple[float, str]] = []

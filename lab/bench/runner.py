@@ -62,10 +62,7 @@ def chosen(suite: Suite, variants: Sequence[str]) -> tuple[Plan, ...]:
 def turns(plan: Plan, seed: int, absent: Sequence[str] = ()) -> list[Turn]:
     """Return every row of a plan's blocks, each block in an order of its own that the seed gives.
 
-    Args:
-        plan: what is compared.
-        seed: the same seed gives the same order.
-        absent: names of contenders that cannot run on this server.
+    ``absent`` are names of contenders that cannot run on this server.
     """
     dice = random.Random(f"{seed} {plan.variant}")  # noqa: S311 - an order that must be repeatable is no secret
     field = [parse_contender(word) for word in plan.contenders]
@@ -104,10 +101,7 @@ class Bench:
             say: takes a line of progress.
             seed: of the order.
             seconds: no row begins later than so long from now.
-            variants: only these are run, all where none is named; rows are of the whole suite either way.
-
-        Raises:
-            PlanError: the suite has no variant of a name.
+            variants: as ``chosen`` takes them; rows are of the whole suite either way.
         """
         self._suite = suite
         self._ledger = ledger
@@ -222,7 +216,7 @@ class _Stages:
             return True
         while True:
             rows = self._rows("search")
-            value = search.following(rows, 0) if rows else self._first()
+            value = search.next_value(rows, 0) if rows else self._first()
             if value is None:
                 return True
             if not self._bench.in_time():

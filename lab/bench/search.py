@@ -115,7 +115,7 @@ def best(rows: Sequence[Row], accept: Callable[[Row], bool] = kept) -> Row | Non
     return max(accepted, key=lambda row: float(row["figures"]["commits_mean"]))
 
 
-def following(rows: Sequence[Row], first: int) -> int | None:
+def next_value(rows: Sequence[Row], first: int) -> int | None:
     """Return the next M to try, pages/s, None when the search is over or has taken ``MOST_ROWS``.
 
     Args:

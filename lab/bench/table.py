@@ -1,4 +1,4 @@
-"""What a comparison comes to: mean, worst and paired ratio by contender, as a table and as CSV; pure."""
+"""What a comparison comes to: mean, worst and paired ratio by contender, as a table; pure."""
 
 from __future__ import annotations
 
@@ -125,13 +125,7 @@ def group(
     *,
     notes: Sequence[str] = (),
 ) -> Group:
-    """Return what the rows of a scenario come to.
-
-    Args:
-        scenario: what the runs were of.
-        rows_by_contender: its rows, at least one, those of the reference first.
-        notes: what is to be known besides.
-    """
+    """Return what the rows of a scenario, at least one, come to; those of the reference are first."""
     there = {name: rows for name, rows in rows_by_contender.items() if rows}
     reference = {row["seed"]: row for row in next(iter(rows_by_contender.values()))}
     any_row = next(iter(there.values()))[0]
@@ -216,12 +210,7 @@ def _listed(names: Sequence[str]) -> str:
 
 
 def told(group: Group, reference: str) -> list[str]:
-    """Return one scenario in lines for people.
-
-    Args:
-        group: its contenders, the reference first.
-        reference: what the ratios are to.
-    """
+    """Return one scenario in lines for people; the ratios are to the reference."""
     seeds = max(one.seeds for one in group.contenders)
     lines = [
         f"{group.scenario}: {group.seconds} s, counted from {group.measured_from} s, {_seeds(seeds)}",

@@ -57,7 +57,7 @@ class Reader:
             answers = self._session.pairs(adapter.counter_query)
             now, wall = time.monotonic(), time.time()
             answers |= self._session.pairs(adapter.status_query)
-            off = adapter.off(answers)
+            off = adapter.missing_counters(answers)
             if off:
                 raise LabServerError(f"InnoDB counters are off: {', '.join(off)}")
             return adapter.sample(answers, monotonic=now, wall=wall, read_seconds=time.monotonic() - began)

@@ -168,10 +168,31 @@ def fixture(name: str) -> Fixture:
     return load(FILES[name])
 
 
-def opened(name: str) -> tuple[MySQLServer, Fixtured, Fixture]:
-    """Return a server whose answers are a fixture's, by its name."""
+def opened(
+    name: str,
+    *,
+    variables: Mapping[str, str | None] = {},
+    status: Mapping[str, str | None] = {},
+    metrics: Mapping[str, int] = {},
+    **instead: Rows | Exception,
+) -> tuple[MySQLServer, Fixtured, Fixture]:
+    """Return a server whose answers are a fixture's, with these changed, or left out where they are None.
+
+    Args:
+        name: of the fixture.
+        variables: by name.
+        status: status variables by name.
+        metrics: counts of InnoDB's counters by name; whether they are on stays.
+        instead: as ``Fixtured``'s.
+    """
     found = fixture(name)
-    session = Fixtured(found)
+    for reading in found.readings:
+        for table, changes in ((reading.variables, variables), (reading.status, status)):
+            for one, value in changes.items():
+                table.pop(one, None)
+                table.update({} if value is None else {one: value})
+        reading.metrics.update({one: (reading.metrics[one][0], str(count)) for one, count in metrics.items()})
+    session = Fixtured(found, **instead)
     return MySQLServer(session.endpoint, SimClock(start=50.0), session=session), session, found
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from tuner.servers.adapter import VARIABLES, Adapter, Answers, Build, Family, first_mismatch
+from tuner.servers.adapter import VARIABLES, Adapter, Answers, Build, Family, Points, points
 
 SIZE, LIMIT = "made_up_log_size", "log_max_modified_age_async"
 
@@ -14,12 +14,13 @@ class MadeUpAdapter(Adapter):
     """Servers that say by a variable of their own that they are such."""
 
     title = "Made-up"
-    telling = ("made_up_version",)
+    recognised_by = ("made_up_version",)
     variables = (SIZE,)
     status = ("Innodb_rows_inserted", "Innodb_rows_updated", "Innodb_rows_deleted")
     oldest = "log_lsn_buf_pool_oldest_approx"
     waits = "log_on_file_space_waits"
     redo_variable = SIZE
+    sized_by = (SIZE,)
     limit_counters = (LIMIT,)
 
     @classmethod
@@ -29,22 +30,23 @@ class MadeUpAdapter(Adapter):
             return None
         return Family("made-up", "legacy", cls(build.page_size, build.absent(VARIABLES)), 50_000)
 
-    def limits_mismatch(self, exported: Mapping[str, str]) -> str:
-        """Compare the one limit."""
-        return first_mismatch(exported, {LIMIT: int(exported[LIMIT]) // 2 * 2}, "for any log")
+    def limits(self, answers: Answers) -> Points:
+        """Return shares of the log's size."""
+        size = int(answers[SIZE])
+        return Points(flush_limit=size // 2, sync_point=size // 2, stall_point=size, low_water_base=0)
+
+    def exported(self, answers: Answers) -> Mapping[str, int]:
+        """Return the one limit, which is even on every such server."""
+        return {LIMIT: int(answers[LIMIT]) // 2 * 2}
 
     def redo(self, answers: Answers) -> dict[str, Any]:
-        """Return the redo log and its limits: shares of its size."""
-        size = int(answers[SIZE])
+        """Return the redo log and its limits."""
         return {
-            "redo_capacity": size,
+            "redo_capacity": int(answers[SIZE]),
             "redo_logical_size": 0,
             "redo_enabled": True,
             "resizing": False,
-            "flush_limit": size // 2,
-            "sync_point": size // 2,
-            "stall_point": size,
-            "low_water": 0,
+            **points(self.limits(answers), answers),
         }
 
     def ages(self, answers: Answers) -> tuple[int, int]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from typing import Any
 
@@ -72,6 +73,10 @@ QUIET: dict[str, list[tuple[Any, ...]]] = {
 """The surroundings of a server that replicates nothing and that nobody disturbs."""
 
 
+_SETS = re.compile(r"(?:SET GLOBAL |CALL innobrim\.set_global\(')(\w+)(?: = |', )([0-9.]+)\)?")
+_MARKS = re.compile(r"CALL innobrim\.set_low_water_mark\((\d)\)")
+
+
 class Scripted(Session):
     """A session to a server of a few tables.
 
@@ -81,6 +86,9 @@ class Scripted(Session):
         variables: what the variables say, and who has the writer lock.
         status: what the status variables say.
         pair: C and M in force.
+        mark: the low-water mark in force, as the server shows it.
+        bounds: what the procedure that sets C and M says of its bounds; empty without one.
+        procedures: how many there are for the low-water mark.
         fails: part of a statement, and what is raised when it is asked.
         lock: what GET_LOCK answers.
         holders: who has the writer lock, as the process list shows it.
@@ -91,15 +99,18 @@ class Scripted(Session):
     def __init__(self) -> None:
         super().__init__(Endpoint(user="innobrim"))
         self.asked: list[str] = []
-        self.counters = dict.fromkeys(COUNTERS, 7) | {
+        self.counters: dict[str, Any] = dict.fromkeys(COUNTERS, 7) | {
             "log_lsn_current": 10_000_000,
             "log_lsn_buf_pool_oldest_approx": 9_000_000,
         }
         self.variables = dict(VARIABLES)
         self.status = dict(STATUS)
-        self.pair = {C_NAME: 225, M_NAME: 450}
+        self.pair: dict[str, Any] = {C_NAME: 225, M_NAME: 450}
+        self.mark = "0.000000"
+        self.bounds: list[tuple[Any, ...]] = []
+        self.procedures = 1
         self.fails: dict[str, Exception] = {}
-        self.lock = 1
+        self.lock: Any = 1
         self.holders: list[tuple[object, ...]] = []
         self.grants: list[str] = []
         self.around: dict[str, list[tuple[Any, ...]] | Exception] = dict(QUIET)
@@ -116,16 +127,19 @@ class Scripted(Session):
         for part, error in self.fails.items():
             if part in statement:
                 raise error
-        if statement.startswith("SET GLOBAL innodb_io"):
-            name, value = statement.removeprefix("SET GLOBAL ").split(" = ")
-            self.pair[name] = int(value)
+        if found := _SETS.fullmatch(statement):
+            self._set(*found.groups())
             return []
-        if statement.startswith("SELECT @@GLOBAL"):
-            return [tuple(self.pair.values())]
-        if "innodb_metrics" in statement:
-            return [*self.counters.items(), *self.variables.items()]
-        tables = {
-            "GLOBAL STATUS": list(self.status.items()),
+        if found := _MARKS.fullmatch(statement):
+            self._set(LOW_WATER_MARK, "0.001" if found[1] == "1" else "0")
+            return []
+        tables: dict[str, Sequence[tuple[Any, ...]]] = {
+            ASK: self.bounds,
+            LOW_WATER_THERE: [(self.procedures,)],
+            f"SELECT @@GLOBAL.{LOW_WATER_MARK}": [(self.mark,)],
+            "SELECT @@GLOBAL": [tuple(self.pair.values())],
+            "innodb_metrics": [*self.counters.items(), *self.variables.items()],
+            "GLOBAL STATUS": [*self.status.items()],
             "SHOW GRANTS": [(one,) for one in self.grants],
             "WHERE id = IS_USED_LOCK": self.holders,
         }
@@ -133,13 +147,17 @@ class Scripted(Session):
             if name in statement:
                 return rows
         parts = [name for name, part in PARTS.items() if part.statement in statement]
-        if parts:
-            return self._surroundings(parts)
-        return [(self.lock,)]
+        return self._surroundings(parts) if parts else [(self.lock,)]
 
     def third(self) -> list[str]:
         """Return the statements asked so far that look at the surroundings."""
         return [one for one in self.asked if any(part.statement in one for part in PARTS.values())]
+
+    def _set(self, name: str, value: str) -> None:
+        if name == LOW_WATER_MARK:
+            self.mark = f"{float(value):.6f}"
+        else:
+            self.pair[name] = int(value)
 
     def _surroundings(self, parts: list[str]) -> list[tuple[Any, ...]]:
         rows: list[tuple[Any, ...]] = []
@@ -156,41 +174,3 @@ def good(server: MySQLServer) -> Sample:
     reading = server.read()
     assert isinstance(reading, Sample)
     return reading
-
-
-class Guarded(Scripted):
-    """A server with the procedures, to an account that may call them, and a low-water mark.
-
-    Attributes:
-        answer: what the procedure says of its bounds.
-        mark: the low-water mark in force, as the server shows it.
-        procedures: how many there are for the low-water mark.
-    """
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.answer: list[tuple[Any, ...]] = [(100, 20_000, 10_000)]
-        self.mark = "0.000000"
-        self.procedures = 1
-
-    def query(self, statement: str) -> Sequence[tuple[Any, ...]]:
-        """Answer, or fail as told."""
-        answers = {
-            ASK: self.answer,
-            f"SELECT @@GLOBAL.{LOW_WATER_MARK}": [(self.mark,)],
-            f"SELECT {LOW_WATER_THERE}": [(self.procedures,)],
-        }
-        sets = statement.startswith((f"SET GLOBAL {LOW_WATER_MARK}", "CALL "))
-        if statement not in answers and not sets:
-            return super().query(statement)
-        self.asked.append(statement)
-        for part, error in self.fails.items():
-            if part in statement:
-                raise error
-        if LOW_WATER_MARK in statement or "set_low_water_mark" in statement:
-            self.mark = "0.001000" if statement.endswith(("0.001", "(1)")) else self.mark
-            self.mark = "0.000000" if statement.endswith((" 0", "(0)")) else self.mark
-        elif "set_global" in statement and statement != ASK:
-            name, value = statement.partition("(")[2].removesuffix(")").split(", ")
-            self.pair[name.strip("'")] = int(value)
-        return answers.get(statement, [])

@@ -3,32 +3,25 @@
 from __future__ import annotations
 
 import pytest
-from msgspec.structs import replace
 
-from lab.plant.clock import SimClock
-from tests.servers.fixtured import FILES, Fixtured
+from tests.servers.fixtured import opened
 from tests.servers.made_up import LIMIT, SIZE, MadeUpAdapter
 from tests.servers.scripted import good
-from tuner.records import Facts
 from tuner.servers import families
 from tuner.servers.adapter import MAXIMUM_32, MAXIMUM_64
-from tuner.servers.detect import detect
 from tuner.servers.families import FAMILIES, recognise
 from tuner.servers.families.log_files import MySQL56Adapter, MySQL57Adapter, MySQL80Adapter
 from tuner.servers.families.mariadb import MariaDBAdapter
 from tuner.servers.families.redo_capacity import RedoCapacityAdapter
-from tuner.servers.fixture import load
-from tuner.servers.mysql import MySQLServer
 from tuner.servers.port import Unsupported
 
-OLD = {
-    "version": "5.7.44-log",
-    "version_comment": "MySQL Community Server (GPL)",
+LOG_FILES = {
     "innodb_page_size": "16384",
     "innodb_log_file_size": "50331648",
     "innodb_log_files_in_group": "2",
     "innodb_thread_concurrency": "0",
 }
+OLD = {**LOG_FILES, "version": "5.7.44-log", "version_comment": "MySQL Community Server (GPL)"}
 NEW = {**OLD, "version": "8.4.6", "innodb_redo_log_capacity": "104857600"}
 EIGHT = {**OLD, "version": "8.0.28-20"}
 MARIADB = {
@@ -139,16 +132,15 @@ def test_a_build_that_ignores_the_age_is_told_the_next_one_that_does_not(version
         (NEW, "8.4.0", MAXIMUM_32, "SYSTEM_VARIABLES_ADMIN"),
         (OLD, "8.0.29", MAXIMUM_64, "SYSTEM_VARIABLES_ADMIN"),
         (OLD, "5.7.44", MAXIMUM_64, "SUPER"),
-        *((MARIADB, one, MAXIMUM_32, "SUPER") for one in ("11.8.6", "10.11.18", "12.1.2")),
-        *((MARIADB, one, MAXIMUM_64, "SUPER") for one in ("11.8.1", "10.11.11", "10.6.28")),
+        *((MARIADB, f"{one}-MariaDB", MAXIMUM_32, "SUPER") for one in ("11.8.6", "10.11.18", "12.1.2")),
+        *((MARIADB, f"{one}-MariaDB", MAXIMUM_64, "SUPER") for one in ("11.8.1", "10.11.11", "10.6.28")),
     ],
 )
 def test_range_and_privilege_are_those_of_the_release(
     variables: dict[str, str], version: str, highest: int, privilege: str
 ) -> None:
     """The highest value of the knobs, and no narrower privilege than SUPER where there is none."""
-    mark = "-MariaDB" if variables is MARIADB else ""
-    found = recognise({**variables, "version": version + mark})
+    found = recognise({**variables, "version": version})
 
     assert (found.capacity_maximum, found.write_privilege) == (highest, privilege)
 
@@ -177,12 +169,6 @@ def test_managed_services_are_known(
     assert recognise({**variables, "version": version, "version_comment": comment}).managed == provider
 
 
-def facts_of(name: str) -> Facts:
-    """Return the facts of a fixture's server."""
-    facts, _ = detect(Fixtured(load(FILES[name])))
-    return facts
-
-
 @pytest.mark.parametrize(
     ("name", "lag", "sawtooth", "stalls", "setters"),
     [
@@ -197,7 +183,7 @@ def test_the_facts_say_what_a_family_does(
     name: str, lag: int, sawtooth: float, *, stalls: bool, setters: bool
 ) -> None:
     """What checkpoints do, where writers wait, and whether the server keeps who set what."""
-    found = facts_of(name)
+    found = opened(name)[0].facts()
 
     assert (found.flush_order_lag, found.sawtooth_seconds) == (lag, sawtooth)
     assert (found.sync_stalls, found.names_setters) == (stalls, setters)
@@ -206,21 +192,14 @@ def test_the_facts_say_what_a_family_does(
 def test_a_new_family_is_one_module(monkeypatch: pytest.MonkeyPatch) -> None:
     """It goes through detection, a reading and the comparison of limits, and needs nothing elsewhere."""
     monkeypatch.setattr(families, "FAMILIES", [MadeUpAdapter, *FAMILIES])
-    plain = load(FILES["mysql-8.0.46"])
-    first = plain.readings[0]
     own = {"made_up_version": "1", SIZE: "500000000"}
-    session = Fixtured(
-        replace(plain, readings=(replace(first, variables=first.variables | own),) * 2),
-    )
-    server = MySQLServer(session.endpoint, SimClock(), session=session)
-    facts = server.facts()
-    reading = good(server)
+    server, session, _ = opened("mysql-8.0.46", variables=own)
+    facts, reading = server.facts(), good(server)
 
     assert (facts.family, facts.redo_variable, facts.capacity_maximum) == ("made-up", SIZE, 50_000)
     assert (facts.blockers, facts.disabled_counters) == ((), ())
     assert (reading.redo_capacity, reading.flush_limit) == (500_000_000, 250_000_000)
     assert reading.modified_age > 0
-    state, limit = first.metrics[LIMIT]
-    first.metrics[LIMIT] = (state, str(int(limit) + 1))
-    (blocker,) = detect(session)[0].blockers
+    limit = int(session.reading.metrics[LIMIT][1])
+    (blocker,) = opened("mysql-8.0.46", variables=own, metrics={LIMIT: limit + 1})[0].facts().blockers
     assert f"{LIMIT} is" in blocker

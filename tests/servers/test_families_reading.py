@@ -2,24 +2,33 @@
 
 from __future__ import annotations
 
+import re
 import sqlite3
 from collections.abc import Sequence
 from typing import Any
 
 import pytest
-from msgspec.structs import replace
 
-from lab.plant.clock import SimClock
-from tests.servers.fixtured import MARGINS, Fixtured, fixture, opened
+from tests.servers.fixtured import MARGINS, opened
 from tests.servers.scripted import Scripted, good
 from tuner.records import Facts, Missed, Sample
 from tuner.servers.adapter import MARGIN
 from tuner.servers.enginestatus import SECONDS, EngineStatus
 from tuner.servers.families.log_files import MySQL57Adapter
+from tuner.servers.families.redo_capacity import RedoCapacityAdapter
 from tuner.servers.mysql import MySQLServer
 from tuner.servers.port import ServerError
 
 LOG = "---\nLOG\n---\nLog sequence number 300\nPages flushed up to 200\nLast checkpoint at 100\n"
+LWM = "innodb_max_dirty_pages_pct_lwm"
+PERCENTAGE = "buffer_flush_pct_for_lsn"
+ENGINE = "SHOW ENGINE INNODB STATUS"
+
+
+def read(name: str, **changes: Any) -> tuple[Facts, Sample, Sequence[str]]:  # noqa: ANN401 - see opened
+    """Return what a fixture's server is, a reading of it, and what was asked; arguments as ``opened``'s."""
+    server, session, _ = opened(name, **changes)
+    return server.facts(), good(server), session.asked
 
 
 @pytest.mark.parametrize(
@@ -41,24 +50,19 @@ def test_a_group_of_57_has_one_primary() -> None:
     table = "performance_schema.replication_applier_status"
     database.execute(f"CREATE TABLE {table} (CHANNEL_NAME, SERVICE_STATE)")
     part = MySQL57Adapter.parts["replica"]
-
-    def replica() -> bool:
+    found = []
+    for channel in ("group_replication_applier", ""):
+        database.execute(f"INSERT INTO {table} VALUES (?, 'ON')", (channel,))
         rows = {name: (first, second) for name, first, second in database.execute(part.statement)}
-        found: bool = part.read(rows)["replica"]
-        return found
+        found.append(part.read(rows)["replica"])
 
-    database.execute(f"INSERT INTO {table} VALUES ('group_replication_applier', 'ON')")
-    assert not replica()
-    database.execute(f"INSERT INTO {table} VALUES ('', 'ON')")
-    assert replica()
+    assert found == [False, True]
 
 
 class Engine(Scripted):
-    """A server whose SHOW ENGINE INNODB STATUS says what it is told to, or fails."""
+    """A server whose SHOW ENGINE INNODB STATUS says what it is told to."""
 
-    def __init__(self, said: str) -> None:
-        super().__init__()
-        self.said = said
+    said = ""
 
     def query(self, statement: str) -> Sequence[tuple[Any, ...]]:
         """Answer."""
@@ -66,13 +70,19 @@ class Engine(Scripted):
         return [("InnoDB", "", self.said)]
 
 
-def test_the_last_resort_is_asked_seldom_also_where_it_fails() -> None:
-    """What holds statements up is not asked at every reading because its answer is of no use."""
-    engine, session = EngineStatus(), Engine("nothing of a log")
+@pytest.mark.parametrize("before", ["", LOG], ids=["never answered", "answered before"])
+def test_the_last_resort_is_asked_seldom_also_where_it_fails(before: str) -> None:
+    """What holds statements up is not asked at every reading, and no older answer is believed meanwhile."""
+    engine, session = EngineStatus(), Engine()
+    if before:
+        session.said = before
+        assert engine.read(session, -SECONDS)["engine_oldest"] == "200"
+    session.asked.clear()
+    session.said = "nothing of a log"
     with pytest.raises(ValueError, match="without a LOG section"):
         engine.read(session, 0.0)
     for second in (1.0, SECONDS - 0.1):
-        with pytest.raises(ServerError, match="is asked every 5 s"):
+        with pytest.raises(ServerError, match="gave no ages; it is asked every 5 s"):
             engine.read(session, second)
 
     assert len(session.asked) == 1
@@ -80,73 +90,54 @@ def test_the_last_resort_is_asked_seldom_also_where_it_fails() -> None:
     assert engine.read(session, SECONDS)["engine_oldest"] == "200"
 
 
-def test_an_answer_is_not_believed_after_a_later_one_failed() -> None:
-    """Ages of an answer that is older than its pace are no reading."""
-    engine, session = EngineStatus(), Engine(LOG)
-    engine.read(session, 0.0)
-    session.said = "cut off"
-    with pytest.raises(ValueError, match="without a LOG section"):
-        engine.read(session, SECONDS)
-
-    with pytest.raises(ServerError, match="gave no ages"):
-        engine.read(session, SECONDS + 1.0)
-
-
-def with_lwm(name: str, lwm: str, version: str = "") -> tuple[Sample, int]:
-    """Return a fixture's reading with another low-water mark of dirty pages, and what the server exports."""
-    server, session, _ = opened(name)
-    session.reading.variables["innodb_max_dirty_pages_pct_lwm"] = lwm
-    if version:
-        session.reading.variables["version"] = version
-    server.facts()
-    return good(server), int(session.reading.metrics["buffer_flush_pct_for_lsn"][1])
-
-
-def test_too_few_dirty_pages_make_the_age_count_for_nothing() -> None:
+@pytest.mark.parametrize(
+    ("lwm", "version", "heeds"),
+    [
+        ("0.001", "10.6.22", True),
+        *(("60", one, False) for one in ("10.6.22", "11.0.5", "11.1.4", "11.2.3", "11.3.2", "11.4.1")),
+    ],
+)
+def test_too_few_dirty_pages_make_the_age_count_for_nothing(lwm: str, version: str, *, heeds: bool) -> None:
     """MariaDB flushes for all of C then, and the percentage that it exports is no proof of its law."""
-    found, exported = with_lwm("mariadb-10.6.22", "0.001")
-    assert found.flush_percentage == exported
-
-    found, exported = with_lwm("mariadb-10.6.22", "60")
-    assert 100.0 * found.pages_dirty / found.pages_total < 60.0
-    assert found.flush_percentage == 100 != exported
-
-
-@pytest.mark.parametrize("version", ["11.0.5", "11.1.4", "11.2.3", "11.3.2", "11.4.1"])
-def test_every_mended_series_heeds_the_dirty_pages(version: str) -> None:
-    """The first release without MDEV-31939 counts dirty pages as well, in each series of MariaDB 11."""
-    found, exported = with_lwm("mariadb-10.6.22", "60", f"{version}-MariaDB")
+    server, session, _ = opened("mariadb-10.6.22", variables={LWM: lwm, "version": f"{version}-MariaDB"})
+    server.facts()
+    found = good(server)
+    exported = int(session.reading.metrics[PERCENTAGE][1])
 
     assert found.flush_law == "mariadb"
-    assert found.flush_percentage == 100 != exported
+    assert (100.0 * found.pages_dirty / found.pages_total >= float(lwm)) is heeds
+    assert found.flush_percentage == (exported if heeds else 100)
+    assert exported != 100
 
 
-def ages_without_counters(*hidden: str) -> tuple[Facts, Sample, Sequence[str]]:
-    """Return a Percona Server 5.7 whose counters are off, a reading, and what was asked of it."""
-    server, session, _ = opened("percona-5.7.44-off")
-    for name in hidden:
-        del session.reading.status[name]
-    return server.facts(), good(server), session.asked
+def test_what_the_counters_said_before_is_not_what_the_server_does() -> None:
+    """Below the low-water mark MariaDB leaves its counters as they were: its law says 0 there, and is met."""
+    _, before, _ = read("mariadb-11.8.6-lwm")
+    oldest = before.lsn_current - before.low_water_age // 2
+    _, found, _ = read("mariadb-11.8.6-lwm", metrics={"log_lsn_buf_pool_oldest": oldest})
+
+    assert before.flush_percentage > 0
+    assert (found.flush_percentage, found.flush_requested, found.flush_by_age) == (0, 0, 0)
 
 
 def test_percona_server_shows_its_age_without_counters() -> None:
     """Its own status variables are read each second, and what holds statements up is not asked."""
-    facts, found, asked = ages_without_counters()
+    facts, found, asked = read("percona-5.7.44-off")
 
     assert not facts.ages_need_counters
     assert found.degraded
     assert found.modified_age == found.checkpoint_age == found.redo_logical_size > 0
-    assert not any("ENGINE INNODB STATUS" in one for one in asked)
+    assert not any(ENGINE in one for one in asked)
 
 
 @pytest.mark.parametrize("hidden", ["Innodb_lsn_current", "Innodb_lsn_last_checkpoint"])
 def test_a_percona_server_without_such_variables_is_asked_the_last_resort(hidden: str) -> None:
     """Percona Server 8.0 before 8.0.21 shows no ages of its own: it is read, and held, as MySQL is."""
-    facts, found, asked = ages_without_counters(hidden)
+    facts, found, asked = read("percona-5.7.44-off", status={hidden: None})
 
     assert facts.ages_need_counters
     assert 0 < found.modified_age < found.checkpoint_age
-    assert sum("ENGINE INNODB STATUS" in one for one in asked) == 1
+    assert sum(ENGINE in one for one in asked) == 1
 
 
 @pytest.mark.parametrize("name", ["mysql-5.7.44", "mysql-8.0.29", "percona-5.7.44"])
@@ -154,8 +145,7 @@ def test_ages_that_the_counters_show_are_not_asked_of_the_last_resort(name: str)
     """With module_log on and module_buffer off the age is the counters' own, fresh at each reading."""
     server, session, _ = opened(name)
     metrics = session.reading.metrics
-    for one in [one for one in metrics if one.startswith("buffer_")]:
-        metrics[one] = ("disabled", "0")
+    metrics |= {one: ("disabled", "0") for one in metrics if one.startswith("buffer_")}
     server.facts()
     found = good(server)
     oldest = metrics.get("log_lsn_buf_pool_oldest") or metrics["log_lsn_buf_pool_oldest_approx"]
@@ -163,23 +153,19 @@ def test_ages_that_the_counters_show_are_not_asked_of_the_last_resort(name: str)
     assert found.degraded
     assert found.modified_age == int(metrics["log_lsn_current"][1]) - int(oldest[1]) > 0
     assert found.lsn_checkpoint == int(metrics["log_lsn_last_checkpoint"][1])
-    assert not any("ENGINE INNODB STATUS" in one for one in session.asked)
+    assert not any(ENGINE in one for one in session.asked)
 
 
-def with_margin(times: float) -> tuple[Facts, Sample, int]:
-    """Return a MySQL 8.0.29 whose margin is so much of the usual one, a reading, and what it exports."""
-    server, session, _ = opened("mysql-8.0.29")
-    metrics = session.reading.metrics
-    margin = -(-int(MARGINS["mysql-8.0.29"] * times) // 512) * 512
-    metrics[MARGIN] = (metrics[MARGIN][0], str(margin))
-    facts = server.facts()
-    return facts, good(server), margin
+def margin_of(times: float) -> int:
+    """Return so much of the margin that a MySQL 8.0.29 usually comes to, payload bytes in whole blocks."""
+    return -(-int(MARGINS["mysql-8.0.29"] * times) // 512) * 512
 
 
 def test_a_margin_that_the_server_made_larger_is_gone_by() -> None:
     """MySQL 8.0 before 8.0.30 that ran short of log space has lower limits since, and is no other build."""
-    before, usual, small = with_margin(1.0)
-    after, tight, large = with_margin(1.2)
+    small, large = margin_of(1.0), margin_of(1.2)
+    before, usual, _ = read("mysql-8.0.29", metrics={MARGIN: small})
+    after, tight, _ = read("mysql-8.0.29", metrics={MARGIN: large})
 
     assert before.blockers == after.blockers == ()
     lost = large // 496 * 512 + large % 496 - (small // 496 * 512 + small % 496)
@@ -189,74 +175,46 @@ def test_a_margin_that_the_server_made_larger_is_gone_by() -> None:
 
 def test_a_margin_that_the_server_never_counted_is_no_other_build() -> None:
     """MySQL 8.0 before 8.0.30 works it out before any counter is on: it says 0, and ours holds."""
-    _, usual, _ = with_margin(1.0)
-    facts, found, margin = with_margin(0.0)
+    _, usual, _ = read("mysql-8.0.29", metrics={MARGIN: margin_of(1.0)})
+    facts, found, _ = read("mysql-8.0.29", metrics={MARGIN: 0})
 
-    assert margin == 0
     assert facts.blockers == facts.disabled_counters == ()
     assert (found.flush_limit, found.stall_point) == (usual.flush_limit, usual.stall_point)
 
 
-def test_an_early_8_0_is_read_and_not_controlled() -> None:
-    """MySQL 8.0.16 rounds no limit and flushes by the raw one: it is told apart by what it exports."""
-    server, session, _ = opened("mysql-8.0.29")
-    metrics = session.reading.metrics
-    for name, share in (("log_max_modified_age_async", 8), ("log_max_modified_age_sync", 16)):
-        state, rounded = metrics[name]
-        metrics[name] = (state, str(-(-int(rounded) // 512) * 512 - 512 // share))
+FIVES = ("mysql-5.6.24", "mysql-5.7.44", "percona-5.7.44")
+
+
+@pytest.mark.parametrize(
+    ("name", "counter", "change"),
+    [
+        ("mysql-8.0.29", "log_max_modified_age_async", lambda limit: -(-limit // 512) * 512 - 64),
+        ("mysql-8.0.29", MARGIN, lambda _: margin_of(0.8)),
+        *((name, "log_max_modified_age_sync", lambda limit: limit + 1) for name in FIVES),
+        *(("mysql-8.0.46", name, lambda limit: limit + 512) for name in RedoCapacityAdapter.limit_counters),
+    ],
+    ids=["8.0.16 rounds no limit", "no smaller margin", *FIVES, *RedoCapacityAdapter.limit_counters],
+)
+def test_limits_that_are_not_ours_are_read_and_not_controlled(name: str, counter: str, change: Any) -> None:  # noqa: ANN401 - a function
+    """Another build is told apart by what it exports; both numbers and what they follow from are said."""
+    server, session, _ = opened(name)
+    state, limit = session.reading.metrics[counter]
+    session.reading.metrics[counter] = (state, str(change(int(limit))))
     (blocker,) = server.facts().blockers
 
-    assert "log_max_modified_age_async is" in blocker
-    assert "this build is not understood" in blocker
+    assert f"{counter} is {change(int(limit))} on the server and" in blocker
+    assert re.search(r"by our arithmetic for \w+ = \d+.*: this build is not understood$", blocker)
     assert good(server).modified_age > 0
 
 
-def test_a_margin_below_ours_is_not_understood() -> None:
-    """No server comes to a smaller one: it is another build."""
-    (facts, _, _) = with_margin(0.8)
-
-    assert "log_concurrency_margin is" in facts.blockers[0]
-
-
-FIVES = pytest.mark.parametrize("name", ["mysql-5.6.24", "mysql-5.7.44", "percona-5.7.44"])
-
-
-@FIVES
+@pytest.mark.parametrize("name", FIVES)
 def test_threads_set_since_mysqld_started_are_no_unknown_build(name: str) -> None:
     """The limits of 5.6 and 5.7 stay those of the start: both numbers are said, and the way out."""
-    server, session, _ = opened(name)
-    session.reading.variables["innodb_thread_concurrency"] = "64"
-    (blocker,) = server.facts().blockers
+    facts, _, _ = read(name, variables={"innodb_thread_concurrency": "64"})
+    (blocker,) = facts.blockers
 
     assert "innodb_thread_concurrency is 64 and was 0 when mysqld started" in blocker
     assert "set it back to 0 and restart InnoBrim, or restart mysqld" in blocker
-
-
-@FIVES
-def test_limits_that_no_number_of_threads_makes_are_not_understood(name: str) -> None:
-    """Any other difference is that of another build."""
-    server, session, _ = opened(name)
-    metrics = session.reading.metrics
-    state, limit = metrics["log_max_modified_age_sync"]
-    metrics["log_max_modified_age_sync"] = (state, str(int(limit) + 1))
-    (blocker,) = server.facts().blockers
-
-    assert "log_max_modified_age_sync is" in blocker
-    assert "this build is not understood" in blocker
-
-
-def test_what_the_counters_said_before_is_not_what_the_server_does() -> None:
-    """Below the low-water mark MariaDB leaves its counters as they were: its law says 0 there, and is met."""
-    server, session, _ = opened("mariadb-11.8.6-lwm")
-    metrics = session.reading.metrics
-    server.facts()
-    before = good(server)
-    state, current = metrics["log_lsn_current"]
-    metrics["log_lsn_buf_pool_oldest"] = (state, str(int(current) - before.low_water_age // 2))
-    found = good(server)
-
-    assert int(metrics["buffer_flush_pct_for_lsn"][1]) == before.flush_percentage > 0
-    assert (found.flush_percentage, found.flush_requested, found.flush_by_age) == (0, 0, 0)
 
 
 @pytest.mark.parametrize(
@@ -264,15 +222,7 @@ def test_what_the_counters_said_before_is_not_what_the_server_does() -> None:
 )
 def test_a_node_without_its_cluster_is_no_reading(galera: str, ready: str, *, missed: bool) -> None:
     """A Galera node that takes no statement answers for its counters, and would refuse each write."""
-    plain = fixture("mariadb-11.8.6")
-    readings = tuple(
-        replace(
-            one, variables=one.variables | {"wsrep_on": galera}, status=one.status | {"wsrep_ready": ready}
-        )
-        for one in plain.readings
-    )
-    session = Fixtured(replace(plain, readings=readings))
-    server = MySQLServer(session.endpoint, SimClock(start=50.0), session=session)
+    server, _, _ = opened("mariadb-11.8.6", variables={"wsrep_on": galera}, status={"wsrep_ready": ready})
     server.facts()
     said = server.read()
 

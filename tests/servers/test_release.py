@@ -4,23 +4,20 @@ from __future__ import annotations
 
 import contextlib
 import time
-from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
+from tests.servers.fixtured import FILES
 from tests.servers.injected import INJECTED
-from tests.servers.scripted import BUILD, Scripted
-from tuner.servers.detect import detect
+from tests.servers.scripted import BUILD
 from tuner.servers.families import recognise
 from tuner.servers.fixture import decode, encode, load
 from tuner.servers.port import Unsupported
 from tuner.servers.release import release_of, version_in, version_of
 from tuner.servers.session import session_limits
-
-FIXTURES = Path(__file__).parents[1] / "fixtures" / "servers"
 
 
 @pytest.mark.parametrize(
@@ -119,8 +116,9 @@ def test_text_in_the_place_of_a_version_is_none(said: str) -> None:
     with pytest.raises(ValueError, match="no version"):
         version_of(said)
     variables = {**BUILD, "version": said}
-    with pytest.raises(Unsupported, match="no version"):
+    with pytest.raises(Unsupported, match="no version") as caught:
         recognise(variables)
+    assert str(caught.value).isprintable()
 
 
 @given(st.text())
@@ -142,29 +140,10 @@ def test_a_release_is_read_past_what_is_said_to_old_clients() -> None:
     assert release_of("5.5.5-m3") == (5, 5, 5)
 
 
-def test_a_server_behind_a_proxy_is_the_mariadb_that_it_is() -> None:
-    """Where VERSION() itself has the 5.5.5, a server is recognised by what follows."""
-    variables = {**BUILD, "version": "5.5.5-10.6.22-MariaDB", "innodb_max_dirty_pages_pct_lwm": "0"}
-
-    assert recognise(variables).name == "mariadb"
-
-
-def test_a_server_that_says_no_version_is_not_used() -> None:
-    """Such a server is refused by name, and nothing that it said steers the terminal."""
-
-    class Liar(Scripted):
-        def pairs(self, statement: str) -> dict[str, str]:
-            return {**BUILD, "version": INJECTED[0]} if "version" in statement else super().pairs(statement)
-
-    with pytest.raises(Unsupported, match="no version") as caught:
-        detect(Liar())
-    assert "\n" not in str(caught.value)
-
-
 @pytest.mark.parametrize("name", ["version", "aurora_version"])
 def test_a_fixture_with_text_in_the_place_of_a_version_is_refused(name: str) -> None:
     """A recording that somebody sent puts nothing into the pages that are made of it."""
-    fixture = load(min(FIXTURES.glob("*.json")))
+    fixture = load(next(iter(FILES.values())))
     first = fixture.readings[0]
     forged = replace(first, variables={**first.variables, name: "9.7.4 | [x](http://evil)"})
 

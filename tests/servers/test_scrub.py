@@ -10,7 +10,7 @@ import pytest
 from msgspec.structs import replace
 
 from lab.plant.clock import SimClock
-from tests.servers.fixtured import FILES, Fixtured, fixture
+from tests.servers.fixtured import FILES, Fixtured, fixture, opened
 from tuner.servers.fixture import Fixture, FixtureRecorder, decode, encode
 from tuner.servers.port import Unreachable
 from tuner.servers.scrub import Scrubber, privileges
@@ -60,20 +60,27 @@ def recorded(session: Fixtured) -> Fixture:
     return recorder.fixture()
 
 
-def telling() -> Telling:
-    """Return a session to a server with secrets."""
-    plain = fixture("rds-mysql-8.0.40")
-    readings = tuple(
-        replace(one, variables=one.variables | SECRETS, status=one.status | STATUS) for one in plain.readings
-    )
-    return Telling(replace(plain, readings=readings))
+@pytest.fixture
+def told() -> Fixture:
+    """Return what is recorded of a server with secrets."""
+    _, _, found = opened("rds-mysql-8.0.40", variables=SECRETS, status=STATUS)
+    return recorded(Telling(found))
 
 
-def test_no_secret_is_in_the_file() -> None:
+def test_no_secret_is_in_the_file(told: Fixture) -> None:
     """No host, path, port, UUID, address, account, hash, other database, role or statement is left."""
-    content = encode(recorded(telling())).decode()
+    content = encode(told).decode()
 
     assert [word for word in WORDS if word in content] == []
+
+
+def test_what_recognition_needs_stays(told: Fixture) -> None:
+    """Version, comment, the managed server's prefix and the privileges on all databases are kept."""
+    variables = told.readings[0].variables
+
+    assert (variables["version"], variables["version_comment"]) == ("8.0.40", "Source distribution")
+    assert variables["basedir"] == "/rdsdbbin/"
+    assert told.privileges == ("PROCESS", "SELECT", "SYSTEM_VARIABLES_ADMIN")
 
 
 JANE = "customer=Jane Roe"
@@ -99,32 +106,16 @@ class Prying(Fixtured):
 
 def test_nothing_that_is_not_recognised_gets_into_a_file() -> None:
     """Whatever somebody wrote, and wherever a server has it in its answers, no byte of it is in a fixture."""
-    plain = fixture("mysql-5.7.44")
     texts = {"version": f"5.7.44-log-{JANE}", "version_comment": f"MySQL {JANE}", "performance_schema": JANE}
-    readings = tuple(
-        replace(
-            one,
-            variables=one.variables | texts,
-            status=dict.fromkeys(one.status, JANE) | {"Innodb_rows_read": f"7 {JANE}"},
-            metrics=one.metrics | {"jane_roe": ("enabled", "7"), "log_waits": (JANE, "1")},
-        )
-        for one in plain.readings
-    )
+    _, _, found = opened("mysql-5.7.44", variables=texts)
+    for one in found.readings:
+        one.status.update(dict.fromkeys(one.status, JANE) | {"Innodb_rows_read": f"7 {JANE}"})
+        one.metrics.update({"jane_roe": ("enabled", "7"), "log_waits": (JANE, "1")})
 
-    content = encode(recorded(Prying(replace(plain, readings=readings)))).decode()
+    content = encode(recorded(Prying(found))).decode()
 
     assert re.findall(r"(?i)jane|roe|customer", content) == []
     assert '"5.7.44-log"' in content
-
-
-def test_what_recognition_needs_stays() -> None:
-    """Version, comment, the managed server's prefix and the privileges on all databases are kept."""
-    found = recorded(telling())
-
-    variables = found.readings[0].variables
-    assert (variables["version"], variables["version_comment"]) == ("8.0.40", "Source distribution")
-    assert variables["basedir"] == "/rdsdbbin/"
-    assert found.privileges == ("PROCESS", "SELECT", "SYSTEM_VARIABLES_ADMIN")
 
 
 @pytest.mark.parametrize("name", FILES)

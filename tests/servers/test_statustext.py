@@ -42,63 +42,24 @@ SAVED = f"INSERT INTO notes VALUES ('saved:\n{FORGED}{SECRET}\nLog sequence numb
 TRANSACTION = "---TRANSACTION 421, ACTIVE 3 sec\nMySQL thread id 7, query id 9 localhost app updating\n"
 
 
+def deadlock(*lines: str) -> str:
+    """Return the section of the last deadlock, with what its statements wrote."""
+    return headed("LATEST DETECTED DEADLOCK", *lines)
+
+
+def foreign_key(*lines: str) -> str:
+    """Return that of the last foreign key error."""
+    return headed("LATEST FOREIGN KEY ERROR", *lines)
+
+
+def transactions(*lines: str) -> str:
+    """Return that of the transactions."""
+    return headed("TRANSACTIONS", *lines)
+
+
 def status(*sections: str, end: str = END) -> str:
     """Return a status of these sections."""
     return BEGINNING + "".join(sections) + end
-
-
-TEXTS = {
-    "deadlock": headed("LATEST DETECTED DEADLOCK", SAVED),
-    "foreign key": headed("LATEST FOREIGN KEY ERROR", SAVED),
-    "transaction": headed("TRANSACTIONS", TRANSACTION + SAVED),
-    "all of them": headed("LATEST FOREIGN KEY ERROR", SAVED)
-    + headed("LATEST DETECTED DEADLOCK", SAVED)
-    + headed("TRANSACTIONS", TRANSACTION + SAVED),
-    "heading alone": headed("TRANSACTIONS", "INSERT INTO t VALUES ('\n---\nLOG\n---\n" + SECRET + "')"),
-    "lines alone": headed("TRANSACTIONS", "SELECT '\nLog sequence number 5\nLast checkpoint at  1\n'"),
-    "carriage returns": headed("TRANSACTIONS", SAVED.replace("\n", "\r\n")),
-    "end of a status": headed("TRANSACTIONS", f"SELECT '{BEHIND}{END}'"),
-}
-
-
-@pytest.mark.parametrize("text", TEXTS.values(), ids=TEXTS)
-def test_the_ages_are_the_servers_own(text: str) -> None:
-    """No text of a statement above the LOG section changes an age, whatever headings and lines it has."""
-    assert parse(status(text, log(), BEHIND)) == OWN
-
-
-@pytest.mark.parametrize("text", TEXTS.values(), ids=TEXTS)
-def test_the_log_section_of_a_fixture_is_the_servers_own(text: str) -> None:
-    """A fixture holds no line of a statement above the LOG section."""
-    assert Scrubber().engine_log(status(text, log(), BEHIND)).splitlines() == log().splitlines()[3:]
-
-
-def test_transactions_behind_the_log_section_change_nothing() -> None:
-    """Where a server prints its transactions last, a saved status in one of them is not its own."""
-    assert parse(status(log(), BEHIND, headed("TRANSACTIONS", TRANSACTION + SAVED))) == OWN
-
-
-@pytest.mark.parametrize(
-    "sections",
-    [
-        (headed("LATEST DETECTED DEADLOCK", SAVED), log(), BEHIND, headed("TRANSACTIONS", SAVED)),
-        (headed("LATEST DETECTED DEADLOCK", "x"), log(), BEHIND, headed("TRANSACTIONS", TRANSACTION, FORGED)),
-    ],
-)
-def test_a_section_that_may_be_anybodys_is_no_answer(sections: tuple[str, ...]) -> None:
-    """Where statements stand above and below, and more than one LOG section with them, there is no age."""
-    with pytest.raises(ValueError, match="LOG sections"):
-        parse(status(*sections))
-    assert Scrubber().engine_log(status(*sections)) == ""
-
-
-def test_a_status_that_was_cut_before_its_log_section_is_no_answer() -> None:
-    """A status is cut at 1 MiB by mysqld: what a statement wrote above does not stand for what is gone."""
-    long = headed("LATEST DETECTED DEADLOCK", SAVED + "x" * LONGEST)[:LONGEST]
-
-    with pytest.raises(ValueError, match="cut"):
-        parse(BEGINNING + long)
-    assert Scrubber().engine_log(BEGINNING + long) == ""
 
 
 def cut(*sections: str, end: str = END) -> str:
@@ -107,38 +68,55 @@ def cut(*sections: str, end: str = END) -> str:
     return beginning + "x" * (LONGEST - len(beginning) - len(end) - 1) + "\n" + end
 
 
-CUT = {
-    "short": BEGINNING + headed("LATEST DETECTED DEADLOCK", FORGED),
-    "short, more than one": BEGINNING + headed("LATEST DETECTED DEADLOCK", FORGED + FORGED),
-    "short, in a transaction": BEGINNING + headed("TRANSACTIONS", TRANSACTION + FORGED),
-    "an end that was written": cut(headed("LATEST DETECTED DEADLOCK", FORGED)),
-    "an end without its rule": cut(headed("LATEST DETECTED DEADLOCK", FORGED), end=END.splitlines()[1]),
-    "two of them": cut(headed("LATEST FOREIGN KEY ERROR", FORGED, FORGED)),
-    "in a row": cut(headed("LATEST FOREIGN KEY ERROR", FORGED), headed("TRANSACTIONS", TRANSACTION)),
-    "all of a status": cut(headed("LATEST DETECTED DEADLOCK", FORGED + BEHIND, END)),
+ABOVE = {
+    "deadlock": deadlock(SAVED),
+    "foreign key": foreign_key(SAVED),
+    "transaction": transactions(TRANSACTION + SAVED),
+    "all of them": foreign_key(SAVED) + deadlock(SAVED) + transactions(TRANSACTION + SAVED),
+    "heading alone": transactions("INSERT INTO t VALUES ('\n---\nLOG\n---\n" + SECRET + "')"),
+    "lines alone": transactions("SELECT '\nLog sequence number 5\nLast checkpoint at  1\n'"),
+    "carriage returns": transactions(SAVED.replace("\n", "\r\n")),
+    "end of a status": transactions(f"SELECT '{BEHIND}{END}'"),
+    "a cut list of transactions": transactions(SAVED * 1000)[: LONGEST - 2000]
+    + "\n... truncated...\nlf of a name')\n",
+}
+OWN_SECTION = {
+    **{f"above: {name}": status(text, log(), BEHIND) for name, text in ABOVE.items()},
+    "behind it": status(log(), BEHIND, transactions(TRANSACTION + SAVED)),
+    "a deadlock above, transactions last": status(
+        deadlock(TRANSACTION + "UPDATE t SET a = 1"), log(), BEHIND, transactions(TRANSACTION)
+    ),
 }
 
 
-@pytest.mark.parametrize("text", CUT.values(), ids=CUT)
+@pytest.mark.parametrize("text", OWN_SECTION.values(), ids=OWN_SECTION)
+def test_the_ages_are_the_servers_own(text: str) -> None:
+    """No text of a statement changes an age or gets into a fixture, whatever headings and lines it has."""
+    assert parse(text) == OWN
+    assert Scrubber().engine_log(text).splitlines() == log().splitlines()[3:]
+
+
+NOBODYS = {
+    "above and below": status(deadlock(SAVED), log(), BEHIND, transactions(SAVED)),
+    "in a row below": status(deadlock("x"), log(), BEHIND, transactions(TRANSACTION, FORGED)),
+    "cut in a deadlock": BEGINNING + deadlock(SAVED + "x" * LONGEST)[:LONGEST],
+    "short": BEGINNING + deadlock(FORGED),
+    "short, more than one": BEGINNING + deadlock(FORGED + FORGED),
+    "short, in a transaction": BEGINNING + transactions(TRANSACTION + FORGED),
+    "an end that was written": cut(deadlock(FORGED)),
+    "an end without its rule": cut(deadlock(FORGED), end=END.splitlines()[1]),
+    "two of them": cut(foreign_key(FORGED, FORGED)),
+    "in two sections": cut(foreign_key(FORGED), transactions(TRANSACTION)),
+    "all of a status": cut(deadlock(FORGED + BEHIND, END)),
+}
+
+
+@pytest.mark.parametrize("text", NOBODYS.values(), ids=NOBODYS)
 def test_what_a_statement_wrote_never_stands_for_a_log_section_that_is_gone(text: str) -> None:
-    """Where a status may have been cut before the server's own section, one that is alone is none either."""
-    with pytest.raises(ValueError, match=r"LOG section"):
+    """Where the server's own section may have been cut, or cannot be told, there is no age at all."""
+    with pytest.raises(ValueError, match="LOG section"):
         parse(text)
     assert Scrubber().engine_log(text) == ""
-
-
-def test_a_deadlock_is_no_reason_to_miss_an_age_where_transactions_come_last() -> None:
-    """A whole status with one LOG section is taken, wherever the server prints its transactions."""
-    quiet = headed("LATEST DETECTED DEADLOCK", TRANSACTION + "UPDATE t SET a = 1")
-
-    assert parse(status(quiet, log(), BEHIND, headed("TRANSACTIONS", TRANSACTION))) == OWN
-
-
-def test_a_status_whose_transactions_were_cut_has_its_own_log_section() -> None:
-    """Where the list of transactions was shortened to keep the end, the end is what counts."""
-    long = headed("TRANSACTIONS", SAVED * 1000)[: LONGEST - 2000] + "\n... truncated...\nlf of a name')\n"
-
-    assert parse(status(long, log(), BEHIND)) == OWN
 
 
 @pytest.mark.parametrize(

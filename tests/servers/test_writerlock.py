@@ -222,7 +222,7 @@ class Ending(Scripted):
         """Answer, or end the connection; the next statement opens another one."""
         if self.connection is None:
             self.connection = object()
-            self.opened += 1
+            self.connections += 1
         if "GET_LOCK" in statement:
             self.asked.append(statement)
             self.connection = None

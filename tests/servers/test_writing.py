@@ -12,33 +12,35 @@ from msgspec.structs import replace
 
 from lab.plant.clock import SimClock
 from tests.factory import C_NAME, FACTS, M_NAME
-from tests.servers.scripted import Guarded, Scripted, good
+from tests.servers.scripted import Scripted, good
 from tuner.records import LOW_WATER_MARK, Bounds, Capacity, percent
 from tuner.servers import mysql
 from tuner.servers.families.redo_capacity import RedoCapacityAdapter
-from tuner.servers.mysql import MySQLServer
+from tuner.servers.mysql import READ_BACK, MySQLServer
 from tuner.servers.port import Unreachable
 from tuner.servers.writing import ASK, WITH_OPTION, WRITABLE, bounds
 
 STEPS = ((C_NAME, 300), (M_NAME, 600))
 WANTED = Capacity(300, 600)
-READ_BACK = "SELECT @@GLOBAL.innodb_io_capacity, @@GLOBAL.innodb_io_capacity_max"
-DENIED = pymysql.OperationalError(1227, "Access denied")
 MARK = ((LOW_WATER_MARK, 1_000),)
 PAIR = Capacity(225, 450)
+DENIED = pymysql.OperationalError(1227, "Access denied")
+LOST = Unreachable("innobrim@db:3306: lost connection")
 
 Knowing = Callable[..., MySQLServer]
-"""Returns an adapter over the session, whose facts have these changes."""
+"""Returns an adapter that knows its server, which it writes to by SETs or by calls."""
 
 
 @pytest.fixture
-def session() -> Guarded:
+def session() -> Scripted:
     """Return a session to a server that has the procedures."""
-    return Guarded()
+    made = Scripted()
+    made.bounds = [(100, 20_000, 10_000)]
+    return made
 
 
 @pytest.fixture
-def knowing(session: Guarded, clock: SimClock, monkeypatch: pytest.MonkeyPatch) -> Knowing:
+def knowing(session: Scripted, clock: SimClock, monkeypatch: pytest.MonkeyPatch) -> Knowing:
     """Return how an adapter is made."""
 
     def make(*, called: bool, off: tuple[str, ...] = ()) -> MySQLServer:
@@ -54,32 +56,27 @@ def knowing(session: Guarded, clock: SimClock, monkeypatch: pytest.MonkeyPatch) 
 
 
 @pytest.mark.parametrize("called", [False, True])
-def test_a_write_is_read_back(knowing: Knowing, session: Guarded, *, called: bool) -> None:
+def test_a_write_is_read_back(knowing: Knowing, session: Scripted, *, called: bool) -> None:
     """SETs, or calls where there is a procedure, go out in order; the receipt has what is really in force."""
     receipt = knowing(called=called).apply(STEPS, WANTED)
 
-    assert session.asked == [
-        *(
-            f"CALL innobrim.set_global('{name}', {value})" if called else f"SET GLOBAL {name} = {value}"
-            for name, value in STEPS
-        ),
-        READ_BACK,
-    ]
+    statement = "CALL innobrim.set_global('{}', {})" if called else "SET GLOBAL {} = {}"
+    assert session.asked == [*(statement.format(*step) for step in STEPS), READ_BACK]
     assert (receipt.requested, receipt.in_force, receipt.done, receipt.error) == (WANTED, WANTED, 2, "")
 
 
 @pytest.mark.parametrize("answer", [[], [(1,)], [(None, 1, 1)], [("low", "high", "c")]])
-def test_an_answer_without_sense_is_no_procedure(session: Guarded, answer: list[tuple[Any, ...]]) -> None:
+def test_an_answer_without_sense_is_no_procedure(session: Scripted, answer: list[tuple[Any, ...]]) -> None:
     """The bounds are the procedure's own; somebody else's procedure of that name is not called."""
     assert bounds(session) == Bounds(100, 20_000, 10_000)
-    session.answer = answer
+    session.bounds = answer
 
     assert bounds(session) is None
 
 
 @pytest.mark.parametrize(("number", "there"), [(1047, True), (1969, True), (3024, True), (1305, False)])
 def test_a_call_that_is_not_taken_now_is_no_lack_of_a_procedure(
-    session: Guarded, number: int, *, there: bool
+    session: Scripted, number: int, *, there: bool
 ) -> None:
     """A Galera node without its cluster, or a time limit, says nothing of what the account may."""
     session.fails[ASK] = pymysql.OperationalError(number, "not now")
@@ -88,48 +85,51 @@ def test_a_call_that_is_not_taken_now_is_no_lack_of_a_procedure(
         assert bounds(session) is None
 
 
-def test_a_refused_set_stops_the_write(server: MySQLServer, session: Guarded) -> None:
-    """After a refusal nothing more is set; the receipt says how far it went, and what is in force."""
-    session.fails[M_NAME + " ="] = DENIED
-    receipt = server.apply(STEPS, WANTED)
-
-    assert (receipt.in_force, receipt.done) == (Capacity(300, 450), 1)
-    assert receipt.error == "Access denied (error 1227)"
-    assert receipt.denied
-
-
 @pytest.mark.parametrize(
-    ("number", "denied"), [(1644, False), (1305, True), (1370, True), (1449, True), (1227, True)]
+    ("called", "error", "in_force", "denied"),
+    [
+        pytest.param(False, DENIED, Capacity(300, 450), True, id="refused"),
+        pytest.param(False, LOST, None, False, id="lost"),
+        *(
+            pytest.param(
+                True, pymysql.OperationalError(number, "from 700"), Capacity(300, 450), denied, id=what
+            )
+            for number, denied, what in [
+                (1644, False, "a bound of the procedure"),
+                (1305, True, "the procedure is gone"),
+                (1370, True, "it may not be called"),
+                (1449, True, "its definer is gone"),
+                (1227, True, "its definer may not"),
+            ]
+        ),
+    ],
 )
-def test_a_procedure_that_is_of_no_use_is_a_lost_privilege(
-    knowing: Knowing, session: Guarded, number: int, *, denied: bool
+def test_a_write_that_ends_half_way_says_how_far_it_went(
+    knowing: Knowing,
+    session: Scripted,
+    error: Exception,
+    in_force: Capacity | None,
+    *,
+    called: bool,
+    denied: bool,
 ) -> None:
-    """One that is gone, not for us, or without definer or privilege waits for a person; a bound does not."""
-    server = knowing(called=True)
-    session.fails[M_NAME] = pymysql.OperationalError(number, "must be from 700")
+    """After the first failure nothing more is set; what waits for a person is told from what does not."""
+    server = knowing(called=called)
+    session.fails[M_NAME + ("'" if called else " =")] = error
     receipt = server.apply(STEPS, WANTED)
 
-    assert (receipt.done, receipt.denied) == (1, denied)
-    assert "must be from 700" in receipt.error
-
-
-def test_a_connection_lost_half_way_is_not_waited_for(server: MySQLServer, session: Guarded) -> None:
-    """When the connection breaks between two SETs, the pair in force is unknown, and said to be."""
-    session.fails[M_NAME + " ="] = Unreachable("innobrim@db:3306: lost connection")
-    receipt = server.apply(STEPS, WANTED)
-
-    assert (receipt.in_force, receipt.done) == (None, 1)
-    assert "lost connection" in receipt.error
+    assert (receipt.done, receipt.in_force, receipt.denied) == (1, in_force, denied)
+    assert str(error.args[-1]) in receipt.error
 
 
 @pytest.mark.parametrize("error", [ValueError("x"), OverflowError("x"), IndexError("x")], ids=repr)
 @pytest.mark.parametrize("statement", ["SET GLOBAL", "innodb_metrics"])
 def test_nothing_but_words_comes_of_a_write(
-    server: MySQLServer, session: Guarded, statement: str, error: Exception
+    server: MySQLServer, session: Scripted, statement: str, error: Exception
 ) -> None:
     """An answer that makes no sense to whatever reads it fails the write and costs the connection."""
     good(server)
-    session.opened += 1
+    session.connections += 1
     session.fails[statement] = error
     found = server.apply(STEPS, WANTED)
 
@@ -137,7 +137,7 @@ def test_nothing_but_words_comes_of_a_write(
     assert "unexpected answer" in found.error
 
 
-def test_only_the_published_variables_can_be_written(server: MySQLServer, session: Guarded) -> None:
+def test_only_the_published_variables_can_be_written(server: MySQLServer, session: Scripted) -> None:
     """Nothing else is ever written, whoever asks; the low-water mark needs an option of its own."""
     for steps in ((("innodb_flush_sync", 0),), MARK):
         receipt = server.apply(steps, WANTED)
@@ -145,13 +145,15 @@ def test_only_the_published_variables_can_be_written(server: MySQLServer, sessio
         assert receipt.done == 0
 
     assert (WRITABLE, WITH_OPTION) == ((C_NAME, M_NAME), (LOW_WATER_MARK,))
-    assert session.mark == "0.000000"
     assert not any(one.startswith(("SET", "CALL")) for one in session.asked)
 
 
-@pytest.mark.parametrize("called", [False, True])
+@pytest.mark.parametrize(
+    ("called", "said"),
+    [(False, f"SET GLOBAL {LOW_WATER_MARK} = 0.001"), (True, "CALL innobrim.set_low_water_mark(1)")],
+)
 def test_the_low_water_mark_is_one_statement_and_read_back(
-    knowing: Knowing, session: Guarded, *, called: bool
+    knowing: Knowing, session: Scripted, said: str, *, called: bool
 ) -> None:
     """With the option it is one SET, or one call of its procedure; the pair and the mark are read back."""
     server = knowing(called=called)
@@ -159,7 +161,6 @@ def test_the_low_water_mark_is_one_statement_and_read_back(
     receipt = server.apply(MARK, PAIR)
     back = server.apply(((LOW_WATER_MARK, 0),), PAIR)
 
-    said = "CALL innobrim.set_low_water_mark(1)" if called else f"SET GLOBAL {LOW_WATER_MARK} = 0.001"
     assert session.asked[0] == said
     assert (receipt.in_force, receipt.done, receipt.error) == (PAIR, 1, "")
     assert (receipt.low_water_asked, receipt.low_water_mark) == (1_000, 1_000)
@@ -168,7 +169,7 @@ def test_the_low_water_mark_is_one_statement_and_read_back(
 
 @pytest.mark.parametrize("procedures", [0, 1])
 def test_a_procedure_for_the_mark_is_asked_for_with_the_option_alone(
-    knowing: Knowing, session: Guarded, procedures: int
+    knowing: Knowing, session: Scripted, procedures: int
 ) -> None:
     """The facts say whether the account may set the mark by a procedure."""
     session.procedures = procedures
@@ -187,7 +188,15 @@ def test_a_mark_is_said_as_the_server_takes_it(mark: int, said: str) -> None:
     assert percent(mark) == said
 
 
-def test_what_was_made_meanwhile_counts_at_the_next_write(knowing: Knowing, session: Guarded) -> None:
+def test_counters_are_turned_on_by_a_call(knowing: Knowing, session: Scripted) -> None:
+    """An account without the privilege turns InnoDB's counters on through the other procedure."""
+    knowing(called=True, off=("log_lsn_current",)).facts()
+
+    assert "CALL innobrim.enable_counters()" in session.asked
+    assert not any("SET GLOBAL innodb_monitor" in one for one in session.asked)
+
+
+def test_what_was_made_meanwhile_counts_at_the_next_write(knowing: Knowing, session: Scripted) -> None:
     """After a refused SET the account logs in again, and writes by a procedure that it may call by then."""
     server = knowing(called=False)
     session.fails["SET GLOBAL"] = DENIED
@@ -195,15 +204,6 @@ def test_what_was_made_meanwhile_counts_at_the_next_write(knowing: Knowing, sess
 
     assert server.apply(STEPS, WANTED).in_force == WANTED
     assert session.asked.count("CALL innobrim.set_global('innodb_io_capacity', 300)") == 1
-
-
-def test_counters_are_turned_on_by_a_call(knowing: Knowing, session: Guarded) -> None:
-    """An account without the privilege turns InnoDB's counters on through the other procedure."""
-    server = knowing(called=True, off=("log_lsn_current",))
-    server.facts()
-
-    assert "CALL innobrim.enable_counters()" in session.asked
-    assert not any("SET GLOBAL innodb_monitor" in one for one in session.asked)
 
 
 class Login(Scripted):
@@ -216,26 +216,24 @@ class Login(Scripted):
     def __init__(self) -> None:
         super().__init__()
         self.super = False
-        self._refuse()
-
-    def _refuse(self) -> None:
-        self.fails = {} if self.super else {"SET GLOBAL": DENIED}
+        self.fails = {"SET GLOBAL": DENIED}
 
     def close(self) -> None:
         """Log in again with the next statement, by what the account has then."""
         self.connection = object()
-        self._refuse()
+        self.fails = {} if self.super else {"SET GLOBAL": DENIED}
 
 
 @pytest.fixture
 def login(clock: SimClock) -> Iterator[tuple[MySQLServer, Login]]:
-    """Return a server that claims the writer lock, and was just refused a write."""
+    """Return a server that claims the writer lock, and was just refused a write; it would take one now."""
     session = Login()
     server = MySQLServer(session.endpoint, clock, session=session)
     server.claims_writer = True
     good(server)
     assert server.apply(STEPS, WANTED).denied
     session.asked.clear()
+    session.super = True
     yield server, session
     server.close()
 
@@ -243,12 +241,11 @@ def login(clock: SimClock) -> Iterator[tuple[MySQLServer, Login]]:
 def test_a_privilege_that_was_granted_counts_at_the_next_write(login: tuple[MySQLServer, Login]) -> None:
     """SUPER counts from the next login on: a write after a refused one logs in again, and locks first."""
     server, session = login
-    session.super = True
 
     assert server.apply(STEPS, WANTED).in_force == WANTED
-    assert session.asked[2] == ASK
-    assert ["_LOCK(" in one for one in session.asked] == [True, True, False, False, False, False]
-    assert ("RELEASE" in session.asked[0], "GET" in session.asked[1]) == (True, True)
+    released, got, asked, *rest = session.asked
+    assert ("RELEASE_LOCK" in released, "GET_LOCK" in got, asked) == (True, True, ASK)
+    assert len(rest) == 3
     server.apply(STEPS, WANTED)
     assert sum("GET_LOCK" in one for one in session.asked) == 1
 
@@ -256,7 +253,7 @@ def test_a_privilege_that_was_granted_counts_at_the_next_write(login: tuple[MySQ
 def test_a_new_login_without_the_lock_writes_nothing(login: tuple[MySQLServer, Login]) -> None:
     """Where another daemon takes the lock between two logins, the write is given up and said to be."""
     server, session = login
-    session.super, session.lock = True, 0
+    session.lock = 0
     receipt = server.apply(STEPS, WANTED)
 
     assert (receipt.done, receipt.denied) == (0, False)
@@ -276,7 +273,7 @@ def test_a_new_login_without_the_lock_writes_nothing(login: tuple[MySQLServer, L
     ],
 )
 def test_the_privilege_to_write_is_seen_in_the_grants(
-    server: MySQLServer, session: Guarded, grant: str, *, may: bool
+    server: MySQLServer, session: Scripted, grant: str, *, may: bool
 ) -> None:
     """Whether the account may write is known without a write, and unknown where the server says nothing."""
     session.grants = ["GRANT USAGE ON *.* TO `a`@`%`", grant]

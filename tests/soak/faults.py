@@ -19,9 +19,9 @@ from lab.servers.spec import MEBIBYTE, LabServerError
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from lab.bench.daemon import Daemon
     from lab.bench.rig import Rig
     from tests.real.proxy import Proxy
+    from tests.soak.child import SoakDaemon
 
 BASELINE = (1000, 2000)
 WRITE_IOPS = 1200
@@ -123,7 +123,7 @@ class Faults:
         note: what the last fault has to say about itself, for the record.
     """
 
-    def __init__(self, rig: Rig, daemon: Daemon, line: Proxy) -> None:
+    def __init__(self, rig: Rig, daemon: SoakDaemon, line: Proxy) -> None:
         self._rig, self._daemon, self._line = rig, daemon, line
         self._large = False
         self.requests = 0

@@ -9,7 +9,6 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from lab.bench.daemon import Daemon
 from lab.bench.plan import DiskPlan, Plan
 from lab.bench.rig import Rig
 from lab.bench.store import Ledger, read_rows
@@ -19,6 +18,7 @@ from lab.statistics import slope
 from tests.faults.harness import altered
 from tests.faults.verdict import judge_run
 from tests.real.proxy import Proxy
+from tests.soak.child import SoakDaemon
 from tests.soak.faults import BASELINE, WRITE_IOPS, Faults, Planned, pieces, plan
 from tuner.core.ownership import foreign
 from tuner.journal.reader import runs, trace
@@ -96,10 +96,9 @@ def _piece(ledger: Ledger, image: str, todo: list[Planned], common: Row) -> int:
         lift(rig)
         line = stack.enter_context(Proxy(rig.server.port))
         daemon = stack.enter_context(
-            Daemon(
+            SoakDaemon(
                 rig.server,
                 port=line.port,
-                api=True,
                 baseline="/".join(map(str, BASELINE)),
                 program=altered("cool-down", COOL_DOWN),
             )
@@ -149,7 +148,7 @@ def say(text: str) -> None:
 class _Watch:
     """Carries one fault after another out and sees what becomes of the daemon."""
 
-    def __init__(self, rig: Rig, daemon: Daemon, faults: Faults) -> None:
+    def __init__(self, rig: Rig, daemon: SoakDaemon, faults: Faults) -> None:
         self._rig, self._daemon, self._faults = rig, daemon, faults
         self._seen: list[Row] = []
 

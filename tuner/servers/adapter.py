@@ -149,22 +149,6 @@ def points(limits: Points, answers: Answers) -> dict[str, int]:
     }
 
 
-def first_mismatch(exported: Mapping[str, str], computed: Mapping[str, int], where: str) -> str:
-    """Return what the first limit is that the server has otherwise than our arithmetic; empty without one.
-
-    A margin of 0 is one that the server has not noted since its counter is on.
-    """
-    for name, value in computed.items():
-        if name == MARGIN and int(exported[name]) == 0:
-            continue
-        if int(exported[name]) != value:
-            return (
-                f"{name} is {exported[name]} on the server and {value} by our arithmetic {where}: "
-                "this build is not understood"
-            )
-    return ""
-
-
 class Build(Struct, frozen=True):
     """What a server says of itself, which families are told apart by.
 
@@ -222,7 +206,7 @@ class Adapter(ABC):
 
     Attributes:
         title: the servers that it is for, in words.
-        telling: variables by which these are told apart, beside those of all families.
+        recognised_by: variables by which these are told apart, beside those of all families.
         variables: of a reading, beside those of all families.
         status: status variables, beside those of all families.
         percona_ages: further ones of Percona Server's own, that show its ages without InnoDB's counters.
@@ -236,6 +220,7 @@ class Adapter(ABC):
         percona_laws: flush laws of Percona Server by what ``innodb_cleaner_lsn_age_factor`` says.
         surroundings: the same in words.
         redo_variable: the variable that says how large the redo log is.
+        sized_by: variables and status variables that the limits are worked out from.
         redo_dynamic: it can be set while the server runs.
         names_setters: it keeps which account set a variable last, in performance_schema.variables_info.
         ages_need_counters: without them only SHOW ENGINE INNODB STATUS or ``percona_ages`` show an age.
@@ -251,7 +236,7 @@ class Adapter(ABC):
     """
 
     title: ClassVar[str]
-    telling: ClassVar[tuple[str, ...]] = ()
+    recognised_by: ClassVar[tuple[str, ...]] = ()
     variables: ClassVar[tuple[str, ...]] = ()
     status: ClassVar[tuple[str, ...]] = ()
     percona_ages: ClassVar[tuple[str, ...]] = ()
@@ -262,6 +247,7 @@ class Adapter(ABC):
     further: ClassVar[tuple[str, ...]] = ()
     surroundings: ClassVar[str] = "replication and latency"
     redo_variable: ClassVar[str] = "innodb_log_file_size"
+    sized_by: ClassVar[tuple[str, ...]] = ("innodb_log_file_size",)
     redo_dynamic: bool = False
     names_setters: ClassVar[bool] = True
     ages_need_counters: ClassVar[bool] = False
@@ -338,18 +324,40 @@ class Adapter(ABC):
         return variables.get("server_uuid", "")
 
     @abstractmethod
-    def limits_mismatch(self, exported: Mapping[str, str]) -> str:
-        """Compare our limit arithmetic with the server's own values; empty where they agree or are not seen.
+    def limits(self, answers: Answers) -> Points:
+        """Return the limits of the redo log in force, by what it is sized by.
 
-        Args:
-            exported: variables, and what ``limit_counters`` and ``limit_status`` said, by name.
+        Raises:
+            ValueError: a size that no server has.
         """
 
-    def off(self, answers: Answers) -> tuple[str, ...]:
+    @abstractmethod
+    def exported(self, answers: Answers) -> Mapping[str, int]:
+        """Return what the server must say its own limits are, by counter or status variable."""
+
+    def limits_mismatch(self, answers: Answers) -> str:
+        """Return the first limit that the server has otherwise than our arithmetic; empty without one.
+
+        A margin of 0 is one that the server has not noted since its counter is on.
+
+        Args:
+            answers: variables, and what ``limit_counters`` and ``limit_status`` said, by name.
+        """
+        size = ", ".join(f"{name} = {answers[name]}" for name in self.sized_by)
+        for name, value in self.exported(answers).items():
+            theirs = int(answers[name])
+            if theirs != value and not (name == MARGIN and theirs == 0):
+                return (
+                    f"{name} is {theirs} on the server and {value} by our arithmetic for {size}: "
+                    "this build is not understood"
+                )
+        return ""
+
+    def missing_counters(self, answers: Answers) -> tuple[str, ...]:
         """Return the counters that a full sample needs and that are off."""
         return tuple(name for name in self.counters if name not in answers)
 
-    def last_resort(self, _answers: Answers) -> bool:
+    def needs_engine_status(self, _answers: Answers) -> bool:
         """Tell whether nothing but SHOW ENGINE INNODB STATUS shows an age where counters are off."""
         return self.ages_need_counters
 
@@ -385,7 +393,7 @@ class Adapter(ABC):
             KeyError: an answer is missing.
             ValueError: an answer makes no sense.
         """
-        degraded = bool(self.off(answers))
+        degraded = bool(self.missing_counters(answers))
         return Sample(
             monotonic=monotonic,
             wall=wall,
@@ -437,7 +445,7 @@ class Adapter(ABC):
     def ages(self, answers: Answers) -> tuple[int, int]:
         """Return the current LSN and that of the last checkpoint where the counters are off."""
 
-    def tail(self, answers: Answers) -> int:
+    def oldest_lsn(self, answers: Answers) -> int:
         """Return the LSN of the oldest modification where the counters are off.
 
         The checkpoint stands for it, which is never newer: the modified age comes out too high by the
@@ -472,7 +480,7 @@ class Adapter(ABC):
         current, checkpoint = self.ages(answers)
         return dict.fromkeys(COUNTED, 0) | {
             "lsn_current": current,
-            "lsn_oldest": self.tail(answers),
+            "lsn_oldest": self.oldest_lsn(answers),
             "lsn_checkpoint": checkpoint,
             "pages_adaptive": int(answers["Innodb_buffer_pool_pages_flushed"]),
         }

@@ -165,7 +165,7 @@ def _why_not(endpoint: Endpoint, connection: Connection[Any], error: Exception) 
         return unencrypted
     if fix := next((fix for library, fix in LIBRARIES.items() if library in str(error)), ""):
         return in_words(error), fix
-    words = unanswered(error)
+    words = why_no_answer(error)
     if isinstance(error.__context__, TimeoutError):
         slow = getattr(connection, "method", "") in CLEAR
         return words, f"{HANGS}, or raise server.timeout" + (SLOW_REFUSAL if slow else "")
@@ -234,7 +234,7 @@ def in_words(error: BaseException) -> str:
     return f"{text} (error {number})" if number else text
 
 
-def unanswered(error: BaseException) -> str:
+def why_no_answer(error: BaseException) -> str:
     """Return in words why an answer was none, whatever the driver failed with at it."""
     if LOCAL_INFILE in str(error):
         return "the server asked for a file of this machine (LOCAL INFILE); it gets none"

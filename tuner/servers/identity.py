@@ -35,20 +35,26 @@ class Seen(Struct, frozen=True):
     """What a reading says of who the server is.
 
     Attributes:
-        named: what it calls itself: host name, port and data directory.
-        started: when it started, on our monotonic clock, seconds.
         sample: the reading.
         number: ``server_id``; empty where that is not known.
         cluster: it is a node of a Galera cluster, whose nodes can be copies of each other.
         kept: it came over the connection of the reading before.
     """
 
-    named: str
-    started: float
     sample: Sample
-    number: str = ""
-    cluster: bool = False
-    kept: bool = False
+    number: str
+    cluster: bool
+    kept: bool
+
+    @property
+    def named(self) -> str:
+        """Return what it calls itself: host name, port and data directory."""
+        return self.sample.identity
+
+    @property
+    def started(self) -> float:
+        """Return when it started, on our monotonic clock, seconds."""
+        return self.sample.monotonic - self.sample.uptime
 
 
 class Identity:
@@ -81,14 +87,12 @@ class Identity:
             answers: that it was made of.
         """
         now = Seen(
-            named=sample.identity,
-            started=sample.monotonic - sample.uptime,
             sample=sample,
             number=answers.get("server_id", ""),
             cluster=answers.get("wsrep_on", "0") not in OFF,
-            kept=session.opened == self._read_in,
+            kept=session.connections == self._read_in,
         )
-        self._read_in, last, self._last = session.opened, self._last, now
+        self._read_in, last, self._last = session.connections, self._last, now
         if adapter.lasting:
             return sample
         if last is None:
@@ -108,7 +112,7 @@ class Identity:
             pymysql.MySQLError: the server refused the statement.
         """
         last = self._last
-        if last is None or (session.current is not None and session.opened == self._read_in):
+        if last is None or (session.current is not None and session.connections == self._read_in):
             return
         answers = plain(session.pairs(adapter.counter_query))
         named, lsn = answers.get("identity", ""), answers.get("log_lsn_current")
@@ -120,7 +124,7 @@ class Identity:
                 f"{shortened(named)} answers over a new connection, and the last reading was of {last.named}"
                 f"{' with another log' if named == last.named else ''}: nothing is written"
             )
-        self._read_in = session.opened
+        self._read_in = session.connections
 
     def _same(self, last: Seen, now: Seen) -> bool:
         """Tell whether two readings are of one server: of one start, or with a start of it between them."""

@@ -144,12 +144,12 @@ class MySQLServer:
             adapter = self._adapter
             answers = self._session.pairs(adapter.counter_query)
             now, wall = self._clock.monotonic(), self._clock.wall()
-            off = adapter.off(answers)
+            off = adapter.missing_counters(answers)
             self._turn_on(off)
-            self._lock.saw(elsewhere=answers.get("writer") == "0")
+            self._lock.note_reading(elsewhere=answers.get("writer") == "0")
             answers |= self._session.pairs(adapter.status_query)
             self._must_serve(adapter, answers)
-            if off and adapter.last_resort(answers):
+            if off and adapter.needs_engine_status(answers):
                 answers |= self._engine.read(self._session, now)
             if off:
                 now, wall = self._clock.monotonic(), self._clock.wall()
@@ -160,7 +160,7 @@ class MySQLServer:
                 wall=wall,
                 read_seconds=self._clock.monotonic() - started,
                 writer=not self._lock.refused,
-                lock=self._lock.said,
+                lock=self._lock.description,
                 undo_truncating=self._undo.truncating(now, adapter.inactive_undo(answers)),
                 **seen,
             )

@@ -125,7 +125,7 @@ class Login:
                 f"use the unix socket, or {CHECKED_TLS}; or {ANOTHER}",
             )
         if self._method in CLEAR:  # PAM on MariaDB puts its question only to who has not answered it yet
-            return self._asked(self._secret + b"\0")
+            return self._exchange(self._secret + b"\0")
         return self._connection.by_the_driver(self._method, packet)
 
     @property
@@ -140,26 +140,26 @@ class Login:
     def _caching(self, packet: Any) -> Any:  # noqa: ANN401 - the driver's packets have no type
         if packet.is_auth_switch_request():
             self._take_salt(packet)
-            return self._asked(_auth.scramble_caching_sha2(self._secret, self._connection.salt))
+            return self._exchange(_auth.scramble_caching_sha2(self._secret, self._connection.salt))
         said = packet.get_all_data()[1:2]
         if said == bytes([CACHED]):
             return self._connection.next_packet()
         if said != bytes([WANTED]):
             raise pymysql.OperationalError(0, f"{CACHING}: the server says {said!r}, which has no meaning")
-        return self._asked(self._itself("the password itself, as it is not in its cache"))
+        return self._exchange(self._password_itself("the password itself, as it is not in its cache"))
 
     def _sha256(self, packet: Any) -> Any:  # noqa: ANN401 - the driver's packets have no type
         if packet.is_auth_switch_request():
             self._take_salt(packet)
         if self._channel is not Channel.SOCKET or not self._secret:
-            return self._asked(self._itself("the password itself"))
-        key = self._connection.server_public_key or self._asked(SEND_KEY).get_all_data()[1:]
-        return self._asked(self._encrypted(key))  # without TLS it takes nothing else, on a unix socket either
+            return self._exchange(self._password_itself("the password itself"))
+        key = self._connection.server_public_key or self._exchange(SEND_KEY).get_all_data()[1:]
+        return self._exchange(self._encrypted(key))  # without TLS it takes nothing else, by socket either
 
     def _take_salt(self, packet: Any) -> None:  # noqa: ANN401 - the driver's packets have no type
         self._connection.salt = packet.read_all().removesuffix(b"\0")
 
-    def _itself(self, wanted: str) -> bytes:
+    def _password_itself(self, wanted: str) -> bytes:
         """Return the password for the server's eyes alone."""
         channel, key = self._channel, self._connection.server_public_key
         plain = self._secret + b"\0"
@@ -181,7 +181,7 @@ class Login:
         encrypted: bytes = _auth.sha2_rsa_encrypt(self._secret, salt, key)
         return encrypted
 
-    def _asked(self, answer: bytes) -> Any:  # noqa: ANN401 - the driver's packets have no type
+    def _exchange(self, answer: bytes) -> Any:  # noqa: ANN401 - the driver's packets have no type
         self._connection.write_packet(answer)
         return self._connection.next_packet()
 

@@ -13,7 +13,7 @@ from pymysql.constants import ER
 
 from tuner.servers.driver import DriverConnection
 from tuner.servers.endpoint import Endpoint, context_of, located
-from tuner.servers.failures import COUNTED, LOST, cause, error_number, is_refusal, unanswered
+from tuner.servers.failures import COUNTED, LOST, cause, error_number, is_refusal, why_no_answer
 from tuner.servers.port import Unreachable
 from tuner.servers.release import release_of
 from tuner.servers.resolver import RESOLVER, Resolver
@@ -70,7 +70,7 @@ class Patience:
         self._wait, self._until = 0.0, float("-inf")
 
 
-def answered(connection: DriverConnection, statement: str) -> Sequence[tuple[Any, ...]]:
+def run(connection: DriverConnection, statement: str) -> Sequence[tuple[Any, ...]]:
     """Run one statement and return its rows.
 
     Raises:
@@ -102,25 +102,25 @@ def session_limits(version: str, timeout: float) -> tuple[str, ...]:
 
 
 def limit(connection: DriverConnection, timeout: float) -> None:
-    """Limit what a session may wait for, as far as its server can; raises what ``answered`` raises."""
+    """Limit what a session may wait for, as far as its server can; raises what ``run`` raises."""
     version = connection.get_server_info()  # type: ignore[no-untyped-call] # the driver is untyped
     *likely, last = session_limits(version, timeout)
     for statement in likely:
         try:
-            answered(connection, statement)
+            run(connection, statement)
         except pymysql.MySQLError as error:
             if error_number(error) != ER.UNKNOWN_SYSTEM_VARIABLE:
                 raise
         else:
             return
-    answered(connection, last)
+    run(connection, last)
 
 
 class Session:
     """A connection that is opened when needed and dropped at the first sign of trouble.
 
     Attributes:
-        opened: how many connections there have been.
+        connections: how many there have been.
     """
 
     def __init__(
@@ -148,7 +148,7 @@ class Session:
         self._silence: Unreachable | None = None
         self._connection: DriverConnection | None = None
         self._lost: tuple[int, float] | None = None
-        self.opened = 0
+        self.connections = 0
 
     @property
     def current(self) -> object | None:
@@ -165,12 +165,12 @@ class Session:
         connection = self._connection or self._connect()
         self._beat(self.endpoint.timeout)
         try:
-            return answered(connection, statement)
+            return run(connection, statement)
         except Exception as error:  # whatever the driver fails with at an answer that is none
             if connection.open and is_refusal(error):
                 raise
             self.drop()
-            raise Unreachable(f"{self.endpoint}: {unanswered(error)}") from error
+            raise Unreachable(f"{self.endpoint}: {why_no_answer(error)}") from error
 
     def pairs(self, statement: str) -> dict[str, str]:
         """Run one statement whose rows are a name and a value each; raises what ``query`` raises."""
@@ -200,7 +200,7 @@ class Session:
         connection: DriverConnection | None = None
         try:
             endpoint = self.endpoint = located(endpoint)
-            connection = opened(endpoint, endpoint.timeout, resolver=self._resolver, beat=self._beat)
+            connection = self._new_connection(endpoint)
             connection.connect()
             self._beat(endpoint.timeout)
             limit(connection, endpoint.timeout)
@@ -217,11 +217,39 @@ class Session:
                 self._patience.answered()
             raise failure from error
         self._connection, self._silence = connection, None
-        self.opened += 1
+        self.connections += 1
         self._connected_at = self._now()
         self._patience.answered()
         self._end_lost(connection)
         return connection
+
+    def _new_connection(self, endpoint: Endpoint) -> DriverConnection:
+        """Return a connection that is still to connect; each of its waits is bounded.
+
+        Raises:
+            Unreachable: a file for the encryption cannot be read.
+        """
+        encryption, preferred = context_of(endpoint), endpoint.tls == "preferred"
+        return DriverConnection(
+            resolver=self._resolver,
+            beat=self._beat,
+            preferred=encryption if preferred else None,
+            unix_socket=endpoint.socket,
+            host=endpoint.host,
+            port=endpoint.port,
+            user=endpoint.user,
+            password=endpoint.password.encode("utf-8", "surrogateescape"),
+            connect_timeout=endpoint.timeout,
+            read_timeout=endpoint.timeout,
+            write_timeout=endpoint.timeout,
+            autocommit=True,
+            charset="utf8mb4",
+            program_name="innobrim",
+            ssl=None if preferred else encryption,
+            ssl_disabled=endpoint.tls == "off" or endpoint.socket is not None,
+            server_public_key=endpoint.public_key.encode() or None,
+            defer_connect=True,
+        )
 
     def _end_lost(self, connection: DriverConnection) -> None:
         """End our own earlier session, which may still hold locks on the server.
@@ -234,7 +262,7 @@ class Session:
 
         def ask(statement: str) -> Sequence[tuple[Any, ...]]:
             self._beat(self.endpoint.timeout)
-            return answered(connection, statement)
+            return run(connection, statement)
 
         with contextlib.suppress(Exception):  # a lost session ends by itself, after IDLE_SECONDS
             if not ask(
@@ -252,48 +280,3 @@ def _interrupted(connection: Connection[Any] | None, error: Exception) -> bool:
     """Tell whether a connection was open and ended before the server answered the login."""
     connected = connection is not None and connection.host_info != "Not connected"
     return connected and error_number(error) in {0, LOST}
-
-
-def opened(
-    endpoint: Endpoint,
-    timeout: float,
-    *,
-    connect_timeout: float | None = None,
-    resolver: Resolver = RESOLVER,
-    beat: Callable[[float], None] = lambda _: None,
-) -> DriverConnection:
-    """Return a connection that is still to connect; each of its waits is bounded.
-
-    Args:
-        endpoint: where to, and as whom.
-        timeout: seconds for each read and write.
-        connect_timeout: seconds for finding the host and connecting; as long as ``timeout`` where it is None.
-        resolver: finds the host.
-        beat: told before each wait while connecting how long that may take, seconds.
-
-    Raises:
-        Unreachable: a file for the encryption cannot be read, or no socket is there.
-    """
-    endpoint = located(endpoint)
-    encryption = context_of(endpoint)
-    preferred = endpoint.tls == "preferred"
-    return DriverConnection(
-        resolver=resolver,
-        beat=beat,
-        preferred=encryption if preferred else None,
-        unix_socket=endpoint.socket,
-        host=endpoint.host,
-        port=endpoint.port,
-        user=endpoint.user,
-        password=endpoint.password.encode("utf-8", "surrogateescape"),
-        connect_timeout=timeout if connect_timeout is None else connect_timeout,
-        read_timeout=timeout,
-        write_timeout=timeout,
-        autocommit=True,
-        charset="utf8mb4",
-        program_name="innobrim",
-        ssl=None if preferred else encryption,
-        ssl_disabled=endpoint.tls == "off" or endpoint.socket is not None,
-        server_public_key=endpoint.public_key.encode() or None,
-        defer_connect=True,
-    )

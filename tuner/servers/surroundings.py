@@ -264,22 +264,24 @@ class Surroundings:
         together = [name for name in self._due if name not in self._alone]
         anew, self._asked_by = session.current is not self._asked_by, session.current
         if together and (anew or any(self._due[name] <= now for name in together)):
-            self._ask_together(session, together, now)
+            if self._ask_together(session, together):
+                self._due |= dict.fromkeys(together, now + SURROUNDINGS_SECONDS)
         elif alone := [name for name in self._due if name in self._alone and self._due[name] <= now]:
             self._ask_alone(session, alone[0], now)
         elif latency and "latency" in together:
-            self._ask_together(session, ["latency"], self._due["latency"] - SURROUNDINGS_SECONDS)
+            self._ask_together(session, ["latency"])
         return self._seen | {"role_known": self._answered >= ROLE & self._parts.keys()}
 
-    def _ask_together(self, session: Session, names: Sequence[str], now: float) -> None:
+    def _ask_together(self, session: Session, names: Sequence[str]) -> bool:
+        """Ask for some parts by one statement; where it fails all are to blame until each was asked alone."""
         try:
             self._ask(session, names)
         except (pymysql.MySQLError, Unreachable) as error:
             self._alone |= self._due.keys()
             if isinstance(error, Unreachable):
                 raise
-        else:
-            self._due |= dict.fromkeys(names, now + SURROUNDINGS_SECONDS)
+            return False
+        return True
 
     def _ask_alone(self, session: Session, name: str, now: float) -> None:
         """Ask for one part; leave out what gives no answer in time or may not be seen.

@@ -175,7 +175,7 @@ class WriterLock:
         return self._refused_at is not None
 
     @property
-    def said(self) -> str:
+    def description(self) -> str:
         """Return in words who has it, or why it is one of this host alone; empty where it is simply ours."""
         if self.refused or (self._elsewhere and self.holder is not None):
             found = self.holder or Holder()
@@ -213,7 +213,7 @@ class WriterLock:
         self._mine_in = self._session.current if taken else None
         self._refused_at, self.holder = (None, None) if taken else (now, None)
 
-    def saw(self, *, elsewhere: bool) -> None:
+    def note_reading(self, *, elsewhere: bool) -> None:
         """Note whether a reading saw the server's lock with another session."""
         if elsewhere is not self._elsewhere:
             self._elsewhere, self.holder = elsewhere, None
@@ -243,12 +243,12 @@ class WriterLock:
         self._named = False
         if self.fallback and now < self._again:
             return self._of_host()
-        opened = self._session.opened
+        opened = self._session.connections
         connected = self._session.current is not None
         try:
             rows = [tuple(row) for row in self._session.query(TAKE)]
         except Unreachable as error:
-            asked = connected or self._session.opened > opened
+            asked = connected or self._session.connections > opened
             self._broken += 1 if asked and not _in_vain(error) else 0
             if self._broken < BREAKS:
                 raise

@@ -16,7 +16,7 @@ from typing import cast
 import pytest
 from msgspec.structs import replace
 
-from lab.bench.daemon import Daemon, configuration, holding
+from lab.bench.daemon import Daemon, holding
 from lab.servers import owner
 from lab.servers.base import LabServer
 from lab.servers.spec import Account
@@ -106,17 +106,21 @@ def test_a_command_whose_starter_is_gone_already_does_not_begin() -> None:
     assert left.stdout == ""
 
 
-def test_the_daemons_configuration_is_toml(tmp_path: Path) -> None:
+def test_the_daemons_configuration_is_toml(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The daemon that is proved reads its address, its option file and active mode from valid TOML."""
 
     class Fake:
         host, port, socket, daemon = "127.0.0.1", 3307, None, Account("innobrim", "x")
 
-    server: LabServer = Fake()  # type: ignore[assignment]  # only the address is looked at
-    found = tomllib.loads(configuration(server, tmp_path / 'a "b"'))
+    (tmp_path / 'a "b"').mkdir()
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / 'a "b"'))
+    child = Daemon(cast("LabServer", Fake()), policy="fixed")
+    found = tomllib.loads(child.configuration(dwell_seconds=5.0))
+    child.__exit__(None, None, None)
+
     assert found["server"]["port"] == 3307
-    assert found["server"]["defaults_file"].endswith('a "b"/client.cnf')
-    assert found["loop"]["mode"] == "active"
+    assert found["server"]["defaults_file"] == str(child.state.parent / "client.cnf")
+    assert found["loop"] == {"mode": "active", "policy": "fixed", "dwell_seconds": 5.0}
     assert (found["api"]["port"], found["api"]["socket"]) == (0, "-")
 
 

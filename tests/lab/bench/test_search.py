@@ -37,7 +37,7 @@ def row(value: int, *, edge: float, rate: int = 0, disk: Row = STILL) -> Row:
 def searched(edge: float, start: int, disk: Row = STILL) -> list[Row]:
     """Return the rows of a whole search."""
     rows: list[Row] = []
-    while (value := search.following(rows, start)) is not None:
+    while (value := search.next_value(rows, start)) is not None:
         assert value not in [one["io_capacity_max"] for one in rows], "a value is tried twice"
         rows.append(row(value, edge=edge, disk=disk))
     return rows
@@ -108,7 +108,7 @@ def test_a_setting_outside_our_budgets_is_no_equal(monkeypatch: pytest.MonkeyPat
 def test_where_nothing_keeps_the_rules_there_is_no_winner() -> None:
     """A server that flushes in sync at every setting has no best static one, and the search ends."""
     rows: list[Row] = []
-    while (value := search.following(rows, 400)) is not None:
+    while (value := search.next_value(rows, 400)) is not None:
         rows.append(row(value, edge=1e12))
     assert search.best(rows) is None
     assert len(rows) == search.MOST_ROWS
@@ -121,7 +121,7 @@ def test_a_winner_beats_what_lies_beside_it_or_the_search_is_open(
     """Also where every setting down to the lowest keeps the rules, and the best of them lies above it."""
     rows: list[Row] = []
     start = max(search.LOWEST * 2, 2 * round(peak * factor / 2))
-    while (value := search.following(rows, start)) is not None:
+    while (value := search.next_value(rows, start)) is not None:
         rows.append(row(value, edge=edge))
         rows[-1]["figures"]["commits_mean"] = 3000.0 * min(value / peak, peak / value)
     winner = search.best(rows)
@@ -152,7 +152,7 @@ def test_a_row_that_is_uneven_at_a_low_age_does_not_send_the_search_upwards() ->
     first["figures"]["commits_p1"] = 400.0
     assert first["figures"]["age_ratio_mean"] < search.HIGH_AGE
 
-    following = search.following([first], 0)
+    following = search.next_value([first], 0)
 
     assert following is not None
     assert following < 2000

@@ -39,8 +39,6 @@ _ASKED = (
     "innodb_page_size",
     "innodb_read_only",
     "innodb_redo_log_capacity",
-    "innodb_log_file_size",
-    "innodb_log_files_in_group",
     FACTOR,
     "innodb_max_dirty_pages_pct_lwm",
     "innodb_thread_concurrency",
@@ -51,7 +49,7 @@ _ASKED = (
 
 def asked() -> tuple[str, ...]:
     """Return the variables that tell families apart, or that limits depend on."""
-    return (*_ASKED, *(name for one in FAMILIES for name in one.telling))
+    return (*_ASKED, *(name for one in FAMILIES for name in (*one.recognised_by, *one.sized_by)))
 
 
 def recognise(variables: Mapping[str, str]) -> Family:

@@ -15,7 +15,7 @@ STATUS, and a privilege more.
 from __future__ import annotations
 
 import contextlib
-from abc import abstractmethod
+import math
 from collections.abc import Mapping
 from functools import lru_cache
 from typing import Any, ClassVar
@@ -29,7 +29,6 @@ from tuner.servers.adapter import (
     Build,
     Family,
     Points,
-    first_mismatch,
     points,
 )
 from tuner.servers.families.redo_capacity import (
@@ -160,39 +159,26 @@ def _aligned_up(value: int) -> int:
 class LogFilesAdapter(Adapter):
     """What 5.6, 5.7 and 8.0 before 8.0.30 have in common; MySQL shows an age in InnoDB's counters alone."""
 
-    variables = (THREADS, "innodb_log_file_size", "innodb_log_files_in_group")
+    sized_by = ("innodb_log_file_size", "innodb_log_files_in_group")
+    variables = (THREADS, *sized_by)
     status = ("Innodb_rows_inserted", "Innodb_rows_updated", "Innodb_rows_deleted", "Innodb_redo_log_enabled")
     limit_counters: ClassVar[tuple[str, ...]] = ("log_max_modified_age_async", "log_max_modified_age_sync")
     percona_ages: ClassVar[tuple[str, ...]] = (LSN, CHECKPOINT)
     ages_need_counters = True
     own_law = "legacy-whole"
 
-    @abstractmethod
-    def limits_of(self, answers: Mapping[str, str]) -> Points:
-        """Return the limits that file size and number of files imply; they stay until a restart."""
-
-    @abstractmethod
-    def exported_by(self, answers: Mapping[str, str]) -> tuple[int, ...]:
-        """Return what ``limit_counters`` must say, in their order."""
-
-    def limits_mismatch(self, exported: Mapping[str, str]) -> str:
-        """Compare our limit arithmetic with the server's own values."""
-        computed = dict(zip(self.limit_counters, self.exported_by(exported), strict=True))
-        size, files = exported["innodb_log_file_size"], exported["innodb_log_files_in_group"]
-        return first_mismatch(exported, computed, f"for {files} log files of {size} bytes")
-
     def redo(self, answers: Answers) -> dict[str, Any]:
         """Return what the answers say of the redo log and its limits."""
         current, checkpoint = self.ages(answers)
         return {
-            "redo_capacity": int(answers["innodb_log_file_size"]) * int(answers["innodb_log_files_in_group"]),
+            "redo_capacity": math.prod(int(answers[name]) for name in self.sized_by),
             "redo_logical_size": max(0, current - checkpoint),
             "redo_enabled": answers.get("Innodb_redo_log_enabled", "ON") == "ON",
             "resizing": False,
-            **points(self.limits_of(answers), answers),
+            **points(self.limits(answers), answers),
         }
 
-    def last_resort(self, answers: Answers) -> bool:
+    def needs_engine_status(self, answers: Answers) -> bool:
         """Tell whether neither the log's counters nor variables of Percona Server's own show an age."""
         return self._ends(answers) == ENGINE
 
@@ -201,7 +187,7 @@ class LogFilesAdapter(Adapter):
         current, checkpoint = self._ends(answers)
         return int(answers[current]), int(answers[checkpoint])
 
-    def tail(self, answers: Answers) -> int:
+    def oldest_lsn(self, answers: Answers) -> int:
         """Return the oldest modification as the same source has it; Percona Server's has the checkpoint."""
         ends = self._ends(answers)
         if ends == COUNTED:
@@ -217,13 +203,16 @@ class LogFilesAdapter(Adapter):
             return COUNTED
         return (LSN, CHECKPOINT) if answers.keys() >= {LSN, CHECKPOINT} else ENGINE
 
-    def files(self, answers: Mapping[str, str]) -> tuple[int, int]:
-        """Return the size of a log file, bytes, and how many there are."""
-        return int(answers["innodb_log_file_size"]), int(answers["innodb_log_files_in_group"])
-
-    def rest(self, answers: Mapping[str, str]) -> dict[str, int]:
-        """Return what else the limits depend on."""
-        return {"page_size": self.page_size, "thread_concurrency": int(answers[THREADS])}
+    def settings(self, answers: Answers) -> dict[str, int]:
+        """Return what the limits depend on, as arguments of the functions that work them out."""
+        size, files = (int(answers[name]) for name in self.sized_by)
+        threads = int(answers[THREADS])
+        return {
+            "file_size": size,
+            "files": files,
+            "page_size": self.page_size,
+            "thread_concurrency": threads,
+        }
 
 
 class MySQL57Adapter(LogFilesAdapter):
@@ -248,35 +237,35 @@ class MySQL57Adapter(LogFilesAdapter):
         old = (5, 7) <= build.release < (8, 0) and not build.is_mariadb
         return cls.of_mysql(build, "SUPER") if old else None
 
-    def limits_of(self, answers: Mapping[str, str]) -> Points:
-        """Return the limits that file size and number of files imply."""
-        return log_group_limits_5(*self.files(answers), **self.rest(answers))
+    def limits(self, answers: Answers) -> Points:
+        """Return the limits that file size and number of files imply; they stay until a restart."""
+        return log_group_limits_5(**self.settings(answers))
 
-    def exported_by(self, answers: Mapping[str, str]) -> tuple[int, ...]:
+    def exported(self, answers: Answers) -> Mapping[str, int]:
         """Return what the counters must say: what the server uses."""
-        limits = self.limits_of(answers)
-        return limits.flush_limit, limits.sync_point
+        limits = self.limits(answers)
+        return dict(zip(self.limit_counters, (limits.flush_limit, limits.sync_point), strict=True))
 
-    def limits_mismatch(self, exported: Mapping[str, str]) -> str:
+    def limits_mismatch(self, answers: Answers) -> str:
         """Compare our limit arithmetic with the server's own values, which are from when mysqld started.
 
         They do not follow an ``innodb_thread_concurrency`` that is set later.
         """
-        mismatch = super().limits_mismatch(exported)
-        threads = self._threads_of(exported) if mismatch else None
+        mismatch = super().limits_mismatch(answers)
+        threads = self._threads_of(answers) if mismatch else None
         if threads is None:
             return mismatch
         return (
-            f"{THREADS} is {exported[THREADS]} and was {threads} when mysqld started, which its limits go by "
+            f"{THREADS} is {answers[THREADS]} and was {threads} when mysqld started, which its limits go by "
             f"until it is restarted: set it back to {threads} and restart InnoBrim, or restart mysqld"
         )
 
-    def _threads_of(self, exported: Mapping[str, str]) -> int | None:
+    def _threads_of(self, answers: Answers) -> int | None:
         """Return the ``innodb_thread_concurrency`` that makes our limits the server's; None: none does."""
-        own = tuple(int(exported[name]) for name in self.limit_counters)
+        own = {name: int(answers[name]) for name in self.limit_counters}
         with contextlib.suppress(ValueError):  # more threads than a log of this size has room for
             for threads in range(MOST_THREADS + 1):
-                if self.exported_by({**exported, THREADS: str(threads)}) == own:
+                if self.exported({**answers, THREADS: str(threads)}) == own:
                     return threads
         return None
 
@@ -321,11 +310,12 @@ class MySQL80Adapter(LogFilesAdapter):
         early = build.release >= (8, 0) and REDO_VARIABLE not in build.variables and not build.is_mariadb
         return cls.of_mysql(build) if early else None
 
-    def limits_of(self, answers: Mapping[str, str]) -> RedoLimits:
+    def limits(self, answers: Answers) -> RedoLimits:
         """Return the limits that file size and number of files imply, with the margin where that is seen."""
-        return log_group_limits(*self.files(answers), **self.rest(answers)).grown(int(answers.get(MARGIN, 0)))
+        return log_group_limits(**self.settings(answers)).grown(int(answers.get(MARGIN, 0)))
 
-    def exported_by(self, answers: Mapping[str, str]) -> tuple[int, ...]:
+    def exported(self, answers: Answers) -> Mapping[str, int]:
         """Return what the counters must say: the raw values, with no margin taken off."""
-        limits = self.limits_of(answers)
-        return limits.raw_async, limits.raw_sync, limits.concurrency_margin
+        limits = self.limits(answers)
+        own = (limits.raw_async, limits.raw_sync, limits.concurrency_margin)
+        return dict(zip(self.limit_counters, own, strict=True))

@@ -23,7 +23,6 @@ from tuner.servers.adapter import (
     Build,
     Family,
     Points,
-    first_mismatch,
     low_water,
     points,
 )
@@ -36,7 +35,7 @@ MAX_AGE = "Innodb_checkpoint_max_age"
 RESIZED = (10, 9)
 """The release from which on innodb_log_file_size is dynamic (MDEV-27812)."""
 
-TELLING = ("server_id", "wsrep_on")
+SET_APART_BY = ("server_id", "wsrep_on")
 """Variables that tell servers apart whose host names do not; not every build has the second."""
 
 SAWTOOTH_SECONDS = 2.0
@@ -166,13 +165,13 @@ class MariaDBAdapter(Adapter):
     """MariaDB; its status variables show age and limit, and the limits are its own at every reading."""
 
     title = "MariaDB"
-    telling = TELLING
+    recognised_by = SET_APART_BY
     checkpoints: ClassVar = {
         "flush_order_lag": 0,
         "sawtooth_seconds": SAWTOOTH_SECONDS,
         "sync_stalls": True,
     }
-    variables = (LOW_WATER_MARK, "innodb_log_file_size", *TELLING)
+    variables = (LOW_WATER_MARK, "innodb_log_file_size", *SET_APART_BY)
     status = (
         "Innodb_checkpoint_age",
         MAX_AGE,
@@ -217,7 +216,7 @@ class MariaDBAdapter(Adapter):
         return Family(
             "mariadb",
             law,
-            cls(build.page_size, build.absent((*VARIABLES, *TELLING)), release=release),
+            cls(build.page_size, build.absent((*VARIABLES, *SET_APART_BY)), release=release),
             MAXIMUM_32 if narrower else MAXIMUM_64,
             managed=build.managed,
             unverified=UNVERIFIED.format(named(heeds_from(release))) if law == "age-blind" else "",
@@ -227,11 +226,14 @@ class MariaDBAdapter(Adapter):
         """Return what tells this server from all others: MariaDB has no server_uuid."""
         return ":".join(variables[name] for name in ("hostname", "port", "datadir"))
 
-    def limits_mismatch(self, exported: Mapping[str, str]) -> str:
-        """Compare our limit arithmetic with the server's own value."""
-        size = int(exported["innodb_log_file_size"])
-        computed = {MAX_AGE: self._limits(exported).stall_point}
-        return first_mismatch(exported, computed, f"for a log file of {size} bytes")
+    def limits(self, answers: Answers) -> Points:
+        """Return the limits that the size of the log implies."""
+        size = int(answers["innodb_log_file_size"])
+        return mariadb_limits(size, release=self.release, page_size=self.page_size)
+
+    def exported(self, answers: Answers) -> Mapping[str, int]:
+        """Return what the status variable must say."""
+        return {MAX_AGE: self.limits(answers).stall_point}
 
     def row_changes(self, answers: Answers) -> int:
         """Return the rows written, updated and deleted, in any engine: those of InnoDB alone are gone."""
@@ -244,7 +246,7 @@ class MariaDBAdapter(Adapter):
         on the page cleaner flushes for the soft target. Where M decides the age, it does so up to there, and
         late beyond it: the age is to be kept away from there as from a sync point.
         """
-        capacity = self._limits(answers).low_water_base
+        capacity = self.limits(answers).low_water_base
         in_force = ages(capacity, int(answers[MAX_AGE]))
         kept_away = {"sync_point": in_force.flush_limit} if self.law(answers) in BY_AGE else {}
         decides = _among(self.release, HEEDING)
@@ -284,7 +286,7 @@ class MariaDBAdapter(Adapter):
         if self.law(answers) not in BY_AGE:
             return found
         age = found["lsn_current"] - found["lsn_oldest"]
-        if age < low_water(self._limits(answers).low_water_base, answers):
+        if age < low_water(self.limits(answers).low_water_base, answers):
             found |= dict.fromkeys(("flush_percentage", "flush_requested", "flush_by_age"), 0)
         elif self._too_clean(answers):
             found["flush_percentage"] = 100
@@ -301,7 +303,3 @@ class MariaDBAdapter(Adapter):
         lru = int(answers["Innodb_buffer_pool_pages_lru_flushed"])
         found = super().uncounted(answers)
         return found | {"pages_adaptive": max(0, found["pages_adaptive"] - lru), "pages_lru": lru}
-
-    def _limits(self, answers: Mapping[str, str]) -> Points:
-        size = int(answers["innodb_log_file_size"])
-        return mariadb_limits(size, release=self.release, page_size=self.page_size)

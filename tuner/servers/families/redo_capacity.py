@@ -11,9 +11,10 @@ from collections.abc import Mapping
 from functools import lru_cache
 from typing import Any
 
-from tuner.servers.adapter import MARGIN, Adapter, Answers, Build, Family, Points, first_mismatch, points
+from tuner.servers.adapter import MARGIN, Adapter, Answers, Build, Family, Points, points
 
 REDO_VARIABLE = "innodb_redo_log_capacity"
+RESIZED = "Innodb_redo_log_capacity_resized"
 FILES = 32
 FILE_HEADER = 2048
 FLUSH_ORDER_LAG = 2 * 1024 * 1024
@@ -124,7 +125,7 @@ class RedoCapacityAdapter(Adapter):
     title = "MySQL from 8.0.30 on"
     variables = ("innodb_thread_concurrency",)
     status = (
-        "Innodb_redo_log_capacity_resized",
+        RESIZED,
         "Innodb_redo_log_resize_status",
         "Innodb_redo_log_logical_size",
         "Innodb_redo_log_enabled",
@@ -137,6 +138,7 @@ class RedoCapacityAdapter(Adapter):
         "Innodb_undo_tablespaces_total",
     )
     redo_variable = REDO_VARIABLE
+    sized_by = (RESIZED,)
     redo_dynamic = True
     surroundings = "replication, locks, clones and latency"
     oldest = "log_lsn_buf_pool_oldest_approx"
@@ -150,22 +152,18 @@ class RedoCapacityAdapter(Adapter):
         named = REDO_VARIABLE in build.variables and not build.is_mariadb
         return cls.of_mysql(build) if named else None
 
-    def limits_mismatch(self, exported: Mapping[str, str]) -> str:
-        """Compare our limit arithmetic with the server's own values; they say nothing during a resize."""
-        if exported.get("Innodb_redo_log_resize_status", "OK") != "OK":
-            return ""
-        capacity = int(exported["Innodb_redo_log_capacity_resized"])
-        ours = redo_limits(
-            capacity,
-            page_size=self.page_size,
-            thread_concurrency=int(exported["innodb_thread_concurrency"]),
-        )
-        computed = (ours.raw_async, ours.raw_sync, ours.concurrency_margin)
-        return first_mismatch(
-            exported,
-            dict(zip(self.limit_counters, computed, strict=True)),
-            f"for a redo capacity of {capacity}",
-        )
+    def limits(self, answers: Answers) -> RedoLimits:
+        """Return the limits that the capacity in force implies."""
+        threads = int(answers["innodb_thread_concurrency"])
+        return redo_limits(int(answers[RESIZED]), page_size=self.page_size, thread_concurrency=threads)
+
+    def exported(self, answers: Answers) -> Mapping[str, int]:
+        """Return what the counters must say: the raw values; nothing during a resize."""
+        if answers.get("Innodb_redo_log_resize_status", "OK") != "OK":
+            return {}
+        limits = self.limits(answers)
+        own = (limits.raw_async, limits.raw_sync, limits.concurrency_margin)
+        return dict(zip(self.limit_counters, own, strict=True))
 
     def inactive_undo(self, answers: Answers) -> int:
         """Return how many undo tablespaces are not active."""
@@ -173,18 +171,12 @@ class RedoCapacityAdapter(Adapter):
 
     def redo(self, answers: Answers) -> dict[str, Any]:
         """Return what the answers say of the redo log and its limits."""
-        capacity = int(answers["Innodb_redo_log_capacity_resized"])
-        limits = redo_limits(
-            capacity,
-            page_size=self.page_size,
-            thread_concurrency=int(answers["innodb_thread_concurrency"]),
-        )
         return {
-            "redo_capacity": capacity,
+            "redo_capacity": int(answers[RESIZED]),
             "redo_logical_size": int(answers["Innodb_redo_log_logical_size"]),
             "redo_enabled": answers["Innodb_redo_log_enabled"] == "ON",
             "resizing": answers["Innodb_redo_log_resize_status"] != "OK",
-            **points(limits, answers),
+            **points(self.limits(answers), answers),
         }
 
     def ages(self, answers: Answers) -> tuple[int, int]:
