@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 from fastapi import FastAPI
 from fastapi.exceptions import RequestValidationError
 from fastapi.routing import APIRoute
@@ -11,6 +9,7 @@ from starlette.exceptions import HTTPException
 
 from api.access import Access
 from api.admission import Admission
+from api.daemon import About, Daemon
 from api.openapi import DESCRIPTION, documentation_routes
 from api.page import page_routes
 from api.problems import ApiError, Refusals, on_error
@@ -18,19 +17,11 @@ from api.read import past_routes, present_routes, watching_routes
 from api.scrape import MetricsPage
 from api.steer import steering_routes
 from api.stream import Streams, stream_routes
-from api.vitals import About, Vitals
 from tuner.daemon.board import Board
-from tuner.findings.finding import Finding
 
 
-def create_app(
-    board: Board,
-    *,
-    access: Access,
-    about: About,
-    advice: Callable[[], list[Finding]],
-) -> FastAPI:
-    """Return the application; ``advice`` returns what a person could do now."""
+def create_app(board: Board, *, access: Access, about: About) -> FastAPI:
+    """Return the application over a loop's board."""
     app = FastAPI(
         title="InnoBrim",
         version=about.version,
@@ -40,7 +31,7 @@ def create_app(
         openapi_url=None,
         telemetry={"tracing": False, "metrics": False, "logs": False, "auto_configure": False},
     )
-    vitals = Vitals(board, about)
+    daemon = Daemon(board, about)
     refusals = Refusals()
     streams = Streams(board, about.run, refusals)
     app.state.end_streams = streams.end
@@ -48,11 +39,11 @@ def create_app(
     for kind in (ApiError, RequestValidationError, HTTPException):
         app.add_exception_handler(kind, on_error)
     for router in (
-        present_routes(board, about, vitals, advice),
-        past_routes(board, about),
+        present_routes(daemon),
+        past_routes(daemon),
         stream_routes(streams),
-        steering_routes(board, about, vitals),
-        watching_routes(vitals, MetricsPage(board, about, vitals, refusals)),
+        steering_routes(daemon),
+        watching_routes(daemon, MetricsPage(daemon, refusals)),
         documentation_routes(app),
         page_routes(),
     ):

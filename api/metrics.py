@@ -11,8 +11,8 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from api.daemon import About
 from api.problems import Refusal, Refusals
-from api.vitals import About
 from tuner.core.commands.schedule import settings_of
 from tuner.core.estimate.occurrences import Occurrence
 from tuner.core.limits import allowed

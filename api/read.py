@@ -5,13 +5,14 @@ from __future__ import annotations
 import csv
 import io
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Annotated, Any, Literal
 
 import msgspec
 from fastapi import APIRouter, Query, Response
 from msgspec import Struct
 
+from api.daemon import Daemon
 from api.models import (
     Advice,
     DecisionAt,
@@ -23,16 +24,14 @@ from api.models import (
     Status,
 )
 from api.openapi import Responses, answers
-from api.problems import ApiError, FieldProblem, validation_error
+from api.problems import FieldProblem, validation_error
 from api.scrape import MetricsPage
 from api.views import event_of, policies_of, status_of
-from api.vitals import About, Vitals
 from tuner.config.schema import Config
 from tuner.daemon.board import RING_EVENTS, RING_TICKS, Board
 from tuner.daemon.history import COLUMNS, MAX_POINTS
-from tuner.findings.finding import Finding
 from tuner.findings.remedies import told
-from tuner.records import Decision, TickRecord
+from tuner.records import Decision
 from tuner.records.fields import BY_NAME
 
 ENDED_SECONDS = 3600.0
@@ -80,19 +79,6 @@ def encoded(answer: object, status: int = 200) -> Response:
     return Response(msgspec.json.encode(answer), status_code=status, media_type="application/json")
 
 
-def newest(board: Board) -> TickRecord:
-    """Return the newest record.
-
-    Raises:
-        ApiError: there is none yet.
-    """
-    record = board.last()
-    if record is None:
-        why = board.tally().waiting or "the loop has not made its first tick yet"
-        raise ApiError("unavailable", why, headers={"Retry-After": "2"})
-    return record
-
-
 def differs(one: Decision, other: Decision) -> bool:
     """Tell whether a decision is news beside the one before: another kind, reason, target, or wish at all."""
     return (one.kind, one.reason, one.target, one.would is None) != (
@@ -103,7 +89,7 @@ def differs(one: Decision, other: Decision) -> bool:
     )
 
 
-def watching_routes(vitals: Vitals, metrics: MetricsPage) -> APIRouter:
+def watching_routes(daemon: Daemon, metrics: MetricsPage) -> APIRouter:
     """Return ``/livez``, ``/readyz`` and ``/metrics``."""
     routes = APIRouter(tags=["watch"])
 
@@ -113,12 +99,12 @@ def watching_routes(vitals: Vitals, metrics: MetricsPage) -> APIRouter:
     @routes.get("/livez", responses=_VERDICTS)
     async def livez() -> Response:
         """Say whether the loop ticks."""
-        return verdict(vitals.live())
+        return verdict(daemon.live())
 
     @routes.get("/readyz", responses=_VERDICTS)
     async def readyz() -> Response:
         """Say whether the loop has a fresh good sample of its server."""
-        return verdict(vitals.ready())
+        return verdict(daemon.ready())
 
     @routes.get("/metrics", responses=_METRICS, response_class=Response)
     async def metrics_page() -> Response:
@@ -128,27 +114,26 @@ def watching_routes(vitals: Vitals, metrics: MetricsPage) -> APIRouter:
     return routes
 
 
-def present_routes(
-    board: Board, about: About, vitals: Vitals, advice: Callable[[], list[Finding]]
-) -> APIRouter:
+def present_routes(daemon: Daemon) -> APIRouter:
     """Return the routes under /v1 that look at now."""
+    board = daemon.board
     routes = APIRouter(prefix="/v1", tags=["read"])
 
     @routes.get("/status", responses=answers(Status, "The loop in one look.", "unavailable"))
     async def status() -> Response:
         """Return lifecycle, mode, holds, last decision, estimate, server and the daemon's own cost."""
-        record, now = newest(board), _loop_now(board, about)
+        record, now, tally = daemon.newest(), daemon.now(), board.tally()
         return encoded(
             status_of(
                 record,
                 facts=board.facts(),
                 settings=board.settings(),
                 wall=now,
-                process=vitals.process(),
-                journal=board.tally().journal,
+                process=daemon.process(),
+                journal=tally.journal,
                 drain_ended=_drain_ended(board, now),
                 forgotten=_forgotten(board, now),
-                optimiser=board.tally().optimiser,
+                optimiser=tally.optimiser,
                 learned=board.known(),
             )
         )
@@ -156,7 +141,7 @@ def present_routes(
     @routes.get("/config", responses=answers(Config, "The configuration in force."))
     async def config() -> Response:
         """Return the configuration in force; it holds no secret."""
-        configuration, settings = about.configuration(), board.settings()
+        configuration, settings = daemon.about.configuration(), board.settings()
         if settings is not None:
             configuration = msgspec.structs.replace(configuration, loop=settings)
         return encoded(configuration)
@@ -164,8 +149,8 @@ def present_routes(
     @routes.get("/advice", responses=answers(Advice, "Findings with SQL to paste.", "unavailable"))
     async def advise() -> Response:
         """Return what a person could set now, why, and the expected effect."""
-        newest(board)
-        return encoded(Advice(tuple(advice())))
+        daemon.newest()
+        return encoded(Advice(tuple(board.advice())))
 
     @routes.get("/policies", responses=answers(Policies, "The policies, and the one in force."))
     async def policies() -> Response:
@@ -175,8 +160,9 @@ def present_routes(
     return routes
 
 
-def past_routes(board: Board, about: About) -> APIRouter:
+def past_routes(daemon: Daemon) -> APIRouter:
     """Return the routes under /v1 that look back; they read memory alone."""
+    board, run_name = daemon.board, daemon.about.run
     routes = APIRouter(prefix="/v1", tags=["read"])
 
     decoder = msgspec.json.Decoder(_RecordPart)
@@ -204,9 +190,7 @@ def past_routes(board: Board, about: About) -> APIRouter:
         ] = "json",
     ) -> Response:
         """Return the mean of each column over each step; a gap is where nothing was read."""
-        frame, means = _query(
-            board, _loop_now(board, about), start=start, end=end, step=step, columns=columns
-        )
+        frame, means = _query(board, daemon.now(), start=start, end=end, step=step, columns=columns)
         if format == "csv":
             return Response(_csv(dict(means)), media_type="text/csv; charset=utf-8")
         # each column is encoded before the next one is made
@@ -234,13 +218,13 @@ def past_routes(board: Board, about: About) -> APIRouter:
         ] = 200,
     ) -> Response:
         """Return changes of state: holds, writes, commands, restarts."""
-        if run not in {None, about.run}:
+        if run not in {None, run_name}:
             kept, gap = board.events_after(0, limit=limit)[0], True
         elif after is None:
             kept, gap = board.events(limit=limit), False
         else:
             kept, gap = board.events_after(after, limit=limit)
-        return encoded(Events(tuple(event_of(*one) for one in kept), run=about.run, gap=gap))
+        return encoded(Events(tuple(event_of(*one) for one in kept), run=run_name, gap=gap))
 
     @routes.get(
         "/decisions", responses=answers(Decisions, "Decisions of the last ten minutes.", "validation")
@@ -257,12 +241,6 @@ def past_routes(board: Board, about: About) -> APIRouter:
         return encoded(Decisions(tuple(changes[-limit:])))
 
     return routes
-
-
-def _loop_now(board: Board, about: About) -> float:
-    """Return the loop's own Unix time: its last tick's and what passed since; a demo's clock runs faster."""
-    record, alive = newest(board), board.tally().alive
-    return record.tick.wall + (max(0.0, about.monotonic() - alive) if alive is not None else 0.0)
 
 
 def _drain_ended(board: Board, now: float) -> str:

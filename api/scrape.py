@@ -18,10 +18,9 @@ from prometheus_client.metrics_core import Metric as Family
 from prometheus_client.process_collector import ProcessCollector
 from prometheus_client.registry import Collector, CollectorRegistry
 
+from api.daemon import Daemon
 from api.metrics import METRICS, NAMESPACE, Metric, Scrape, Series
 from api.problems import Refusals
-from api.vitals import About, Vitals
-from tuner.daemon.board import Board
 from tuner.daemon.tally import BOUNDS, Histogram
 from tuner.records import Sample
 
@@ -31,10 +30,8 @@ class MetricsPage(Collector):
 
     content_type = CONTENT_TYPE_PLAIN_0_0_4
 
-    def __init__(self, board: Board, about: About, vitals: Vitals, refusals: Refusals) -> None:
-        self._board = board
-        self._about = about
-        self._vitals = vitals
+    def __init__(self, daemon: Daemon, refusals: Refusals) -> None:
+        self._daemon = daemon
         self._refusals = refusals
         self._process = ProcessCollector(namespace=NAMESPACE, registry=CollectorRegistry())
 
@@ -52,19 +49,19 @@ class MetricsPage(Collector):
         yield from self._process.collect()
 
     def _now(self) -> Scrape:
-        record, tally = self._board.last(), self._board.tally()
-        live = self._vitals.live().ok
+        board = self._daemon.board
+        record, tally, live = board.last(), board.tally(), self._daemon.live().ok
         reading = record.tick.reading if record is not None and live and not tally.waiting else None
         shown = record if live else None
         return Scrape(
-            about=self._about,
+            about=self._daemon.about,
             refusals=self._refusals,
             tally=tally,
             live=live,
             record=shown,
             sample=reading if isinstance(reading, Sample) else None,
-            settings=self._board.settings() if shown is not None else None,
-            facts=self._board.facts() if live else None,
+            settings=board.settings() if shown is not None else None,
+            facts=board.facts() if live else None,
         )
 
 

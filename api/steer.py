@@ -15,14 +15,13 @@ from fastapi import APIRouter, Request, Response
 from msgspec import Meta, Struct
 
 from api.access import who
+from api.daemon import Daemon
 from api.models import Change
 from api.openapi import answers, takes
 from api.problems import ApiError, FieldProblem, validation_error
-from api.read import encoded, newest
+from api.read import encoded
 from api.views import state_of
-from api.vitals import About, Vitals
 from tuner.core.ages import EXPECTED, PATTERN
-from tuner.daemon.board import Board
 from tuner.findings.remedies import told
 from tuner.records import LONGEST_TTL, Command, Lifecycle
 from tuner.settings import Mode
@@ -135,13 +134,13 @@ _WITH_A_REASON = (
 """Method, path, command and meaning of what needs no more than its name."""
 
 
-def steering_routes(board: Board, about: About, vitals: Vitals) -> APIRouter:
+def steering_routes(daemon: Daemon) -> APIRouter:
     """Return the routes under /v1 that change something."""
     routes = APIRouter(prefix="/v1", tags=["steer"])
 
     async def ask(request: Request, name: str, body: BodyT, **given: Any) -> Response:  # noqa: ANN401 - fields of a command
         command = Command(name=name, who=who(request.scope), reason=body.reason, **given)
-        return encoded(await carry_out(board, about, vitals, command))
+        return encoded(await carry_out(daemon, command))
 
     @routes.put("/mode", **_taking(ModeBody))
     async def mode(request: Request) -> Response:
@@ -201,29 +200,29 @@ def _taking(body: type[Struct]) -> dict[str, Any]:
     return {"responses": _CHANGED, "openapi_extra": extra}
 
 
-async def carry_out(board: Board, about: About, vitals: Vitals, command: Command) -> Change:
+async def carry_out(daemon: Daemon, command: Command) -> Change:
     """Hand a command to the loop and return its answer, waiting at most ``ANSWER_SECONDS``.
 
     Raises:
         ApiError: the loop refused, is dead or stopping, or did not answer in time.
     """
-    before = newest(board)
-    live = vitals.live()
+    board, clock = daemon.board, daemon.about.monotonic
+    before, live = daemon.newest(), daemon.live()
     if not live.ok:
         raise ApiError("unavailable", f"{command.name} was not handed over: {live.reason}")
     if before.lifecycle is Lifecycle.STOPPING:
         raise ApiError("unavailable", f"{command.name} was not handed over: the daemon is stopping")
     number = board.submit(command)
-    deadline = about.monotonic() + ANSWER_SECONDS
+    deadline = clock() + ANSWER_SECONDS
     while (answer := board.answer(number, timeout=0)) is None:
-        if about.monotonic() >= deadline:
+        if clock() >= deadline:
             waited = f"the loop has not answered within {ANSWER_SECONDS:.0f} s"
             raise ApiError("no-answer", f"{waited}; {command.name} may still be carried out")
         await asyncio.sleep(_POLL_SECONDS)
     if not answer.accepted:
         raise ApiError("refused", told(answer))
     return Change(
-        command=command.name, message=told(answer), old=state_of(before), new=state_of(newest(board))
+        command=command.name, message=told(answer), old=state_of(before), new=state_of(daemon.newest())
     )
 
 

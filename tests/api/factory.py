@@ -18,9 +18,9 @@ from msgspec.structs import replace
 
 from api.access import Access
 from api.app import create_app
+from api.daemon import About
 from api.server import ApiServer
 from api.tokens import Register, Role, Token, Tokens
-from api.vitals import About
 from tests import factory
 from tuner.config.schema import Config
 from tuner.daemon.board import Board
@@ -282,7 +282,6 @@ def application(board: Board, **changes: Any) -> FastAPI:  # noqa: ANN401 - any 
     values: dict[str, Any] = {
         "access": Access(tokens()),
         "about": about(),
-        "advice": lambda: [FINDING],
     }
     return create_app(board, **(values | changes))
 

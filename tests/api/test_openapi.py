@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-import socket
-import threading
-import time
 from collections.abc import Iterator
-from typing import Any, NamedTuple
+from typing import Any
 
 import pytest
 import requests
 import schemathesis
-from fastapi import FastAPI
 from hypothesis import HealthCheck, given, settings
 from schemathesis.generation import GenerationMode
 from schemathesis.specs.openapi.checks import (
@@ -23,21 +19,14 @@ from schemathesis.specs.openapi.checks import (
 )
 
 from api import admission
-from api.access import READING, Access
-from api.server import ApiServer
-from lab.demo import ScaledClock, simulated_server
-from tests.api.factory import READER, TOKEN, application, bearer, tokens
-from tuner.core.state import State
-from tuner.core.step import start
-from tuner.daemon.board import Board, BoardInbox
-from tuner.loop import drive
-from tuner.records import Command, TickRecord
-from tuner.settings import Mode, Settings
+from api.access import READING
+from tests.api.factory import READER, TOKEN, bearer
+from tests.real.support import until
+from tests.served import Site
 
 EXAMPLES = 12
 """Of each kind, for each operation."""
 
-SPEED = 20.0
 SOON = 60.0
 ENDLESS = "/v1/stream"
 """Its good answer has no end; it is asked by itself."""
@@ -57,53 +46,15 @@ ASKING: dict[str, dict[str, str]] = {
 }
 
 
-class Served(NamedTuple):
-    """An API that is served over a loop that turns."""
-
-    app: FastAPI
-    url: str
-
-
 @pytest.fixture(scope="module")
-def served() -> Iterator[Served]:
+def served() -> Iterator[Site]:
     """Serve the API over a loop in active mode beside a simulated server; each request counts as one."""
-    with pytest.MonkeyPatch.context() as patched:
+    with pytest.MonkeyPatch.context() as patched, Site(pace=0.05, history=30.0) as site:
         patched.setattr(admission, "COSTS", {})
-        yield from serve()
+        yield site
 
 
-def serve() -> Iterator[Served]:
-    """Serve until the tests are over."""
-    board, clock = Board(), ScaledClock(SPEED)
-    server = simulated_server(clock, seed=1)
-
-    def publish(state: State, record: TickRecord) -> None:
-        board.publish(record, state.settings, state.facts)
-        if any(event.code == "originals" for event in record.events):
-            board.submit(Command(name="originals_saved", who="journal"))
-
-    def turn() -> None:
-        state = start(Settings(mode=Mode.ACTIVE), server.facts())
-        drive(server, clock, BoardInbox(board, clock, speed=SPEED), state, interval=1.0, publish=publish)
-
-    loop = threading.Thread(target=turn)
-    loop.start()
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = int(probe.getsockname()[1])
-    app = application(board, access=Access(tokens()))
-    serving = ApiServer(app, "127.0.0.1", port, None)
-    try:
-        assert board.wait(after=15, timeout=SOON)
-        serving.start()
-        yield Served(app, f"http://127.0.0.1:{port}")
-    finally:
-        serving.stop(timeout=10.0)
-        board.submit(Command(name="stop", who="test", value="leave"))
-        loop.join()
-
-
-def test_every_operation_keeps_its_word(served: Served) -> None:
+def test_every_operation_keeps_its_word(served: Site) -> None:
     """Whatever is sent by who may operate, no answer is a defect or undocumented, and nonsense is refused."""
     document = requests.get(f"{served.url}/openapi.json", timeout=SOON).json()
     schema = schemathesis.openapi.from_dict(document)
@@ -137,7 +88,7 @@ def test_every_operation_keeps_its_word(served: Served) -> None:
 
 
 @pytest.mark.parametrize("token", ["none", "wrong", "read"])
-def test_no_unsafe_route_is_open(served: Served, token: str) -> None:
+def test_no_unsafe_route_is_open(served: Site, token: str) -> None:
     """Every route there is, documented or not, refuses a change without the role for it, as documented."""
     paths = requests.get(f"{served.url}/openapi.json", timeout=SOON).json()["paths"]
     changes = [(one.path, method) for one in served.app.routes for method in one.methods - READING]  # type: ignore[attr-defined]
@@ -152,7 +103,7 @@ def test_no_unsafe_route_is_open(served: Served, token: str) -> None:
 @pytest.mark.parametrize(
     ("token", "status"), [("none", 200), ("wrong", 401), ("read", 200), ("operate", 200)]
 )
-def test_the_stream_keeps_its_word(served: Served, token: str, status: int) -> None:
+def test_the_stream_keeps_its_word(served: Site, token: str, status: int) -> None:
     """The stream begins for whoever may read, and a place that is none is refused as documented."""
     url = served.url + ENDLESS
     with requests.get(url, headers=ASKING[token], stream=True, timeout=SOON) as answer:
@@ -163,12 +114,9 @@ def test_the_stream_keeps_its_word(served: Served, token: str, status: int) -> N
         assert requests.get(url, headers=lost, timeout=SOON).status_code == 422
 
 
-def test_the_loop_goes_on_beside_it(served: Served) -> None:
+def test_the_loop_goes_on_beside_it(served: Site) -> None:
     """After all of this the loop still ticks, and says so."""
     before = requests.get(f"{served.url}/v1/status", timeout=SOON).json()["tick"]
-    ends = time.monotonic() + SOON
-    while requests.get(f"{served.url}/v1/status", timeout=SOON).json()["tick"] == before:
-        assert time.monotonic() < ends
-        time.sleep(0.05)
+    until(lambda: served.tick() > before, SOON, "a further tick")
 
     assert requests.get(f"{served.url}/livez", timeout=SOON).status_code == 200

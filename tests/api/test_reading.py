@@ -213,9 +213,11 @@ def test_config_shows_the_settings_in_force() -> None:
     assert "password" not in str(found)
 
 
-def test_advice_has_sql_and_a_stable_id() -> None:
+def test_advice_has_sql_and_a_stable_id(board: Board, monkeypatch: pytest.MonkeyPatch) -> None:
     """Advice carries a stable id, its reason, and statements to paste."""
-    (found,) = get(over(record()), "/v1/advice").json()["findings"]
+    fill(board, 1)
+    monkeypatch.setattr(board, "advice", lambda: [FINDING])
+    (found,) = get(application(board), "/v1/advice").json()["findings"]
 
     assert (found["id"], found["sql"]) == (FINDING.id, list(FINDING.sql))
 
@@ -242,14 +244,15 @@ def test_unknown_path_and_method_are_problems(board: Board) -> None:
     assert method.headers["allow"] == "DELETE, PUT"
 
 
-def test_defect_is_a_problem_without_details(board: Board) -> None:
+def test_defect_is_a_problem_without_details(board: Board, monkeypatch: pytest.MonkeyPatch) -> None:
     """An error that nobody foresaw is a 500 problem that tells no internals; the log has them."""
     fill(board, 1)
 
     def broken() -> list[Any]:
         raise RuntimeError("secret internals")
 
-    answer = get(application(board, advice=broken), "/v1/advice")
+    monkeypatch.setattr(board, "advice", broken)
+    answer = get(application(board), "/v1/advice")
 
     assert answer.status_code == 500
     assert answer.json()["type"] == "/docs#internal"

@@ -11,8 +11,8 @@ from typing import Any
 
 from playwright.sync_api import Browser, sync_playwright
 
-from tests.browser.site import Site
 from tests.browser.visit import DESK, PHONE, Visit
+from tests.served import Site
 from tuner.records import Command
 
 FOLDER = Path(__file__).parents[2] / "docs" / "images"

@@ -9,9 +9,9 @@ import pytest
 from playwright.sync_api import APIResponse, Route, expect
 
 from tests.browser.fixtures import Open
-from tests.browser.site import Site
 from tests.browser.visit import Visit
 from tests.real.support import until
+from tests.served import Site
 
 pytestmark = pytest.mark.browser
 

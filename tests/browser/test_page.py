@@ -11,9 +11,9 @@ from playwright.sync_api import expect
 
 from tests.browser import looks
 from tests.browser.fixtures import Open
-from tests.browser.site import Site
 from tests.browser.visit import pair_in
 from tests.real.support import until
+from tests.served import Site
 from tuner.records import Command
 from tuner.settings import Mode
 

@@ -11,7 +11,7 @@ from playwright.sync_api import expect
 
 from api.tokens import NAME, Role, Tokens, make, prepare, revoke
 from tests.browser.fixtures import Open
-from tests.browser.site import Site
+from tests.served import Site
 from tuner.records import HoldCode
 
 pytestmark = pytest.mark.browser

@@ -12,7 +12,7 @@ from msgspec.structs import replace
 
 from api.server import ApiServer
 from tests.api.factory import FACTS, AnsweringLoop, answering, application
-from tests.cli.support import FakeServer, Run, innobrim
+from tests.cli.support import FakeServer, Run, innobrim, on_tcp
 from tuner import without_daemon
 from tuner.cli import offline
 from tuner.core.writes import restore_pace
@@ -21,6 +21,15 @@ from tuner.records import Facts
 
 KNOWN = replace(FACTS, flush_law="legacy")
 """A server whose flush law the daemon knows."""
+
+
+@pytest.fixture
+def over_tcp(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[AnsweringLoop, int]]:
+    """Serve the API of the state directory's daemon over TCP alone, with tokens that count at once."""
+    monkeypatch.setattr("api.tokens.LOOK_SECONDS", 0.0)
+    board = Board()
+    with answering(board) as loop, on_tcp(folder, board) as port:
+        yield loop, port
 
 
 @pytest.fixture
@@ -72,7 +81,7 @@ def daemon(folder: Path) -> Iterator[AnsweringLoop]:
 
 
 @pytest.fixture
-def beside(monkeypatch: pytest.MonkeyPatch) -> Callable[..., FakeServer]:
+def put_server(monkeypatch: pytest.MonkeyPatch) -> Callable[..., FakeServer]:
     """Return a way to put a server where a command without a daemon connects to."""
 
     def put(facts: Facts | None = KNOWN) -> FakeServer:

@@ -46,9 +46,9 @@ def folder(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> I
 
 
 @pytest.fixture
-def run(folder: Path, quick: None, beside: Callable[..., FakeServer]) -> Run:  # noqa: ARG001 - no waiting
+def run(folder: Path, quick: None, put_server: Callable[..., FakeServer]) -> Run:  # noqa: ARG001 - no waiting
     """Return a way to run a command on that state directory, beside a server that takes every write."""
-    beside(replace(FACTS, flush_law="legacy", unseen=("latency",)))
+    put_server(replace(FACTS, flush_law="legacy", unseen=("latency",)))
     return lambda *words: innobrim(*words, "--state-directory", folder)
 
 
@@ -70,9 +70,7 @@ def untouched(victim: Path) -> bool:
 @pytest.mark.parametrize("words", [("restore",), ("park",), MAKE, ("status",)])
 def test_whatever_a_command_makes_is_the_services(folder: Path, run: Run, words: tuple[str, ...]) -> None:
     """After any command of root's every file of the directory can be used by the service."""
-    result = run(*words)
-
-    assert result.exit_code == 0, result.output
+    ended(run(*words), 0)
     assert {(one.lstat().st_uid, one.lstat().st_gid) for one in folder.iterdir()} == {(SERVICE, SERVICE)}
     assert (os.geteuid(), os.getegid()) == (0, 0)
 
@@ -176,9 +174,7 @@ def test_a_program_that_the_owner_cannot_read_goes_on_as_root(
     secret.chmod(0o600)
     monkeypatch.setattr(statedir, "_PROGRAM", (str(secret),))
 
-    result = run("restore")
-
-    assert result.exit_code == 0, result.output
+    ended(run("restore"), 0)
     assert {one.lstat().st_uid for one in folder.iterdir()} == {SERVICE}
 
 
@@ -221,7 +217,5 @@ def test_a_daemon_of_roots_reads_roots_credentials(
     monkeypatch.setattr(Daemon, "run", lambda _: accounts.append(os.geteuid()))
     monkeypatch.setattr("tuner.cli.run.program_version", lambda: "0")  # of a Python that may lie below /root
 
-    result = innobrim("run", "--no-api", "--state-directory", str(folder), *secret)
-
-    assert result.exit_code == 0, result.output
+    ended(innobrim("run", "--no-api", "--state-directory", folder, *secret), 0)
     assert accounts == [SERVICE if folder.parent.stat().st_mode & 0o077 else 0]

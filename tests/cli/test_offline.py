@@ -6,7 +6,6 @@ import contextlib
 import gc
 import json
 import sqlite3
-import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import NoReturn
@@ -19,6 +18,7 @@ from tests.api.factory import START, AnsweringLoop
 from tests.cli import support
 from tests.cli.support import FakeServer, Run, ended, write_journal
 from tuner.cli import offline
+from tuner.cli.wording import stamp
 from tuner.core.ownership.standing import why_advisory
 from tuner.core.state import State
 from tuner.daemon.predecessors import look
@@ -29,7 +29,7 @@ from tuner.settings import Mode, Settings
 
 pytestmark = pytest.mark.usefixtures("quick")
 
-Beside = Callable[..., FakeServer]
+PutServer = Callable[..., FakeServer]
 FACTS = replace(factory.FACTS, flush_law="legacy")
 UNTIMED = replace(FACTS, unseen=("latency",))
 LATER = replace(FACTS, started=FACTS.started + 3600.0)
@@ -60,22 +60,16 @@ def next_start(folder: Path, facts: Facts = FACTS) -> State:
 
 
 def test_status_without_a_daemon_comes_from_the_journal(folder: Path, run: Run) -> None:
-    """Without a daemon status shows the last tick on disk, and says that it is that."""
-    write_journal(folder)
-    result, found = run("status"), json.loads(run("status", "--json").stdout)
-    first = result.stdout.splitlines()[0]
-
-    assert result.exit_code == 0, result.output
-    assert "none at work, so it is not reachable" in first
-    assert time.strftime("%Y-%m-%d %H:%M:%S UTC", time.gmtime(START + 1)) in first
-    assert str(folder / "api.sock") in result.stderr
-    assert (found["source"], found["tick"], found["process"]) == ("journal", 1, None)
-
-
-def test_a_journal_before_its_first_tick_is_no_missing_one(run: Run, folder: Path) -> None:
-    """Where a daemon was started and stopped at once, status says that the journal has no tick yet."""
+    """Without a daemon status shows the last tick on disk, and says so, or that there is none."""
     write_journal(folder, ticks=0)
     ended(run("status"), 3, f"the journal in {folder} has no tick yet")
+    write_journal(folder)
+    found = json.loads(run("status", "--json").stdout)
+
+    ended(
+        run("status"), 0, "none at work, so it is not reachable", stamp(START + 1), str(folder / "api.sock")
+    )
+    assert (found["source"], found["tick"], found["process"]) == ("journal", 1, None)
 
 
 @EACH
@@ -97,11 +91,7 @@ def test_what_is_no_journal_is_named_as_what_it_is(run: Run, folder: Path, name:
             db.execute("CREATE TABLE ticks (id INTEGER)")
     elif what != "nothing":
         path.write_text("hello " * 1000 if what == "text" else "")
-    result = run(name)
-
-    assert result.exit_code == (2 if what == "no directory" else 3)
-    assert said[what] in result.output
-    assert str(folder / "api.sock") in result.output
+    ended(run(name), 2 if what == "no directory" else 3, said[what], str(folder / "api.sock"))
 
 
 @EACH
@@ -111,11 +101,7 @@ def test_what_is_no_journal_is_named_as_what_it_is(run: Run, folder: Path, name:
 def test_named_daemon_has_no_stand_in(folder: Path, run: Run, name: str, option: str, value: str) -> None:
     """For a daemon that is named nothing answers, and the way to its journal is said."""
     write_journal(folder, originals=ORIGINALS)
-    result = run(name, option, value)
-
-    assert result.exit_code == 3
-    assert value in result.output
-    assert f"the journal was not tried: leave {option} out" in result.output
+    ended(run(name, option, value), 3, value, f"the journal was not tried: leave {option} out")
 
 
 @pytest.mark.filterwarnings(
@@ -146,10 +132,10 @@ def test_the_server_of_the_journal_is_asked_where_none_is_named(
     assert ("no server is named: asking" in said) is not named
 
 
-def test_restore_without_a_daemon_uses_the_journal(folder: Path, run: Run, beside: Beside) -> None:
+def test_restore_without_a_daemon_uses_the_journal(folder: Path, run: Run, put_server: PutServer) -> None:
     """It puts the journal's originals back itself, and status tells of it since the last tick."""
     write_journal(folder, originals=ORIGINALS)
-    server = beside(UNTIMED)
+    server = put_server(UNTIMED)
     result, status = run("restore"), run("status").stdout
 
     ended(result, 0, "restored C 250, M 500")
@@ -159,10 +145,12 @@ def test_restore_without_a_daemon_uses_the_journal(folder: Path, run: Run, besid
 
 
 @pytest.mark.parametrize("facts", [FACTS, LATER], ids=["written", "restarted since"])
-def test_restore_without_a_daemon_is_not_undone(folder: Path, run: Run, beside: Beside, facts: Facts) -> None:
+def test_restore_without_a_daemon_is_not_undone(
+    folder: Path, run: Run, put_server: PutServer, facts: Facts
+) -> None:
     """After it the next daemon is advisory, as after one that a daemon did, also where nothing was to do."""
     write_journal(folder, originals=ORIGINALS, wrote=True, ended=True)
-    server = beside(facts)
+    server = put_server(facts)
     assert next_start(folder, facts).mode is Mode.ACTIVE
     result, state = run("restore", "--json"), next_start(folder, facts)
 
@@ -173,12 +161,12 @@ def test_restore_without_a_daemon_is_not_undone(folder: Path, run: Run, beside: 
 
 
 def test_restore_that_stops_on_the_way_is_not_undone(
-    folder: Path, run: Run, beside: Beside, monkeypatch: pytest.MonkeyPatch
+    folder: Path, run: Run, put_server: PutServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A step that fails says what to type, and leaves the originals in the journal and an advisory daemon."""
     write_journal(folder, originals=ORIGINALS, wrote=True, ended=True)
     refused = Receipt(1.0, ORIGINALS, OURS, 0, 0.01, error="access denied")
-    monkeypatch.setattr(beside(), "apply", lambda _steps, _wanted: refused)
+    monkeypatch.setattr(put_server(), "apply", lambda _steps, _wanted: refused)
     result, state = run("restore"), next_start(folder)
 
     ended(result, 1, "by hand")
@@ -188,11 +176,11 @@ def test_restore_that_stops_on_the_way_is_not_undone(
 
 
 def test_restore_that_was_refused_changes_no_mode(
-    folder: Path, run: Run, beside: Beside, monkeypatch: pytest.MonkeyPatch
+    folder: Path, run: Run, put_server: PutServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Where another daemon has the writer lock nothing was done, and nothing is noted."""
     write_journal(folder, originals=ORIGINALS)
-    server = beside()
+    server = put_server()
     locked = replace(server.read(), writer=False)
     monkeypatch.setattr(server, "read", lambda: locked)
 
@@ -202,13 +190,13 @@ def test_restore_that_was_refused_changes_no_mode(
 
 @pytest.mark.parametrize("facts", [None, ANOTHER], ids=["silent", "another"])
 def test_restore_without_a_daemon_says_who_is_missing(
-    folder: Path, run: Run, beside: Beside, facts: Facts | None
+    folder: Path, run: Run, put_server: PutServer, facts: Facts | None
 ) -> None:
     """A server that does not answer, with what to type, or is another one, is named; nothing is written."""
     by_hand = f"not restored: server {FACTS.identity}; by hand"
     code, said = (3, by_hand) if facts is None else (1, "has no originals of")
     write_journal(folder, originals=ORIGINALS)
-    server = beside(facts)
+    server = put_server(facts)
     result = run("restore")
 
     assert (result.exit_code, server.capacity, server.closed) == (code, OURS, True)
@@ -221,11 +209,9 @@ def test_restore_without_a_daemon_says_who_is_missing(
 def test_restore_without_originals_says_so(folder: Path, run: Run) -> None:
     """Where no daemon ever wrote there is nothing to restore, which is fine for a package manager."""
     write_journal(folder)
-    result, content = run("restore"), run("restore", "--if-written")
-
-    assert (result.exit_code, content.exit_code) == (1, 0)
-    assert f"the journal in {folder} holds no originals" in result.output
-    assert content.stdout.startswith(f"nothing to restore: the journal in {folder} holds no originals")
+    said = f"the journal in {folder} holds no originals"
+    ended(run("restore"), 1, said)
+    ended(run("restore", "--if-written"), 0, f"nothing to restore: {said}")
 
 
 @pytest.mark.parametrize(
@@ -240,7 +226,7 @@ def test_restore_without_originals_says_so(folder: Path, run: Run) -> None:
 def test_a_server_that_the_daemon_knew_by_a_name_is_asked_for_by_it(  # noqa: PLR0917 - fixtures and cases
     folder: Path,
     run: Run,
-    beside: Beside,
+    put_server: PutServer,
     kept: str,
     calls_itself: str,
     said: bool,  # noqa: FBT001 - a case
@@ -248,7 +234,7 @@ def test_a_server_that_the_daemon_knew_by_a_name_is_asked_for_by_it(  # noqa: PL
 ) -> None:
     """Where the journal may have a server under a name that a person gave, the message says how."""
     write_journal(folder, originals=ORIGINALS, wrote=True, identity=kept)
-    server = beside(replace(FACTS, identity=calls_itself or "another", calls_itself=calls_itself))
+    server = put_server(replace(FACTS, identity=calls_itself or "another", calls_itself=calls_itself))
     result = run(*words.split())
 
     assert ("INNOBRIM_IDENTITY=orders" in result.output) is said
@@ -257,12 +243,12 @@ def test_a_server_that_the_daemon_knew_by_a_name_is_asked_for_by_it(  # noqa: PL
 
 @BOTH
 def test_a_crashed_daemons_values_are_parked(
-    folder: Path, run: Run, beside: Beside, monkeypatch: pytest.MonkeyPatch, flags: tuple[str, ...]
+    folder: Path, run: Run, put_server: PutServer, monkeypatch: pytest.MonkeyPatch, flags: tuple[str, ...]
 ) -> None:
     """One line says at which pair, the journal has it, and nothing else is set, not even counters."""
     write_journal(folder, originals=ORIGINALS, wrote=True)
     monkeypatch.setenv("INNOBRIM_DAEMON_ENABLE_COUNTERS", "true")
-    server = beside(replace(FACTS, disabled_counters=("log_lsn_current",)))
+    server = put_server(replace(FACTS, disabled_counters=("log_lsn_current",)))
     result = run("park", *flags)
     pair, status, found = server.capacity, run("status").stdout, ending(folder)
 
@@ -278,7 +264,7 @@ def test_a_crashed_daemons_values_are_parked(
 
 
 def test_after_an_orderly_end_only_a_person_parks(
-    folder: Path, run: Run, beside: Beside, monkeypatch: pytest.MonkeyPatch
+    folder: Path, run: Run, put_server: PutServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """What a stopped daemon left is left alone, and its server not asked, unless a person says so."""
     write_journal(folder, originals=ORIGINALS, wrote=True, ended=True)
@@ -287,20 +273,17 @@ def test_after_an_orderly_end_only_a_person_parks(
 
     assert result.exit_code == 0, result.output
     assert json.loads(result.stdout)["message"] == "nothing to park: the last daemon ended in order"
-    beside()
+    put_server()
     assert run("park").stdout.startswith("parked at ")
 
 
 @pytest.mark.parametrize("what", ["no journal", "no write", "restarted", "another server"])
-def test_nothing_to_do_is_no_failure(folder: Path, run: Run, beside: Beside, what: str) -> None:
+def test_nothing_to_do_is_no_failure(folder: Path, run: Run, put_server: PutServer, what: str) -> None:
     """Where nothing of a daemon's can be in force the exit code is 0, nothing is written, and it says why."""
     if what != "no journal":
         write_journal(folder, originals=ORIGINALS, wrote=what != "no write")
-    server = beside({"restarted": LATER, "another server": ANOTHER}.get(what, FACTS))
-    result = run("park", "--if-crashed")
-
-    assert result.exit_code == 0, result.output
-    assert result.stdout.startswith("nothing to park: ")
+    server = put_server({"restarted": LATER, "another server": ANOTHER}.get(what, FACTS))
+    ended(run("park", "--if-crashed"), 0, "nothing to park: ")
     assert server.capacity == OURS
 
 
@@ -316,45 +299,38 @@ def test_a_living_daemon_is_not_taken_for_a_dead_one(
     write_journal(folder, originals=ORIGINALS, wrote=True)
     monkeypatch.setattr(offline, "real_server", never)
     request.getfixturevalue("living")
-    result = run("park", *flags)
-
-    assert result.exit_code == (0 if flags else 1)
-    assert "a daemon is at work" in result.output or "journal.lock" in result.output
-    assert "alive, but no API of it answers" in run("status").stdout.splitlines()[0]
+    code, said = (0, "a daemon is at work") if flags else (1, "journal.lock")
+    ended(run("park", *flags), code, said)
+    ended(run("status"), 0, "alive, but no API of it answers")
 
 
 def test_a_daemon_that_answers_is_not_held_by_the_service_manager(run: Run, daemon: AnsweringLoop) -> None:
     """The service manager's command parks in place of a dead daemon, and never holds a living one."""
-    result = run("park", "--if-crashed")
-
-    assert (result.exit_code, daemon.commands) == (0, []), result.output
+    ended(run("park", "--if-crashed"), 0)
+    assert daemon.commands == []
 
 
 @BOTH
 def test_a_server_that_is_down_is_named(
-    folder: Path, run: Run, beside: Beside, flags: tuple[str, ...]
+    folder: Path, run: Run, put_server: PutServer, flags: tuple[str, ...]
 ) -> None:
     """Exit code 3 and the reason, and the connection is given back."""
     write_journal(folder, originals=ORIGINALS, wrote=True)
-    server = beside(None)
-    result = run("park", *flags)
-
-    assert (result.exit_code, server.closed) == (3, True)
-    assert "the server cannot be reached: 127.0.0.1:3306 refused the connection" in result.output
+    server = put_server(None)
+    said = "the server cannot be reached: 127.0.0.1:3306 refused the connection"
+    ended(run("park", *flags), 3, said)
+    assert server.closed
 
 
 def test_a_journal_that_cannot_be_written_is_no_reason_not_to_park(
-    folder: Path, run: Run, beside: Beside, monkeypatch: pytest.MonkeyPatch
+    folder: Path, run: Run, put_server: PutServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A full or read-only disk costs the note, which is said, and not the park."""
     write_journal(folder, originals=ORIGINALS, wrote=True)
-    server = beside()
+    server = put_server()
     monkeypatch.setattr("tuner.journal.keeper.Store", never)
-    result = run("park", "--if-crashed")
-
-    assert result.exit_code == 0, result.output
+    ended(run("park", "--if-crashed"), 0, "will not know these values as its own")
     assert server.capacity != OURS
-    assert "will not know these values as its own" in result.stderr
 
 
 @pytest.mark.parametrize("what", ["no directory", "emptied"])
@@ -365,7 +341,5 @@ def test_what_was_lost_is_not_taken_for_nothing_written(folder: Path, run: Run, 
     else:
         write_journal(folder, originals=ORIGINALS, wrote=True)
         (folder / "journal.db").write_bytes(b"")
-    result = run("park", "--if-crashed")
-
-    assert result.exit_code == (2 if what == "no directory" else 3)
-    assert (f"{folder}: no such directory" if what == "no directory" else "is not known") in result.output
+    code, said = (2, f"{folder}: no such directory") if what == "no directory" else (3, "is not known")
+    ended(run("park", "--if-crashed"), code, said)

@@ -88,9 +88,8 @@ def test_static_settings_are_named_with_their_m(compare: Comparison) -> None:
     """With --oracle the best static M is there, and the setting that the server starts with."""
     found = compare("--oracle")
 
-    assert found.exit_code == 0, found.output
+    ended(found, 0, "as it starts")
     assert re.search(r"^M = \d+, best ", found.stdout, re.MULTILINE)
-    assert "as it starts" in found.stdout
 
 
 @pytest.mark.parametrize(

@@ -14,7 +14,7 @@ import pytest
 from click.testing import Result
 from msgspec.structs import replace
 
-from tests.api.factory import FACTS, answering
+from tests.api.factory import FACTS, AnsweringLoop, answering
 from tests.cli.support import FakeServer, ended, on_tcp, write_journal
 from tuner.cli import offline
 from tuner.cli.client import Daemon, Where
@@ -124,17 +124,14 @@ def test_no_stranger_is_sent_the_token(
 
 
 def test_a_daemon_without_a_socket_is_changed_over_tcp(
-    folder: Path, run: Run, monkeypatch: pytest.MonkeyPatch
+    run: Run, over_tcp: tuple[AnsweringLoop, int], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Where the configuration wants no unix socket, a change goes over TCP with the token."""
     monkeypatch.setenv("INNOBRIM_API_SOCKET", "-")
-    board = Board()
-    with answering(board) as loop, on_tcp(folder, board) as port:
-        monkeypatch.setenv("INNOBRIM_API_PORT", str(port))
-        result = run("pause")
+    monkeypatch.setenv("INNOBRIM_API_PORT", str(over_tcp[1]))
 
-    assert result.exit_code == 0, result.output
-    assert [command.name for command in loop.commands] == ["pause"]
+    ended(run("pause"), 0)
+    assert [command.name for command in over_tcp[0].commands] == ["pause"]
 
 
 def test_no_stranger_is_sent_the_token_in_the_place_of_a_socket(
@@ -150,38 +147,34 @@ def test_no_stranger_is_sent_the_token_in_the_place_of_a_socket(
     assert b"x" * 43 not in b"".join(heard)
 
 
-def test_tcp_uses_the_token_of_the_state_directory(folder: Path, run: Run) -> None:
+def test_tcp_uses_the_token_of_the_state_directory(
+    folder: Path, run: Run, over_tcp: tuple[AnsweringLoop, int]
+) -> None:
     """Over TCP a change carries the token file's token; with another token it exits 2."""
-    wrong = folder / "wrong"
-    wrong.write_text("x" * 43)
-    board = Board()
-    with answering(board) as loop, on_tcp(folder, board) as port:
-        url = f"http://127.0.0.1:{port}"
-        good = run("pause", "--url", url)
-        refused = run("resume", "--url", url, "--token-file", str(wrong))
-        missing = run("resume", "--url", url, "--token-file", str(folder / "none"))
+    (folder / "wrong").write_text("x" * 43)
+    url = ("--url", f"http://127.0.0.1:{over_tcp[1]}")
 
-    assert good.exit_code == 0, good.output
-    assert (refused.exit_code, missing.exit_code) == (2, 2)
-    assert "not this daemon's" in refused.output
-    assert "--token-file" in missing.output
-    assert [command.name for command in loop.commands] == ["pause"]
+    ended(run("pause", *url), 0)
+    ended(run("resume", *url, "--token-file", str(folder / "wrong")), 2, "not this daemon's")
+    ended(run("resume", *url, "--token-file", str(folder / "none")), 2, "--token-file")
+    assert [command.name for command in over_tcp[0].commands] == ["pause"]
 
 
 def test_a_daemon_that_needs_a_token_for_reading_is_read_with_it(
-    folder: Path, run: Run, monkeypatch: pytest.MonkeyPatch
+    run: Run, over_tcp: tuple[AnsweringLoop, int], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """With --url a daemon that shows nothing without a token is asked again with it; others are not."""
-    monkeypatch.setattr("api.tokens.LOOK_SECONDS", 0.0)
-    board = Board()
-    with answering(board), on_tcp(folder, board) as port:
-        run("token", "revoke", "anonymous")
-        named = run("status", "--json", "--url", f"http://127.0.0.1:{port}")
-        monkeypatch.setenv("INNOBRIM_API_PORT", str(port))
-        unnamed = run("status", "--json")
+    run("token", "revoke", "anonymous")
+    named = run("status", "--json", "--url", f"http://127.0.0.1:{over_tcp[1]}")
 
     assert json.loads(named.stdout)["source"] == "daemon"
-    ended(unnamed, 3, "401")
+    monkeypatch.setenv("INNOBRIM_API_PORT", str(over_tcp[1]))
+    ended(run("status", "--json"), 3, "401")
+
+
+def asked(folder: Path, url: str, token_file: str | None) -> Daemon:
+    """Return the daemon at a URL."""
+    return Daemon(Where(url, None, token_file, config_path=None, state_directory=str(folder)))
 
 
 @pytest.mark.parametrize(
@@ -198,15 +191,7 @@ def test_no_token_goes_to_another_machine_in_the_clear(
 ) -> None:
     """Without encryption another machine is sent a token only where its file is named."""
     (tmp_path / "token").write_text("x" * 43)
-    where = Where(
-        url=url,
-        api_socket=None,
-        token_file=str(tmp_path / named) if named else None,
-        config=None,
-        state_directory=str(tmp_path),
-    )
-
-    token, why = Daemon(where)._token(url)
+    token, why = asked(tmp_path, url, str(tmp_path / named) if named else None)._token(url)
 
     assert (token or "") == sent
     assert sent or "--token-file" in why
@@ -218,6 +203,4 @@ def test_a_file_without_a_token_is_named(tmp_path: Path, words: str) -> None:
     (tmp_path / "token").write_text(words, encoding="utf-8")
     url = "http://127.0.0.1:8633"
     for file in (None, str(tmp_path / "token")):
-        where = Where(url=url, api_socket=None, token_file=file, config=None, state_directory=str(tmp_path))
-
-        assert Daemon(where)._token(url) == (None, f"{tmp_path / 'token'} holds no token")
+        assert asked(tmp_path, url, file)._token(url) == (None, f"{tmp_path / 'token'} holds no token")

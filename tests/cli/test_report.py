@@ -157,25 +157,16 @@ def test_what_is_no_source_is_refused_with_what_was_expected(
     assert not list(tmp_path.glob("*.html"))
 
 
-def test_a_directory_without_either_says_what_was_looked_for(tmp_path: Path) -> None:
-    """Both names are in the message."""
-    ended(report(tmp_path), 2, "neither rows.jsonl of a bench nor journal.db of a daemon")
-
-
-def test_a_bench_without_a_row_yet_is_told_from_no_bench(tmp_path: Path) -> None:
-    """It is said how to go on with it."""
-    (tmp_path / "bench.json").write_text("{}")
-
-    ended(report(tmp_path), 2, f"innobrim bench --resume {tmp_path}")
-
-
-def test_another_database_is_named_as_what_it_is(tmp_path: Path) -> None:
-    """An SQLite file of another program's is no journal."""
+def test_what_a_directory_or_database_is_instead_is_said(tmp_path: Path) -> None:
+    """A directory with neither, a bench without a row yet with how to go on, another program's database."""
     other = tmp_path / "other.db"
     with closing(sqlite3.connect(other)) as db:
         db.execute("CREATE TABLE t (x)")
 
     ended(report(other), 2, "no journal of InnoBrim's")
+    ended(report(tmp_path), 2, "neither rows.jsonl of a bench nor journal.db of a daemon")
+    (tmp_path / "bench.json").write_text("{}")
+    ended(report(tmp_path), 2, f"innobrim bench --resume {tmp_path}")
 
 
 def test_options_that_do_not_fit_are_refused(bench: Path, state: Path, tmp_path: Path) -> None:

@@ -41,7 +41,7 @@ def watcher(folder: Path, *, url: str | None = None, token: Path | None = None) 
         url=url,
         api_socket=None,
         token_file=None if token is None else str(token),
-        config=None,
+        config_path=None,
         state_directory=str(folder),
     )
     return Watcher(Daemon(where), interval=1.0, span=60.0)

@@ -12,12 +12,12 @@ import pytest
 from msgspec.structs import replace
 from structlog.testing import capture_logs
 
+from api.daemon import Daemon
 from api.problems import Refusals
 from api.scrape import MetricsPage
-from api.vitals import Vitals
 from tests.api import factory
 from tests.daemon.life import Life
-from tuner.daemon import daemon
+from tuner.daemon.daemon import daemon
 from tuner.daemon.persistence import Persistence
 from tuner.daemon.workers import WORKERS
 from tuner.records import DecisionKind, HoldCode, Remedy
@@ -46,9 +46,9 @@ def failed(logged: Sequence[MutableMapping[str, Any]]) -> list[MutableMapping[st
     return [line for line in logged if "a chore failed" in line["event"]]
 
 
-def vitals(life: Life) -> Vitals:
+def seen(life: Life) -> Daemon:
     """Return what the probes ask."""
-    return Vitals(life.board, factory.about())
+    return Daemon(life.board, factory.about())
 
 
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnhandledThreadExceptionWarning")  # it is what is tested
@@ -65,10 +65,10 @@ def test_a_dead_thread_is_told_within_seconds(
         kill(name, life, monkeypatch)
         life.wait(lambda: life.board.tally().dead)
         assert life.board.tally().dead == (name,)
-        ready = vitals(life).ready()
+        ready = seen(life).ready()
         assert not ready.ok
         assert name in ready.reason
-        text = MetricsPage(life.board, factory.about(), vitals(life), Refusals()).text().decode()
+        text = MetricsPage(seen(life), Refusals()).text().decode()
         assert f'innobrim_worker_up{{worker="{name}"}} 0.0' in text
 
     with capture_logs() as logged:

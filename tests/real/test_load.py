@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import pytest
 
 from lab.servers.base import LabServer
-from tests.browser.site import free_port
+from tests.api.factory import free_port
 from tests.real.clients import Asking, Listening, Ticks, ticks
 from tests.real.installation import Innobrim
 from tests.real.support import Work

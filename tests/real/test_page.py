@@ -7,9 +7,9 @@ from collections.abc import Iterator
 import pytest
 
 from lab.servers.base import LabServer
+from tests.api.factory import free_port
 from tests.browser import looks
 from tests.browser.fixtures import Open
-from tests.browser.site import free_port
 from tests.real.installation import Innobrim
 from tests.real.support import DEFAULT, Work, global_sets, in_force, under_load, until
 from tuner.records import Capacity

@@ -129,20 +129,26 @@ class Faults:
         self.requests = 0
         self.note = ""
         self._inject: dict[str, Callable[[float], None]] = {
-            SIGSTOP: self._freeze,
+            SIGSTOP: _lasting(lambda: daemon.signal(signal.SIGSTOP), lambda: daemon.signal(signal.SIGCONT)),
             KILL: self._kill,
             TERMINATE: self._terminate,
             SESSION: lambda _: self._kill_sessions(),
-            BLACK_HOLE: self._drop_packets,
+            BLACK_HOLE: _lasting(line.fall_silent, line.speak),
             FOREIGN: lambda _: rig.server.set_capacity(*BASELINE),
             RESIZE: lambda _: self._resize(),
             READ_LOCK: lambda s: self._hold(s, "FLUSH TABLES WITH READ LOCK", "UNLOCK TABLES"),
             BACKUP_LOCK: lambda s: self._hold(s, "LOCK INSTANCE FOR BACKUP", "UNLOCK INSTANCE"),
-            READ_ONLY: self._read_only,
-            COUNTERS: self._counters,
-            RUBBISH: self._rubbish,
-            LOAD_OFF: self._load_off,
-            DISK: self._halve_disk,
+            READ_ONLY: _lasting(
+                lambda: self._ask("SET GLOBAL super_read_only = ON"),
+                lambda: self._ask("SET GLOBAL super_read_only = OFF", "SET GLOBAL read_only = OFF"),
+            ),
+            COUNTERS: _lasting(lambda: self._counters("disable"), lambda: self._counters("enable")),
+            RUBBISH: _lasting(
+                lambda: self._reload(lambda: daemon.spoil("[loop]\nset_piont = maybe\n= = =\n")),
+                lambda: self._reload(daemon.configure),
+            ),
+            LOAD_OFF: _lasting(rig.stop_load, rig.start_load),
+            DISK: _lasting(lambda: self._limit(WRITE_IOPS // 2), lambda: self._limit(WRITE_IOPS)),
             FLOOD: self._flood,
             WRITER_LOCK: self._take_lock,
         }
@@ -161,13 +167,6 @@ class Faults:
     def sessions(self) -> int:
         """Return how many server sessions the daemon's account has."""
         return len(self._session_ids())
-
-    def _freeze(self, seconds: float) -> None:
-        self._daemon.signal(signal.SIGSTOP)
-        try:
-            _last(seconds)
-        finally:
-            self._daemon.signal(signal.SIGCONT)
 
     def _kill(self, seconds: float) -> None:
         """Kill the daemon, do what the service manager does after a crash, and start it again."""
@@ -201,13 +200,6 @@ class Faults:
             with contextlib.suppress(pymysql.MySQLError):  # gone already
                 self._rig.server.query(f"KILL {number}")
 
-    def _drop_packets(self, seconds: float) -> None:
-        self._line.fall_silent()
-        try:
-            _last(seconds)
-        finally:
-            self._line.speak()
-
     def _resize(self) -> None:
         self._large = not self._large
         wanted = REDO_LARGE if self._large else REDO_SMALL
@@ -220,45 +212,12 @@ class Faults:
             _last(seconds)
             _do(connection, end)
 
-    def _read_only(self, seconds: float) -> None:
-        try:
-            self._ask("SET GLOBAL super_read_only = ON")
-            _last(seconds)
-        finally:
-            self._ask("SET GLOBAL super_read_only = OFF")
-            self._ask("SET GLOBAL read_only = OFF")
+    def _counters(self, done: str) -> None:
+        self._ask(*(f"SET GLOBAL innodb_monitor_{done} = '{module}'" for module in MODULES))
 
-    def _counters(self, seconds: float) -> None:
-        try:
-            for module in MODULES:
-                self._ask(f"SET GLOBAL innodb_monitor_disable = '{module}'")
-            _last(seconds)
-        finally:
-            for module in MODULES:
-                self._ask(f"SET GLOBAL innodb_monitor_enable = '{module}'")
-
-    def _rubbish(self, seconds: float) -> None:
-        self._daemon._config.write_text("[loop]\nset_piont = maybe\n= = =\n", encoding="utf-8")
-        try:
-            self._daemon.signal(signal.SIGHUP)
-            _last(seconds)
-        finally:
-            self._daemon.configure()
-            self._daemon.signal(signal.SIGHUP)
-
-    def _load_off(self, seconds: float) -> None:
-        self._rig.stop_load()
-        try:
-            _last(seconds)
-        finally:
-            self._rig.start_load()
-
-    def _halve_disk(self, seconds: float) -> None:
-        self._limit(WRITE_IOPS // 2)
-        try:
-            _last(seconds)
-        finally:
-            self._limit(WRITE_IOPS)
+    def _reload(self, change: Callable[[], None]) -> None:
+        change()
+        self._daemon.signal(signal.SIGHUP)
 
     def _limit(self, writes: int) -> None:
         refusal = self._rig.server.limit_write_iops(writes)
@@ -302,12 +261,26 @@ class Faults:
         while not self._rig.server.query(query) and time.monotonic() < end:
             time.sleep(0.1)  # the server announces no waiter
 
-    def _ask(self, statement: str) -> None:
-        self._rig.server.query(statement, timeout=QUERY_SECONDS)
+    def _ask(self, *statements: str) -> None:
+        for statement in statements:
+            self._rig.server.query(statement, timeout=QUERY_SECONDS)
 
 
 AFTER_CRASH = ("park", "--if-crashed")
 """What the service manager runs after the daemon's end by a crash."""
+
+
+def _lasting(begin: Callable[[], object], end: Callable[[], object]) -> Callable[[float], None]:
+    """Return a fault that lasts, and is taken back whatever becomes of its beginning."""
+
+    def fault(seconds: float) -> None:
+        try:
+            begin()
+            _last(seconds)
+        finally:
+            end()
+
+    return fault
 
 
 def _last(seconds: float) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
+from unittest.mock import Mock
 
 import pytest
 
@@ -52,8 +53,7 @@ def test_no_part_of_a_soak_is_longer_than_an_hour() -> None:
 
 def test_every_kind_of_fault_can_be_carried_out() -> None:
     """The deck knows no kind that nothing carries out."""
-    nobody: Any = type("Nobody", (), {"server": None})()
-    assert set(faults.Faults(nobody, nobody, nobody)._inject) == set(faults.SECONDS)
+    assert set(faults.Faults(Mock(), Mock(), Mock())._inject) == set(faults.SECONDS)
 
 
 def minute_row(minute: int, **other: object) -> dict[str, Any]:

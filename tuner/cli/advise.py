@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import statistics
-import threading
 
 import click
 import msgspec
@@ -11,7 +10,7 @@ import msgspec
 from policies.flushlaw import SOFT_LIMIT
 from policies.setpoint import LOWEST
 from tuner.cli.answer import Refused, answering, say, say_json
-from tuner.cli.options import WholeNumber, configuration, real_server, server_options
+from tuner.cli.options import WholeNumber, configuration, json_option, real_server, server_options
 from tuner.config.schema import Config
 from tuner.core.laws import law_of
 from tuner.core.leaving.park import PARKED_RATIO, parked
@@ -20,30 +19,18 @@ from tuner.core.setpoint.budgets import KEYS, Budget, durations_of
 from tuner.core.state import State
 from tuner.core.step import start
 from tuner.core.targets import budgets_now, headroom_of
+from tuner.daemon.board import Board, BoardInbox
 from tuner.findings.advice import advise as advise_on
 from tuner.findings.advice import broken_budgets, durations, expected_effect, statements
 from tuner.findings.authority import pages_dirtied
 from tuner.findings.finding import Finding
 from tuner.findings.providers import in_its_way
 from tuner.loop import drive
-from tuner.records import Command, Estimate, Missed, Sample, TickRecord
+from tuner.records import Estimate, Missed, Sample, TickRecord
 from tuner.settings import Mode, Settings
-from tuner.system.clock import Clock, SystemClock
+from tuner.system.clock import SystemClock
 
 PROGRESS_TICKS = 10
-
-
-class Wait:
-    """An inbox that nobody writes to."""
-
-    def __init__(self, clock: Clock) -> None:
-        self._clock = clock
-        self._never = threading.Event()
-
-    def take(self, *, until: float) -> tuple[Command, ...]:
-        """Wait until the deadline."""
-        self._never.wait(max(0.0, until - self._clock.monotonic()))
-        return ()
 
 
 class Watched:
@@ -72,7 +59,7 @@ class Watched:
 @click.option(
     "--seconds", type=WholeNumber(15, 86_400), default=60, show_default=True, help="How long to watch."
 )
-@click.option("--json", "as_json", is_flag=True, help="One JSON object instead of text.")
+@json_option
 def advise(config_path: str | None, *, seconds: int, as_json: bool, **server_flags: object) -> None:
     """Watch a server, then say what to set, why, and what to expect. Writes nothing.
 
@@ -96,7 +83,7 @@ def _watch(config: Config, seconds: int) -> Watched:
         drive(
             server,
             clock,
-            Wait(clock),
+            BoardInbox(Board(), clock),  # to which nobody writes
             state,
             interval=1.0,
             publish=watched.publish,
@@ -145,7 +132,7 @@ def static_value(records: list[TickRecord], state: State) -> list[Finding]:
     lowest, highest = bounds(state)
     law = law_of(state)
     standing = budgets_now(state, sample, now, headroom_of(state, sample, now))
-    held, why = _aim(standing)
+    held, why = _static_ratio(standing)
     rests, effect = f"holds about {held:.0%} of the flush limit", expected_effect(now, held)
     if law.sleeps:
         rests += " while the page cleaner is awake"
@@ -197,7 +184,7 @@ def _times(records: list[TickRecord], last: Estimate, settings: Settings) -> Fin
     return durations(durations_of(longest), settings, seen=f"; of now the longest in {len(records)} s")
 
 
-def _aim(standing: dict[str, Budget]) -> tuple[float, str]:
+def _static_ratio(standing: dict[str, Budget]) -> tuple[float, str]:
     """Return the age ratio that a static value is to hold, and which budgets lower it or are not kept."""
     bounds = {name: one.bound for name, one in standing.items() if one.in_reach}
     held = min([PARKED_RATIO, *bounds.values()])

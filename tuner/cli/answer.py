@@ -145,6 +145,16 @@ def like_ctrl_c() -> Iterator[None]:
             signal.signal(number, before[number])
 
 
+@contextmanager
+def interruptible(words: str) -> Iterator[None]:
+    """Say these words where Ctrl-C or its like ends what is done meanwhile, and exit as a shell expects."""
+    try:
+        yield
+    except KeyboardInterrupt as error:
+        say(words, err=True)
+        raise click.exceptions.Exit(exit_code(error)) from error
+
+
 def exit_code(error: KeyboardInterrupt) -> int:
     """Return what a command exits with that was ended like this."""
     return _SHELL + error.number if isinstance(error, Ended) else INTERRUPTED

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Self
 
 from rich.console import Console
@@ -10,6 +12,7 @@ from rich.progress import BarColumn, TaskID, TaskProgressColumn, TextColumn
 from rich.progress import Progress as RichProgress
 
 from lab.scenarios.progress import Progress
+from tuner.cli.answer import interruptible, like_ctrl_c
 from tuner.cli.wording import duration
 
 QUIET_SECONDS = 2.0
@@ -20,6 +23,13 @@ REDRAW_SECONDS = 0.1
 
 KNOWN_FROM = 0.005
 """Share from which on the time left can be told."""
+
+
+@contextmanager
+def working(interrupted: str) -> Iterator[Bar]:
+    """Have a bar while something is worked out; Ctrl-C and its like end it with these words."""
+    with interruptible(interrupted), like_ctrl_c(), Bar() as bar:
+        yield bar
 
 
 class Bar:

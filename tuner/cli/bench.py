@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import contextlib
 import functools
 import random
 import shlex
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 
 import click
@@ -33,6 +32,7 @@ from tuner.cli.answer import (
     Unusable,
     answering,
     exit_code,
+    interruptible,
     like_ctrl_c,
     say_json,
 )
@@ -157,7 +157,7 @@ def bench(
     """
     say: Say = functools.partial(_say, err=as_json)
     context.with_resource(like_ctrl_c())  # so that its server is removed
-    with answering(means=ENDS), _beginning():
+    with answering(means=ENDS), interruptible("interrupted; nothing was begun"):
         if resume is not None:
             refuse_given(context, OF_A_PART, " cannot be changed with --resume; start another bench for it")
             if only_plan:  # also of a bench at work
@@ -199,16 +199,6 @@ def bench(
         )
 
 
-@contextlib.contextmanager
-def _beginning() -> Iterator[None]:
-    """Say where Ctrl-C ends a bench that nothing was begun of."""
-    try:
-        yield
-    except KeyboardInterrupt as error:
-        print_lines("interrupted; nothing was begun", err=True)
-        raise click.exceptions.Exit(exit_code(error)) from error
-
-
 def _check_servers(suite: Suite) -> None:
     """Raise a ``PlanError`` where a server cannot be started as its plan says; later would be after hours."""
     for one in suite.plans:
@@ -237,7 +227,6 @@ def _asked(suite: Suite, server_words: str, seed: int | None) -> plan.Asked:
 
 
 def _maker(words: str, say: Say) -> Callable[[Plan], LabServer]:
-    """Return what makes the server of a plan from the user's words."""
     return lambda one: server_named(words, specification(one), say=say)
 
 
@@ -293,7 +282,6 @@ def _carry_out(
 def _conclude(
     ledger: Ledger, directory: Path, say: Say, *, finished: bool, left: list[str], as_json: bool
 ) -> None:
-    """Write the pages, and print the comparison."""
     page = _page(ledger, directory)
     rows = rows_of(ledger.rows)
     if as_json:

@@ -8,7 +8,7 @@ import click
 import msgspec
 
 from tuner.cli.answer import FINE, NO, UNREACHABLE, Unusable, answering, say, say_json
-from tuner.cli.options import configuration, endpoint, real_server, server_options
+from tuner.cli.options import configuration, endpoint, json_option, real_server, server_options
 from tuner.config.checks import unusable_extra
 from tuner.findings.check import Report
 from tuner.findings.check import check as look
@@ -26,7 +26,7 @@ MARKS = {"ok": "ok      ", "warning": "warning ", "problem": "PROBLEM ", "untest
     is_flag=True,
     help='Prove the privilege to write by writing the current value back; so does mode = "active".',
 )
-@click.option("--json", "as_json", is_flag=True, help="One JSON object instead of lines.")
+@json_option
 def check(config_path: str | None, *, active: bool, as_json: bool, **server_flags: object) -> None:
     """Say in one line each whether this server can be controlled, with the fix.
 

@@ -20,7 +20,14 @@ import click
 import msgspec
 
 from tuner.cli.answer import Refused, Unreachable, Unusable, answering
-from tuner.cli.options import configuration, socket_path, with_options
+from tuner.cli.options import (
+    config_option,
+    configuration,
+    json_option,
+    socket_path,
+    state_option,
+    with_options,
+)
 from tuner.config.schema import is_loopback
 from tuner.daemon.board import PortTaken
 from tuner.system.files import read_whole, require_plain
@@ -44,10 +51,8 @@ _FIRST_SERVER_ERROR = 500
 AnswerT = TypeVar("AnswerT")
 
 _daemon = with_options(
-    click.option("--config", metavar="FILE", help="Configuration file of the daemon."),
-    click.option(
-        "--state-directory", metavar="DIR", help="Where the daemon keeps socket, token and journal."
-    ),
+    config_option,
+    state_option,
     click.option(
         "--api-socket", metavar="PATH", help="The daemon's unix socket [default: in its state directory]."
     ),
@@ -56,7 +61,7 @@ _daemon = with_options(
     click.option(
         "--ca-file", metavar="FILE", help="Whom to trust for https, PEM [default: the system, and api.tls]."
     ),
-    click.option("--json", "as_json", is_flag=True, help="Print one JSON object."),
+    json_option,
 )
 
 
@@ -69,14 +74,14 @@ class Where:
         api_socket: path of its unix socket.
         token_file: path of the token.
         ca_file: certificates to trust for https besides the system's.
-        config: path of the configuration file.
+        config_path: of the configuration file.
         state_directory: where the daemon keeps socket, token and journal.
     """
 
     url: str | None
     api_socket: str | None
     token_file: str | None
-    config: str | None
+    config_path: str | None
     state_directory: str | None
     ca_file: str | None = None
 
@@ -178,7 +183,6 @@ def in_the_clear(url: str) -> bool:
 
 
 def _plain(error: Exception) -> str:
-    """Return the system's words without its number."""
     text = str(error) or type(error).__name__
     return (text.partition("] ")[2] if text.startswith("[Errno") else text).lower()
 
@@ -208,7 +212,7 @@ class Daemon:
             ConfigError: the configuration that tells where it lives is wrong.
         """
         self._where = where
-        self.config = configuration(where.config, {"state_directory": where.state_directory, **server})
+        self.config = configuration(where.config_path, {"state_directory": where.state_directory, **server})
 
     def get(self, path: str, answer: type[AnswerT]) -> AnswerT:
         """Return what a route says.
@@ -384,7 +388,6 @@ def directory_at(url: str, *, verify: ssl.SSLContext | None = None) -> str:
 
 
 def _same_place(one: str, other: str) -> bool:
-    """Tell whether two paths are of one directory."""
     try:
         return os.path.realpath(one) == os.path.realpath(other)
     except ValueError:  # what a stranger calls its directory need not be a path

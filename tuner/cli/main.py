@@ -13,30 +13,15 @@ from tuner.cli.answer import NO, USAGE, Group, complain
 FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 """What a file says that takes no more."""
 
+STEERING = ("drain", "mode", "override", "park", "pause", "restore", "resume")
+ALONE = (
+    "advise bench check demo policies record replay report run schedule setup-sql simulate status token watch"
+)
 COMMANDS = {
-    "advise": "tuner.cli.advise",
-    "bench": "tuner.cli.bench",
-    "check": "tuner.cli.check",
-    "demo": "tuner.cli.demo",
-    "drain": "tuner.cli.steering",
-    "mode": "tuner.cli.steering",
-    "override": "tuner.cli.steering",
-    "park": "tuner.cli.steering",
-    "pause": "tuner.cli.steering",
-    "policies": "tuner.cli.policies",
-    "record": "tuner.cli.record",
-    "replay": "tuner.cli.replay",
-    "report": "tuner.cli.report",
-    "restore": "tuner.cli.steering",
-    "resume": "tuner.cli.steering",
-    "run": "tuner.cli.run",
-    "schedule": "tuner.cli.schedule",
-    "setup-sql": "tuner.cli.setup_sql",
-    "simulate": "tuner.cli.simulate",
-    "status": "tuner.cli.status",
-    "token": "tuner.cli.token",
-    "watch": "tuner.cli.watch",
+    **{name: f"tuner.cli.{name.replace('-', '_')}" for name in ALONE.split()},
+    **dict.fromkeys(STEERING, "tuner.cli.steering"),
 }
+"""The module of each command."""
 
 
 class LazyGroup(Group):

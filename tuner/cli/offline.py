@@ -193,7 +193,6 @@ def park_if_crashed(config: Config, *, say: Callable[[str], None]) -> str:
 def _park(
     config: Config, found: Ending, last: Facts | None, *, say: Callable[[str], None], unattended: bool
 ) -> str:
-    """Park where the values in force are a dead daemon's own."""
     directory, clock = Path(config.daemon.state_directory), SystemClock()
     began = clock.monotonic()
     server = real_server(config, clock, last=last, say=say)

@@ -48,6 +48,13 @@ def with_options(*options: Callable[[Command], Command]) -> Callable[[Command], 
     return added
 
 
+config_option = click.option("--config", "config_path", metavar="FILE", help="Configuration file (TOML).")
+state_option = click.option(
+    "--state-directory", metavar="DIR", help="Where the daemon keeps journal, socket and tokens."
+)
+json_option = click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
+
+
 def _server(place: str) -> tuple[Callable[[Any], Any], ...]:
     account = "ccount; the password comes from an option file or INNOBRIM_PASSWORD."
     return (
@@ -61,11 +68,7 @@ def _server(place: str) -> tuple[Callable[[Any], Any], ...]:
     )
 
 
-server_options = with_options(
-    click.option("--config", "config_path", metavar="FILE", help="Configuration file (TOML)."),
-    *_server(""),
-    click.option("--state-directory", metavar="DIR", help="Where journal and token live."),
-)
+server_options = with_options(config_option, *_server(""), state_option)
 """Which server is meant."""
 
 stand_in_options = with_options(*_server("Without a daemon: "))

@@ -148,7 +148,6 @@ def _facts(status: Status) -> Table:
 
 
 def _age(status: Status) -> str:
-    """Return where the age is, in figures."""
     found, limits = status.estimate, status.limits
     if found is None or limits is None:
         return "unknown"

@@ -15,9 +15,9 @@ from lab.bench.table import Group, group, told
 from lab.scenarios import Scenario, ScenarioError, load_scenario, scenario_names
 from lab.simulate import SimulateError
 from policies.catalogue import About
-from tuner.cli.answer import Unusable, answering, exit_code, like_ctrl_c, say, say_json
-from tuner.cli.bar import Bar
-from tuner.cli.options import PolicyChoice, WholeNumber, refuse_given
+from tuner.cli.answer import Unusable, answering, say, say_json
+from tuner.cli.bar import working
+from tuner.cli.options import PolicyChoice, WholeNumber, json_option, refuse_given
 from tuner.cli.wording import counted
 from tuner.config.checks import missing_extra, unusable_extra
 from tuner.settings import PolicyName, Settings
@@ -68,7 +68,7 @@ ENDS = {
     show_default=True,
     help="Processes.",
 )
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
+@json_option
 @click.pass_context
 def policies(
     context: click.Context,
@@ -94,7 +94,7 @@ def policies(
         if as_json:
             say_json(found)
         else:
-            click.echo("\n".join(_told(found)))
+            click.echo("\n".join(_lines(found)))
         return
     with answering(means=ENDS):
         asked = _asked(names, scenarios, seeds, oracle=oracle)
@@ -107,8 +107,7 @@ def policies(
         click.echo("\n".join(told(one, asked.policies[0])) + "\n")
 
 
-def _told(found: Policies) -> list[str]:
-    """Return the laws in lines for people."""
+def _lines(found: Policies) -> list[str]:
     lines: list[str] = []
     needs = {"": "nothing more"}
     for one in found.policies:
@@ -132,14 +131,12 @@ def _needs(one: About) -> str:
 
 
 def _heading(one: About, default: str) -> str:
-    """Return a law's name, and whether it can be asked for."""
     if one.by_itself:
         return f"{one.name} (cannot be asked for)"
     return f"{one.name} (the default)" if one.name == default else one.name
 
 
 def _asked(named: tuple[PolicyName, ...], given: tuple[str, ...], seeds: int, *, oracle: bool) -> Asked:
-    """Return what a comparison is asked for, of the user's words."""
     scenarios: list[Scenario] = [load_scenario(name) for name in given or scenario_names()]
     if not given:
         scenarios = [one for one in scenarios if one.seconds <= WEEK]
@@ -172,19 +169,14 @@ def _policies(named: tuple[PolicyName, ...]) -> tuple[PolicyName, ...]:
 
 
 def _groups(asked: Asked, *, jobs: int) -> list[Group]:
-    """Carry a comparison out, and return what it comes to."""
-    try:
-        with like_ctrl_c(), Bar() as bar:
-            comparison = Comparison(asked, jobs=jobs, progress=bar.show)
-            click.echo(
-                f"{counted(len(comparison.tasks()), 'run')} "
-                f"of {counted(len(asked.policies), 'policy', 'policies')} "
-                f"on {counted(len(asked.scenarios), 'scenario')}"
-                f"{', and the searches' if asked.oracle else ''}",
-                err=True,
-            )
-            found = comparison.run()
-    except KeyboardInterrupt as error:
-        click.echo("interrupted; nothing is kept", err=True)
-        raise click.exceptions.Exit(exit_code(error)) from error
+    with working("interrupted; nothing is kept") as bar:
+        comparison = Comparison(asked, jobs=jobs, progress=bar.show)
+        say(
+            f"{counted(len(comparison.tasks()), 'run')} "
+            f"of {counted(len(asked.policies), 'policy', 'policies')} "
+            f"on {counted(len(asked.scenarios), 'scenario')}"
+            f"{', and the searches' if asked.oracle else ''}",
+            err=True,
+        )
+        found = comparison.run()
     return [group(scenario, one.rows, notes=[one.note] if one.note else []) for scenario, one in found]

@@ -220,7 +220,6 @@ def record_fixture(config: Config, given: Path, *, seconds: float | None) -> Non
 
 
 def _announce(session: Session, path: Path, seconds: float) -> None:
-    """Say what begins, and what this version makes of the server."""
     say(
         f"recording the raw answers of {session.endpoint} for {duration(seconds)} into {path}; "
         "nothing is set; Ctrl-C ends it and keeps what there is"

@@ -12,6 +12,7 @@ import msgspec
 from msgspec import Struct
 
 from tuner.cli.answer import FINE, NO, Unusable, answering, say, say_json
+from tuner.cli.options import json_option
 from tuner.core.state import State, decode_state
 from tuner.core.step import step
 from tuner.journal.reader import trace
@@ -132,7 +133,7 @@ def _difference(recorded: TickRecord, replayed: TickRecord) -> Difference | None
 @click.command()
 @click.argument("journal", type=click.Path(path_type=Path))
 @click.option("--run", type=int, help="Number of the run; default: the newest.")
-@click.option("--json", "as_json", is_flag=True, help="One JSON object for machines.")
+@json_option
 def replay(journal: Path, *, run: int | None, as_json: bool) -> None:
     """Replay a journal and compare every decision with the one that was recorded.
 
@@ -148,11 +149,11 @@ def replay(journal: Path, *, run: int | None, as_json: bool) -> None:
     if as_json:
         say_json(outcome, enc_hook=str)
     else:
-        say(*_told(outcome))
+        say(*_lines(outcome))
     sys.exit(FINE if outcome.same else NO)
 
 
-def _told(outcome: Outcome) -> list[str]:
+def _lines(outcome: Outcome) -> list[str]:
     skipped = f", {outcome.skipped} skipped for want of a state to start from" if outcome.skipped else ""
     whose, found = f"run {outcome.run} by InnoBrim {outcome.program}", outcome.difference
     if found is None:

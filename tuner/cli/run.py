@@ -113,7 +113,7 @@ def _serve(
     insecure_api: bool,
 ) -> None:
     """Set the daemon up and run it to its end; exit with what is in the way."""
-    insecure = _said_twice(config, insecure_api=insecure_api)
+    insecure = _serves_plainly(config, insecure_api=insecure_api)
     directory = Path(config.daemon.state_directory)
     try:
         directory.mkdir(parents=True, exist_ok=True, mode=0o750)
@@ -179,9 +179,9 @@ def make_api(
     """
     from api.access import Access  # noqa: PLC0415 - a daemon without API must not carry it
     from api.app import create_app  # noqa: PLC0415 - the same
+    from api.daemon import About  # noqa: PLC0415 - the same
     from api.server import ApiServer, Certificate  # noqa: PLC0415 - the same
     from api.tokens import TokenError, Tokens, prepare  # noqa: PLC0415 - the same
-    from api.vitals import About  # noqa: PLC0415 - the same
 
     try:
         tokens = Tokens(prepare(config.daemon.state_directory))
@@ -197,7 +197,7 @@ def make_api(
     access = Access(
         tokens, names=frozenset({api.address, *api.names}), open_reading=insecure or not api.public
     )
-    app = create_app(board, access=access, about=about, advice=board.advice)
+    app = create_app(board, access=access, about=about)
     return ApiServer(
         app,
         api.address,
@@ -208,7 +208,7 @@ def make_api(
     )
 
 
-def _said_twice(config: Config, *, insecure_api: bool) -> bool:
+def _serves_plainly(config: Config, *, insecure_api: bool) -> bool:
     """Tell whether other machines are served without encryption; exit 2 where only one place says so."""
     plain = config.api.public and config.api.tls == PLAIN
     if plain and not insecure_api:
@@ -231,7 +231,6 @@ def _at_home(config: Config) -> Config:
 
 
 def _addresses(config: Config) -> list[str]:
-    """Return where the API will listen."""
     if not config.api.enabled:
         return []
     socket = socket_path(config)

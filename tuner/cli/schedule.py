@@ -11,7 +11,7 @@ import click
 from msgspec import Struct
 
 from tuner.cli.answer import answering, say, say_json
-from tuner.cli.options import WholeNumber, configuration
+from tuner.cli.options import WholeNumber, config_option, configuration, json_option
 from tuner.cli.wording import columns, duration
 from tuner.config import load
 from tuner.config.schema import Config
@@ -96,7 +96,7 @@ class Plan(Struct, frozen=True):
 
 
 @click.command()
-@click.option("--config", "config_path", metavar="FILE", help="Configuration file (TOML).")
+@config_option
 @click.option(
     "--days",
     type=WholeNumber(1, MOST_DAYS),
@@ -112,7 +112,7 @@ class Plan(Struct, frozen=True):
     show_default=True,
     help="How many coming windows to list at most.",
 )
-@click.option("--json", "as_json", is_flag=True, help="One JSON object instead of lines.")
+@json_option
 def schedule(config_path: str | None, *, days: int, limit: int, as_json: bool) -> None:
     """List which windows of the schedule are active now and which come, with what they ask for.
 
@@ -174,7 +174,6 @@ def planned(config: Config, *, now: float, days: int, most: int, read: bool) -> 
 
 
 def _overlaps(rows: list[list[Window]]) -> Iterator[tuple[Window, Window, dict[str, str]]]:
-    """Yield of every two schedules the first two windows that overlap, and whose effects count meanwhile."""
     for one, other in combinations(rows, 2):
         first = _first_overlap(one, other)
         if first is not None:

@@ -11,7 +11,7 @@ import msgspec
 import pymysql
 
 from tuner.cli.answer import Refused, Unreachable, Unusable, answering, say_json
-from tuner.cli.options import configuration, server_options
+from tuner.cli.options import configuration, json_option, server_options
 from tuner.cli.options import endpoint as where_from
 from tuner.config.credentials import read_credentials, socket_there
 from tuner.config.optionfile import written
@@ -83,7 +83,7 @@ UNPRINTABLE = "has letters that are not to be seen, such as the end of a line, a
     "which low_water_mark = true needs.",
 )
 @click.option("--remove", is_flag=True, help="What undoes it.")
-@click.option("--json", "as_json", is_flag=True, help="One JSON object instead of a script.")
+@json_option
 def setup_sql(
     config_path: str | None,
     *,
@@ -130,7 +130,7 @@ def setup_sql(
         product = f"{_product(request.version)} {request.version}"
         parts = tuple(removal(request) if remove else setup(request))
     if as_json:
-        say_json(_told(request, parts))
+        say_json(_as_json(request, parts))
         return
     click.echo("\n".join(comment(line) for line in _head(request, product, remove=remove)))
     click.echo(script(iter(parts)), nl=False)
@@ -167,7 +167,6 @@ def as_root_would(config: Config, found: Endpoint) -> Endpoint:
 
 
 def _file_of(config: Config) -> str:
-    """Return the option file in words."""
     return f"the option file {config.server.defaults_file or 'my.cnf of systemd'} without TLS"
 
 
@@ -255,14 +254,14 @@ def _given(banner: str) -> str:
 def _version(endpoint: Endpoint) -> str:
     """Return the version that the server says; exit 1 where it says what is none, 3 without an answer."""
     session = Session(endpoint)
-    beside = "--server-version says what it is without asking"
+    way_out = "--server-version says what it is without asking"
     try:
         version = version_in(version_of(text(session.query("SELECT VERSION()")[0][0])))
         family_of(version)
     except ServerUnreachable as error:
-        raise Unreachable(f"{error}; {beside}") from error
+        raise Unreachable(f"{error}; {way_out}") from error
     except (ServerError, pymysql.MySQLError, ValueError, IndexError) as error:
-        raise Refused(f"{endpoint}: {error}; {beside}") from error
+        raise Refused(f"{endpoint}: {error}; {way_out}") from error
     finally:
         session.close()
     return version
@@ -309,7 +308,7 @@ def _where(request: Request) -> list[str]:
     return ["On a primary: its replicas get all of it by replication. For a replica alone: --replica."]
 
 
-def _told(request: Request, parts: tuple[Step, ...]) -> dict[str, object]:
+def _as_json(request: Request, parts: tuple[Step, ...]) -> dict[str, object]:
     return {
         "accounts": request.accounts,
         "bounds": None if request.direct or family_of(request.version).managed else request.bounds,

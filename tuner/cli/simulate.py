@@ -16,8 +16,8 @@ from lab.scenarios.static import BestStatic, Untouched
 from lab.simulate import FLAVOURS, NoStatic, Result, SimulateError, in_place_of, resized, shortened
 from lab.simulate import simulate as run_simulation
 from lab.simulate_loop import Optimised
-from tuner.cli.answer import Refused, exit_code, like_ctrl_c, say, say_json
-from tuner.cli.bar import Bar
+from tuner.cli.answer import Refused, Unusable, answering, say, say_json
+from tuner.cli.bar import working
 from tuner.cli.options import PolicyChoice, WholeNumber, warn
 from tuner.cli.wording import counted, duration, gain_text
 from tuner.config.checks import unusable_extra
@@ -26,9 +26,11 @@ from tuner.config.schema import ConfigError
 from tuner.core.trials.evidence import describe
 from tuner.settings import PolicyName, Settings
 
+ENDS = {ScenarioError: Unusable, SimulateError: Unusable}
+"""How a simulation that cannot begin ends."""
+
 
 def _list(*, as_json: bool) -> None:
-    """Print the named scenarios."""
     found = [{"name": name, "description": load_scenario(name).description} for name in scenario_names()]
     if as_json:
         say_json(found)
@@ -123,14 +125,23 @@ def simulate(
         raise click.UsageError(
             "which scenario? --scenario NAME or --scenario FILE.toml; --list prints the names"
         )
-    try:
+    with answering(means=ENDS):
         settings = _settings(config_path, policy)
         whole = resized(load_scenario(scenario_name), seed=seed, seconds=seconds, flavour=flavour)
         scenario = shortened(whole) if oracle and seconds is None else whole
         if scenario.seconds < whole.seconds:
-            warn(_part(scenario, whole))
-        page = None if plot is None else _page(plot, scenario, settings)
-        with like_ctrl_c(), Bar() as bar:
+            warn(
+                f"{whole.name}: with --oracle the first {duration(scenario.seconds)} of "
+                f"{duration(whole.seconds)}; --seconds {whole.seconds} for all of it"
+            )
+        page = None
+        if plot is not None:
+            try:
+                check(plot)
+            except ReportError as error:
+                raise Unusable(f"--plot {error}") from error
+            page = SimulatedPage(scenario, settings)
+        with working("interrupted") as bar:
             result = run_simulation(
                 scenario,
                 settings.policy,
@@ -139,11 +150,6 @@ def simulate(
                 publish=(lambda _: None) if page is None else page.add,
                 progress=bar.show,
             )
-    except (ConfigError, ScenarioError, SimulateError) as error:
-        raise click.UsageError(str(error)) from error
-    except KeyboardInterrupt as error:
-        click.echo("interrupted", err=True)
-        raise click.exceptions.Exit(exit_code(error)) from error
     # before the figures: a reader that takes only the first of these ends the program
     lost = "" if plot is None or page is None else _draw(plot, page, result)
     for warning in result.warnings:
@@ -174,23 +180,6 @@ def _settings(config_path: str | None, policy: str | None) -> Settings:
         said = "--policy " if policy is not None else f"{config_path}: loop.policy = "
         raise ConfigError([f"{said}{settings.policy} {lacking}"])
     return settings
-
-
-def _part(scenario: Scenario, whole: Scenario) -> str:
-    """Return what is said of a scenario of which only a part is run."""
-    return (
-        f"{whole.name}: with --oracle the first {duration(scenario.seconds)} of {duration(whole.seconds)}; "
-        f"--seconds {whole.seconds} for all of it"
-    )
-
-
-def _page(plot: Path, scenario: Scenario, settings: Settings) -> SimulatedPage:
-    """Return what takes a run for its page; exit 2 where that cannot be written."""
-    try:
-        check(plot)
-    except ReportError as error:
-        raise click.UsageError(f"--plot {error}") from error
-    return SimulatedPage(scenario, settings)
 
 
 def _draw(plot: Path, page: SimulatedPage, result: Result) -> str:
@@ -249,14 +238,13 @@ def print_table(result: Result, scenario: Scenario) -> None:
         _static("within the policy's limits", result.best_static)
         _static("without age cap and budgets", result.best_static_without_cap)
         _static("even with sync flushing", result.best_static_unconstrained)
-        _beside(result)
+        _share_of_best(result)
     start = result.untouched
     click.echo("the setting it starts with, left alone")
-    _row(f"C/M = {start.io_capacity}/{start.io_capacity_max}", f"{start.throughput_mean:g}", _gives(start))
+    _row(f"C/M = {start.io_capacity}/{start.io_capacity_max}", f"{start.throughput_mean:g}", _figures(start))
 
 
 def _optimiser(found: Optimised) -> None:
-    """Print what came of the trials, and what is in force."""
     ends = f"{found.won} won, {found.not_used} not used, {found.abandoned} abandoned, {found.unsafe} unsafe"
     going = f", {found.under_way} under way" if found.under_way else ""
     used = "the analytic set-point"
@@ -268,8 +256,7 @@ def _optimiser(found: Optimised) -> None:
     )
 
 
-def _beside(result: Result) -> None:
-    """Print the policy's share of what the best static setting within its limits gives."""
+def _share_of_best(result: Result) -> None:
     best = result.best_static
     if isinstance(best, BestStatic) and best.throughput_mean > 0.0 and best.pages_per_commit > 0.0:
         pages = result.pages_per_commit / best.pages_per_commit
@@ -277,14 +264,13 @@ def _beside(result: Result) -> None:
         _row("the policy beside the first", share, f"of its commits/s, {pages:.3f} of its pages per commit")
 
 
-def _gives(start: Untouched) -> str:
+def _figures(start: Untouched) -> str:
     """Return what else a setting that nobody moves gives than its throughput."""
     pages, age = f"{start.pages_per_commit:g} pages per commit", f"age ratio {start.age_ratio_mean:g}"
     return f"commits/s, {pages}, {age}, sync flush {start.sync_flush_seconds} s"
 
 
 def _row(title: str, value: str, unit: str) -> None:
-    """Print one figure."""
     click.echo(f"  {title:<28}{value:>10} {unit}".rstrip())
 
 
@@ -299,7 +285,6 @@ def _settled(result: Result, scenario: Scenario) -> tuple[str, str]:
 
 
 def _static(title: str, found: BestStatic | NoStatic | None) -> None:
-    """Print one of the best static settings."""
     if found is None or isinstance(found, NoStatic):
         click.echo(f"  {title:<28}{'none':>10}  (none keeps the rules: docs/simulate.md)")
         return

@@ -201,7 +201,7 @@ def park(where: Where, *, wait: bool, reason: str, if_crashed: bool, as_json: bo
     """
     daemon = Daemon(where, server)
     if if_crashed:
-        _tell("park", park_if_crashed(daemon.config, say=_aside), as_json=as_json)
+        _print_done("park", park_if_crashed(daemon.config, say=_say_aside), as_json=as_json)
         return
     try:
         require_meant(daemon.get("/v1/status", Status), server)
@@ -209,7 +209,7 @@ def park(where: Where, *, wait: bool, reason: str, if_crashed: bool, as_json: bo
         change = daemon.send("POST", "/v1/park", {"reason": reason}, Change)
     except NoDaemon as nobody:
         require_unnamed(where, nobody)
-        _tell("park", park_without_daemon(daemon.config, nobody, say=_aside), as_json=as_json)
+        _print_done("park", park_without_daemon(daemon.config, nobody, say=_say_aside), as_json=as_json)
         return
     target = change.new.target
     parked = until_parked(daemon, target, after=before, wait=wait)
@@ -246,20 +246,19 @@ def restore(
         change = daemon.send("POST", "/v1/restore", {"reason": reason}, Change)
     except NoDaemon as nobody:
         require_unnamed(where, nobody)
-        done = restore_without_daemon(daemon.config, nobody, say=_aside, if_written=if_written)
-        _tell("restore", done, as_json=as_json)
+        done = restore_without_daemon(daemon.config, nobody, say=_say_aside, if_written=if_written)
+        _print_done("restore", done, as_json=as_json)
         return
     if wait:
         change = replace(change, message=until_restored(daemon, wanted))
     show(change, as_json=as_json)
 
 
-_aside = partial(say, err=True)
+_say_aside = partial(say, err=True)
 """Say what is no part of the answer."""
 
 
-def _tell(command: str, done: str, *, as_json: bool) -> None:
-    """Print what a command did by itself."""
+def _print_done(command: str, done: str, *, as_json: bool) -> None:
     if as_json:
         say_json({"command": command, "message": done})
     else:
@@ -315,7 +314,7 @@ def drain(
         show(change, as_json=as_json)
         return
     say(change.message, err=True)
-    _tell("drain", until_drained(Daemon(where)), as_json=as_json)
+    _print_done("drain", until_drained(Daemon(where)), as_json=as_json)
 
 
 def polled(daemon: Daemon) -> Iterator[Status]:

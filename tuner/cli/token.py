@@ -24,7 +24,15 @@ from api.tokens import (
     revoke,
 )
 from tuner.cli.answer import Group, Refused, Unusable, answering, say, say_json
-from tuner.cli.options import Duration, configuration, entered, with_options
+from tuner.cli.options import (
+    Duration,
+    config_option,
+    configuration,
+    entered,
+    json_option,
+    state_option,
+    with_options,
+)
 from tuner.cli.wording import columns
 
 LONGEST = 3650 * 86_400
@@ -60,11 +68,7 @@ def token() -> None:
     """
 
 
-_options = with_options(
-    click.option("--config", "config_path", metavar="FILE", help="Configuration file of the daemon."),
-    click.option("--state-directory", metavar="DIR", help="Where the daemon keeps its tokens."),
-    click.option("--json", "as_json", is_flag=True, help="Print one JSON object."),
-)
+_options = with_options(config_option, state_option, json_option)
 
 
 def _place(function: Callable[..., None]) -> Callable[..., None]:

@@ -1,4 +1,4 @@
-"""The daemon as the API sees it: what it is, whether its loop lives, what it costs. No SQL anywhere."""
+"""The daemon as the API sees it: what it is, what its loop last said and whether it lives, what it costs."""
 
 from __future__ import annotations
 
@@ -11,10 +11,11 @@ from pathlib import Path
 from msgspec.structs import replace
 
 from api.models import Health, Process
+from api.problems import ApiError
 from tuner.config.checks import worst_tick_seconds
 from tuner.config.schema import Config
 from tuner.daemon.board import Board
-from tuner.records import HoldCode, Lifecycle, Sample
+from tuner.records import HoldCode, Lifecycle, Sample, TickRecord
 from tuner.system.clock import Beat
 
 _PAGE = os.sysconf("SC_PAGE_SIZE")
@@ -46,8 +47,6 @@ class About:
         interval: seconds between two ticks.
         started: when the daemon started, Unix time.
         configuration: returns the configuration in force; it holds no secret.
-        resident_bytes: returns the daemon's resident memory, bytes.
-        cpu_seconds: returns the processor time spent so far, seconds.
         monotonic: the clock that liveness is measured on, seconds.
     """
 
@@ -55,8 +54,6 @@ class About:
     interval: float
     started: float
     configuration: Callable[[], Config]
-    resident_bytes: Callable[[], int] = resident_bytes
-    cpu_seconds: Callable[[], float] = time.process_time
     monotonic: Callable[[], float] = time.monotonic
 
     @property
@@ -65,31 +62,52 @@ class About:
         return f"{int(self.started * 1000):x}"
 
 
-class Vitals:
-    """Judges the loop by what it last put on the board."""
+class Daemon:
+    """A loop by what it last put on its board, and the process that it runs in."""
 
     def __init__(self, board: Board, about: About) -> None:
-        self._board = board
-        self._about = about
+        self.board = board
+        self.about = about
         self._begun = about.monotonic()
+
+    def newest(self) -> TickRecord:
+        """Return the newest record.
+
+        Raises:
+            ApiError: there is none yet.
+        """
+        record = self.board.last()
+        if record is None:
+            why = self.board.tally().waiting or "the loop has not made its first tick yet"
+            raise ApiError("unavailable", why, headers={"Retry-After": "2"})
+        return record
+
+    def now(self) -> float:
+        """Return the loop's own Unix time: its last tick's and what passed since; a demo's runs faster.
+
+        Raises:
+            ApiError: there is no tick yet.
+        """
+        record, alive = self.newest(), self.board.tally().alive
+        return record.tick.wall + (max(0.0, self.about.monotonic() - alive) if alive is not None else 0.0)
 
     def _limit_before_ticks(self) -> float:
         """Return how long reaching the server, and the first tick, may take, seconds."""
-        slowest = worst_tick_seconds(self._about.configuration())
-        return TICKS_OF_SILENCE * self._about.interval + 1.0 + slowest + STARTUP_SECONDS
+        slowest = worst_tick_seconds(self.about.configuration())
+        return TICKS_OF_SILENCE * self.about.interval + 1.0 + slowest + STARTUP_SECONDS
 
     def _limit(self, beat: Beat) -> float:
         """Return how long a ticking loop may be silent, seconds.
 
         A server that keeps it waiting for longer than two intervals, as its time limit allows, kills nobody.
         """
-        interval = self._about.interval
+        interval = self.about.interval
         return max(TICKS_OF_SILENCE * interval, beat.within + interval, LEAST_SILENCE)
 
     def live(self) -> Health:
         """Say whether the loop's thread still ticks, or waits for its server with a sign of life."""
-        tally, beat = self._board.tally(), self._board.pulse.newest
-        now = self._about.monotonic()
+        tally, beat = self.board.tally(), self.board.pulse.newest
+        now = self.about.monotonic()
         if tally.alive is None:
             waited, limit = now - self._begun, self._limit_before_ticks()
             late = f"no tick since the start {waited:.1f} s ago" if waited > limit else ""
@@ -114,7 +132,7 @@ class Vitals:
 
     def _unready(self) -> str:
         """Return what a loop that lives lacks; empty where it is ready."""
-        record, tally = self._board.last(), self._board.tally()
+        record, tally = self.board.last(), self.board.tally()
         if tally.dead:
             return f"dead is the daemon's thread {' and '.join(tally.dead)}: restart the daemon"
         if record is None or tally.waiting:
@@ -128,16 +146,16 @@ class Vitals:
 
     def process(self) -> Process:
         """Return what the daemon itself costs."""
-        about = self._about
-        spent = about.cpu_seconds()
-        since, spent_before = self._board.tally().begun or (about.monotonic(), spent)
+        about = self.about
+        spent = time.process_time()
+        since, spent_before = self.board.tally().begun or (about.monotonic(), spent)
         lived = about.monotonic() - since
         share = (spent - spent_before) / lived if lived > 0 else 0.0
         return Process(
             version=about.version,
             started=about.started,
             interval=about.interval,
-            resident_bytes=about.resident_bytes(),
+            resident_bytes=resident_bytes(),
             cpu_seconds=round(spent, 3),
             core_share=round(max(0.0, share), 6),
         )

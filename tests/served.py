@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import socket
 import threading
 import time
 from typing import Self
@@ -13,7 +12,7 @@ from api.tokens import Tokens
 from lab.plant.clock import SimClock
 from lab.plant.parameters import PlantParameters
 from lab.plant.server import SimulatedServer
-from tests.api.factory import TOKEN, about, application
+from tests.api.factory import TOKEN, about, application, free_port
 from tests.api.factory import tokens as given_tokens
 from tuner.core.state import State
 from tuner.core.step import start
@@ -62,6 +61,7 @@ class Site:
     Attributes:
         token: what changes over TCP need.
         port: that the API listens on.
+        app: the application that is served.
     """
 
     token = TOKEN
@@ -95,14 +95,13 @@ class Site:
         self._settings = Settings(mode=mode)
         self._thread = threading.Thread(target=self._loop, name="loop", daemon=True)
         self.port = port or free_port()
-        self.url = f"http://127.0.0.1:{self.port}/"
-        app = application(
+        self.url = f"http://127.0.0.1:{self.port}"
+        self.app = application(
             self.board,
             access=Access(tokens or given_tokens(), open_reading=open_reading),
             about=about(started=time.time(), interval=INTERVAL),
-            advice=self.board.advice,
         )
-        self._api = ApiServer(app, "127.0.0.1", self.port, None)
+        self._api = ApiServer(self.app, "127.0.0.1", self.port, None)
 
     def __enter__(self) -> Self:
         """Run, and return once the history is there."""
@@ -157,10 +156,3 @@ class Site:
             interval=INTERVAL,
             publish=publish,
         )
-
-
-def free_port() -> int:
-    """Return a TCP port that nobody listens on."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
