@@ -12,7 +12,7 @@ from lab.plant.engine import Endless
 from lab.plant.flavour import FLAVOURS as PLANT_FLAVOURS
 from lab.plant.flavour import FlavourName
 from lab.plant.server import SimulatedServer
-from lab.scenarios.progress import Progress, Told, nobody
+from lab.scenarios.progress import OnProgress, Progress, silent
 from lab.scenarios.schema import SETTLING_RESIDENCES, SHORTEST_WINDOW, Scenario
 from lab.scenarios.static import RATIO, BestStatic, Search, Untouched, caps_of, search, untouched
 from lab.scenarios.trace import Outcome
@@ -207,7 +207,7 @@ def simulate(
     settings: Settings | None = None,
     oracle: bool = False,
     publish: Callable[[TickRecord], None] = lambda _: None,
-    progress: Told = nobody,
+    progress: OnProgress = silent,
 ) -> Result:
     """Return everything about one policy on one scenario.
 

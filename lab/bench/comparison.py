@@ -12,7 +12,7 @@ from msgspec.structs import replace
 from lab.bench.store import Row
 from lab.plant.engine import Endless
 from lab.scenarios.parallel import Workers
-from lab.scenarios.progress import Progress, Told, nobody
+from lab.scenarios.progress import OnProgress, Progress, silent
 from lab.scenarios.schema import Scenario
 from lab.scenarios.static import RATIO, Tried, calm, caps_of, climb, pair, run_pair, starting_pair, winner
 from lab.scenarios.trace import Outcome
@@ -133,7 +133,7 @@ class Found(Struct, frozen=True):
 class Comparison:
     """A comparison being carried out, in some processes; no run is done twice."""
 
-    def __init__(self, asked: Asked, *, jobs: int, progress: Told = nobody) -> None:
+    def __init__(self, asked: Asked, *, jobs: int, progress: OnProgress = silent) -> None:
         """Start nothing yet; ``jobs`` is how many processes, and ``progress`` is told after each run."""
         self._asked = asked
         self._workers = Workers(jobs)

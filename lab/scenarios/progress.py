@@ -23,8 +23,8 @@ class Progress(Struct, frozen=True):
     at_least: bool = False
 
 
-Told = Callable[[Progress], None]
+OnProgress = Callable[[Progress], None]
 
 
-def nobody(_: Progress) -> None:
+def silent(_: Progress) -> None:
     """Hear of progress and say nothing."""

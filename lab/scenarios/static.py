@@ -20,7 +20,7 @@ from lab.plant.disk import MEGABYTE, PAGE_BYTES
 from lab.plant.parameters import DiskParameters
 from lab.plant.server import CAPACITY_MINIMUM, SimulatedServer
 from lab.scenarios.parallel import Workers
-from lab.scenarios.progress import Progress, Told, nobody
+from lab.scenarios.progress import OnProgress, Progress, silent
 from lab.scenarios.schema import Scenario
 from lab.scenarios.trace import Outcome, Trace
 from tuner.records import Capacity
@@ -313,7 +313,7 @@ USUAL_RUNS = 45
 """Values of M that a search for three winners usually tries."""
 
 
-def search(scenario: Scenario, *, ratio: int, caps: Caps, progress: Told = nobody) -> Search:
+def search(scenario: Scenario, *, ratio: int, caps: Caps, progress: OnProgress = silent) -> Search:
     """Return the best static settings, tried from the same state and with the same seed.
 
     Args:

@@ -18,7 +18,7 @@ from tuner.config.load import load_config
 from tuner.config.schema import Config
 from tuner.core.ages import EXPECTED, PATTERN
 from tuner.records import Facts
-from tuner.servers.endpoint import Endpoint, at
+from tuner.servers.endpoint import Endpoint, at_address
 from tuner.servers.mysql import MySQLServer
 from tuner.settings import REMOVED_POLICIES, PolicyName
 from tuner.system.clock import Clock
@@ -126,7 +126,7 @@ def real_server(
         found = endpoint(config)
     where: Endpoint = found
     if last is not None and not found.address_named:
-        where = at(found, last.endpoint)
+        where = at_address(found, last.endpoint)
         say(f"no server is named: asking where the daemon found its own, {where}")
     return MySQLServer(where, clock, name=identity_of(os.environ))
 

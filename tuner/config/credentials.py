@@ -57,7 +57,7 @@ TLS_GROUPS = (GROUP, "client-server", "client-mariadb")
 
 def socket_there(environ: Mapping[str, str]) -> str | None:
     """Return the unix socket where nothing else names one; None where there is none."""
-    return environ.get(SOCKET_VARIABLE) or endpoint.guessed()
+    return environ.get(SOCKET_VARIABLE) or endpoint.usual_socket()
 
 
 def _address(
@@ -90,7 +90,7 @@ def _address(
     if protocol == "tcp" or remote or not (socket or host or protocol == "socket"):
         return None, host or DEFAULT_HOST, port, False
     named = socket or environ.get(SOCKET_VARIABLE)
-    return named or endpoint.guessed() or endpoint.SOCKETS[0], DEFAULT_HOST, port, not named
+    return named or endpoint.usual_socket() or endpoint.SOCKETS[0], DEFAULT_HOST, port, not named
 
 
 def _port(text: str, file: str) -> int:

@@ -131,7 +131,7 @@ def _nobody_is_asked() -> str:
     return ""
 
 
-def guessed() -> str | None:
+def usual_socket() -> str | None:
     """Return the first socket that is there now and that not everybody can have made; None without one."""
     return next((path for path in SOCKETS if _is_servers(Path(path))), None)
 
@@ -182,7 +182,7 @@ class Endpoint(Struct, frozen=True):
         return f"{self.user}@{self.socket or f'{self.host}:{self.port}'}"
 
 
-def at(endpoint: Endpoint, known: str) -> Endpoint:
+def at_address(endpoint: Endpoint, known: str) -> Endpoint:
     """Return who we are at the address that another endpoint's ``str`` names.
 
     Args:
@@ -196,7 +196,7 @@ def at(endpoint: Endpoint, known: str) -> Endpoint:
     return replace(endpoint, host=host, port=int(port))
 
 
-def located(endpoint: Endpoint) -> Endpoint:
+def with_socket(endpoint: Endpoint) -> Endpoint:
     """Return an endpoint with its socket where that is now; one that something names is there.
 
     Raises:
@@ -204,7 +204,7 @@ def located(endpoint: Endpoint) -> Endpoint:
     """
     if not endpoint.socket_guessed:
         return endpoint
-    there = guessed()
+    there = usual_socket()
     if there is None:
         raise Unreachable(
             f"{endpoint}: no unix socket of a server: neither {' nor '.join(SOCKETS)} is one, in a directory "

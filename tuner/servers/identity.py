@@ -103,8 +103,8 @@ class Identity:
             self._known = f"{self.name or now.named}, started at {begun}" if twin else now.named
         return replace(sample, identity=self._known)
 
-    def see(self, session: Session, adapter: Adapter) -> None:
-        """See that a write reaches the server of the last reading, where the connection is another one since.
+    def require_same(self, session: Session, adapter: Adapter) -> None:
+        """Require that a write reaches the server of the last reading; asked over a new connection alone.
 
         Raises:
             ServerError: another server answers, or none.

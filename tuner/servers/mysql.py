@@ -188,7 +188,7 @@ class MySQLServer:
             if self._denied:
                 self._log_in_again()
             for name, value in steps:
-                self._identity.see(self._session, self._adapter)
+                self._identity.require_same(self._session, self._adapter)
                 writing.must_be_writable(name, optional=self.writes_low_water)
                 called = self._procedure is not None
                 self._session.query(writing.setting(name, int(value), called=called))

@@ -12,7 +12,7 @@ from pymysql.connections import Connection
 from pymysql.constants import ER
 
 from tuner.servers.driver import DriverConnection
-from tuner.servers.endpoint import Endpoint, context_of, located
+from tuner.servers.endpoint import Endpoint, context_of, with_socket
 from tuner.servers.failures import COUNTED, LOST, cause, error_number, is_refusal, why_no_answer
 from tuner.servers.port import Unreachable
 from tuner.servers.release import release_of
@@ -199,7 +199,7 @@ class Session:
         endpoint = self.endpoint
         connection: DriverConnection | None = None
         try:
-            endpoint = self.endpoint = located(endpoint)
+            endpoint = self.endpoint = with_socket(endpoint)
             connection = self._new_connection(endpoint)
             connection.connect()
             self._beat(endpoint.timeout)
