@@ -32,21 +32,20 @@ class Installation:
         self._program = program
 
     def environment(self) -> dict[str, str]:
-        """Return our environment, with libraries beside mysqld to be found before the system's."""
-        folder = self._folder()
-        if folder is None or not any(folder.glob("lib*.so*")):
+        """Return our environment, with libraries that came with mysqld to be found before the system's."""
+        folder, share = self._folder(), self._share()
+        if folder is None or share is None:
             return dict(os.environ)
-        paths = [str(folder), *filter(None, [os.environ.get("LD_LIBRARY_PATH")])]
-        return {**os.environ, "LD_LIBRARY_PATH": ":".join(paths)}
+        lib = folder.parent / "lib"
+        own = [folder, *([lib, lib / "private"] if share.parent == folder.parent else [])]
+        paths = [str(one) for one in own if any(one.glob("lib*.so*"))]
+        paths += filter(None, [os.environ.get("LD_LIBRARY_PATH")])
+        return {**os.environ, "LD_LIBRARY_PATH": ":".join(paths)} if paths else dict(os.environ)
 
     def arguments(self) -> list[str]:
         """Return where its messages are, if beside it or in a folder beside its folder; else it knows."""
-        folder = self._folder()
-        if folder is not None:
-            for share in (folder / "share", folder.parent / "share"):
-                if (share / _MESSAGES).is_file():
-                    return [f"--lc-messages-dir={share}"]
-        return []
+        share = self._share()
+        return [] if share is None else [f"--lc-messages-dir={share}"]
 
     def version(self, seconds: float) -> str:
         """Return what ``--version`` says.
@@ -64,6 +63,11 @@ class Installation:
             check=False,
         )
         return done.stdout or done.stderr
+
+    def _share(self) -> Path | None:
+        folder = self._folder()
+        places = () if folder is None else (folder / "share", folder.parent / "share")
+        return next((one for one in places if (one / _MESSAGES).is_file()), None)
 
     def _folder(self) -> Path | None:
         found = shutil.which(self._program)

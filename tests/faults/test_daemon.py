@@ -1,4 +1,4 @@
-"""The daemon is killed, or told to end while its server hangs."""
+"""The daemon or mysqld is killed; the daemon is told to end while its server hangs."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import pytest
 
 from tests.faults.boundaries import OVERRIDE, Request, ask, kill_at_boundaries
 from tests.faults.catalogue import EVERY, Group, fault
+from tests.faults.deeds import mysqld_killed
 from tests.faults.harness import BACK, FIRST_WRITE, LEAN, START, WANTED, Rig
 from tests.real.killer import Killer
 from tests.real.proxy import Proxy
@@ -151,3 +152,20 @@ def test_told_to_end_while_the_server_hangs(rig: Rig) -> None:
     left = f"{daemon.wanted.io_capacity}/{daemon.wanted.io_capacity_max}"
     assert left in daemon.log().splitlines()[-1]
     rig.finish()
+
+
+@fault(
+    Group.MYSQLD,
+    what="`kill -9` of mysqld, crash recovery, start",
+    left="what mysqld starts with, until its law is verified again; these are the new originals",
+    back="by itself within a minute, after ten good readings with flushing by age",
+    invariants=(4, 6, 7),
+    on=EVERY,
+)
+def test_mysqld_is_killed(rig: Rig) -> None:
+    """After a crash of mysqld the loop takes its new values for originals, not for a change, and goes on."""
+    daemon = rig.active()
+    mysqld_killed(rig, daemon, unlimited=True)  # with 10000/20000 a slow disk would hold next to no age
+    events = rig.finish().events()
+    assert events.index("hold_stale") < events.index("hold_restarted") < events.index("clear_restarted")
+    assert "foreign_change" not in events

@@ -6,11 +6,12 @@ import os
 import shutil
 import sqlite3
 from contextlib import closing
+from pathlib import Path
 
 import pytest
 
 from tests.faults.catalogue import Group, fault
-from tests.faults.harness import BACK, FIRST_WRITE, START, WANTED, Daemon, Rig
+from tests.faults.harness import BACK, FIRST_WRITE, LATEST_TICK, START, WANTED, Daemon, Rig
 from tests.faults.small_disk import SmallDisk
 from tests.faults.witness import Witness
 from tests.real.fixtures import missing
@@ -21,6 +22,7 @@ from tuner.journal.tables import FILE_NAME
 
 pytestmark = pytest.mark.real
 
+SYNC_SECONDS = 10.0
 SAID = 20.0
 """Seconds until the log tells of a journal's trouble; a commit comes every five."""
 
@@ -174,4 +176,27 @@ def test_the_state_directory_is_removed(rig: Rig) -> None:
     daemon.state.mkdir()
     await_written(daemon)
     assert kept(daemon) == [START]
+    rig.finish()
+
+
+@fault(
+    Group.JOURNAL,
+    what="The journal's disk takes 10 s for each fsync, and the daemon is killed and started on it",
+    left="what the loop writes, once a second; parked within two seconds of a SIGTERM",
+    back="it was never away; a daemon that starts knows originals and pauses from before at once",
+    invariants=(7, 8, 9),
+)
+def test_the_journals_disk_takes_ten_seconds_a_sync(rig: Rig, tmp_path: Path) -> None:
+    """A disk that hangs delays neither tick nor write nor end, and makes no daemon forget the originals."""
+    delay = tmp_path / "delay"
+    daemon = rig.daemon().alter("slow-disk", delay).active()
+    delay.write_text(str(SYNC_SECONDS), encoding="ascii")
+    before = daemon.await_ticks(1)
+    daemon.want(600)
+    after = daemon.await_ticks(round(SYNC_SECONDS))
+    assert after["at"] - before["at"] <= LATEST_TICK * (after["tick"] - before["tick"])
+    daemon.kill()
+    daemon.start()
+    now = daemon.await_status(lambda now: now["tick"] > 0, FIRST_WRITE, "a tick of the next daemon")
+    assert pair(now["originals"]) == START
     rig.finish()

@@ -12,9 +12,11 @@ import pytest
 
 from lab.servers.base import LabServer
 from tests.faults.catalogue import EVERY, Group, fault
-from tests.faults.deeds import THEIRS, changed_once
+from tests.faults.deeds import THEIRS, changed_once, clamped
 from tests.faults.harness import BACK, LEAN, START, Daemon, Rig
 from tests.faults.witness import Witness
+from tests.real.meddler import Meddler
+from tests.real.proxy import Proxy
 from tests.real.support import in_force
 from tuner.core.ownership import foreign
 from tuner.records import Capacity, DecisionKind
@@ -152,6 +154,24 @@ def test_the_first_of_two_daemons_parks(rig: Rig) -> None:
     assert second.command("resume").returncode == 0
     second.await_force(second.wanted, BACK)
     rig.finish()
+
+
+@fault(
+    Group.WRITERS,
+    what="The server makes another value of a SET, because somebody lowered M between the daemon's two",
+    left="what the server made of it, a legal pair: MySQL clamps the value, MariaDB changes the other one",
+    back="it was never away: the event `adjusted` says what was asked for and what came of it",
+    invariants=(1, 2, 6),
+    on=EVERY,
+)
+def test_the_server_adjusts_a_value(rig: Rig) -> None:
+    """What the server makes of a SET is read back, said, and what the loop goes on from."""
+    meddler = Meddler(rig.server)
+    with Proxy(rig.server.port, meddler) as proxy:
+        daemon = rig.active(port=proxy.port)
+        clamped(daemon, meddler)
+        daemon.want(600)
+        rig.finish()
 
 
 def _watching(rig: Rig) -> Daemon:

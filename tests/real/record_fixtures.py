@@ -25,7 +25,9 @@ from tests.real.support import until
 from tuner.servers.fixture import encode, load
 
 FOLDER = Path(__file__).parents[1] / "fixtures" / "servers"
-MYSQLD_56 = os.environ.get("MYSQLD_56", str(Path(__file__).parents[2] / ".cache" / "mysql-5.6.24" / "mysqld"))
+CACHE = Path(__file__).parents[2] / ".cache"
+MYSQLD_56 = os.environ.get("MYSQLD_56", str(CACHE / "mysql-5.6.24" / "mysqld"))
+BUILDS = ("5.7.22", "8.0.12", "8.0.15", "8.0.31")
 REDO = 64 * MEBIBYTE
 LOAD = Load(tables=1, rows=100_000, threads=8)
 DISK = DiskLimit(write_iops=1200)
@@ -52,6 +54,7 @@ CASES = {
     "mysql-9.7.4-off": Case("innobrim/mysql:9.7", monitors=False),
     "mysql-5.6.24": Case(MYSQLD_56),
     "mysql-5.6.24-off": Case(MYSQLD_56, monitors=False),
+    **{f"mysql-{one}": Case(str(CACHE / f"mysql-{one}" / "bin" / "mysqld")) for one in BUILDS},
     "mariadb-10.11.18": Case("innobrim/mariadb:10.11"),
     "mariadb-10.11.18-off": Case("innobrim/mariadb:10.11", monitors=False),
     "mariadb-11.8.6": Case("innobrim/mariadb:11.8"),
@@ -98,7 +101,8 @@ def record(server: LabServer, path: Path) -> None:
     """Run the command as a user would."""
     path.unlink(missing_ok=True)
     login = server.daemon
-    where = ["--host", server.host, "--port", str(server.port), "--user", login.user]
+    tcp = ["--host", server.host, "--port", str(server.port)]
+    where = [*(tcp if server.socket is None else ["--socket", str(server.socket)]), "--user", login.user]
     done = subprocess.run(  # noqa: S603 - our own program
         [PROGRAM, "record", "--fixture", str(path), "--for", f"{SECONDS}s", *where],
         env={**environment(), "INNOBRIM_PASSWORD": login.password},

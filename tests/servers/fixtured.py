@@ -22,7 +22,7 @@ FILES = {path.stem: path for path in sorted(FOLDER.glob("*.json"))}
 REFUSED = {"aurora-3.07.1": "Aurora 3.07.1 flushes no pages from the instance, so io_capacity has no effect"}
 TAKEN = [name for name in FILES if name not in REFUSED]
 
-MARGINS = {"mysql-8.0.29": 5_316_096, "percona-8.0.28": 53_634_048}
+MARGINS = {"mysql-8.0.15": 3_805_696, "mysql-8.0.29": 5_316_096, "percona-8.0.28": 53_634_048}
 """The margin, bytes of payload, that servers have and export as 0: log_calc_concurrency_margin of 8.0.27."""
 
 Rows = Sequence[tuple[Any, ...]]

@@ -36,8 +36,8 @@ class MadeUpAdapter(Adapter):
         return Points(flush_limit=size // 2, sync_point=size // 2, stall_point=size, low_water_base=0)
 
     def exported(self, answers: Answers) -> Mapping[str, int]:
-        """Return the one limit, which is even on every such server."""
-        return {LIMIT: int(answers[LIMIT]) // 2 * 2}
+        """Return the one limit, which is a round number on every such server."""
+        return {LIMIT: int(answers[LIMIT]) // 10_000 * 10_000}
 
     def redo(self, answers: Answers) -> dict[str, Any]:
         """Return the redo log and its limits."""

@@ -193,13 +193,12 @@ def test_a_new_family_is_one_module(monkeypatch: pytest.MonkeyPatch) -> None:
     """It goes through detection, a reading and the comparison of limits, and needs nothing elsewhere."""
     monkeypatch.setattr(families, "FAMILIES", [MadeUpAdapter, *FAMILIES])
     own = {"made_up_version": "1", SIZE: "500000000"}
-    server, session, _ = opened("mysql-8.0.46", variables=own)
+    server, _, _ = opened("mysql-8.0.46", variables=own, metrics={LIMIT: 250_000_000})
     facts, reading = server.facts(), good(server)
 
     assert (facts.family, facts.redo_variable, facts.capacity_maximum) == ("made-up", SIZE, 50_000)
     assert (facts.blockers, facts.disabled_counters) == ((), ())
     assert (reading.redo_capacity, reading.flush_limit) == (500_000_000, 250_000_000)
     assert reading.modified_age > 0
-    limit = int(session.reading.metrics[LIMIT][1])
-    (blocker,) = opened("mysql-8.0.46", variables=own, metrics={LIMIT: limit + 1})[0].facts().blockers
+    (blocker,) = opened("mysql-8.0.46", variables=own, metrics={LIMIT: 250_000_512})[0].facts().blockers
     assert f"{LIMIT} is" in blocker

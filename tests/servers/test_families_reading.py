@@ -182,18 +182,31 @@ def test_a_margin_that_the_server_never_counted_is_no_other_build() -> None:
     assert (found.flush_limit, found.stall_point) == (usual.flush_limit, usual.stall_point)
 
 
+@pytest.mark.parametrize("rounded", [-511, -64, 511])
+def test_a_release_that_rounds_otherwise_is_no_other_build(rounded: int) -> None:
+    """MySQL 8.0.15 rounds no limit up: its own values are gone by, and it is controlled."""
+    _, usual, _ = read("mysql-8.0.29")
+    names = ("log_max_modified_age_async", "log_max_modified_age_sync")
+    metrics = opened("mysql-8.0.29")[1].reading.metrics
+    facts, found, _ = read("mysql-8.0.29", metrics={one: int(metrics[one][1]) + rounded for one in names})
+
+    assert facts.blockers == ()
+    assert found.sync_point == usual.sync_point + rounded
+    assert found.flush_limit == pytest.approx(usual.flush_limit + rounded, abs=512)
+
+
 FIVES = ("mysql-5.6.24", "mysql-5.7.44", "percona-5.7.44")
 
 
 @pytest.mark.parametrize(
     ("name", "counter", "change"),
     [
-        ("mysql-8.0.29", "log_max_modified_age_async", lambda limit: -(-limit // 512) * 512 - 64),
+        ("mysql-8.0.29", "log_max_modified_age_async", lambda limit: limit - 512),
         ("mysql-8.0.29", MARGIN, lambda _: margin_of(0.8)),
-        *((name, "log_max_modified_age_sync", lambda limit: limit + 1) for name in FIVES),
+        *((name, "log_max_modified_age_sync", lambda limit: limit + 512) for name in FIVES),
         *(("mysql-8.0.46", name, lambda limit: limit + 512) for name in RedoCapacityAdapter.limit_counters),
     ],
-    ids=["8.0.16 rounds no limit", "no smaller margin", *FIVES, *RedoCapacityAdapter.limit_counters],
+    ids=["a block lower", "no smaller margin", *FIVES, *RedoCapacityAdapter.limit_counters],
 )
 def test_limits_that_are_not_ours_are_read_and_not_controlled(name: str, counter: str, change: Any) -> None:  # noqa: ANN401 - a function
     """Another build is told apart by what it exports; both numbers and what they follow from are said."""

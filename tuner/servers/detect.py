@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 import pymysql
+from msgspec.structs import replace
 
 from tuner.records import CAPACITY_MINIMUM, Bounds, Facts, grant, is_account
 from tuner.servers.adapter import Adapter, Family, quoted
@@ -68,8 +69,9 @@ def _detect(session: Session) -> tuple[Facts, Adapter]:
     variables = short(_variables(session))
     plain({name: said for name, said in variables.items() if name.startswith("innodb_")})
     family = recognise(variables)
-    adapter = family.adapter
-    states = _states(session, adapter)
+    states = _states(session, family.adapter)
+    adapter = family.adapter.with_counters(states)
+    family = replace(family, adapter=adapter)
     started, account, *called = session.query(adapter.started)[0]
     facts = Facts(
         identity=printable(adapter.identity_of(variables)),

@@ -5,8 +5,11 @@ Limits of MySQL 5.6 and 5.7, and Percona Server 5.7: log/log0log.cc, ``log_group
 
 Limits of MySQL and Percona Server 8.0 before 8.0.30: log/log0chkp.cc, ``log_calc_max_ages``,
 ``log_calc_concurrency_margin``, ``log_get_free_check_capacity`` and ``log_get_max_modified_age_async`` of
-8.0.27. As with later versions the exported counters are the raw values. 8.0.16 rounded none of them, and its
-flush law took no margin off.
+8.0.27. As with later versions the exported counters are the raw values. 8.0.15 and 8.0.16 rounded none of
+them up.
+
+Limits of 8.0.11 and 8.0.12, which have no counter for the margin: the same file, ``log_calc_max_ages``,
+``log_update_limits`` and ``log_consider_sync_flush``. The flush law divides by the exported value itself.
 
 Of the surroundings MySQL 5.6 says in a status variable that an applier runs; its lag would take SHOW SLAVE
 STATUS, and a privilege more.
@@ -16,11 +19,12 @@ from __future__ import annotations
 
 import contextlib
 import math
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from functools import lru_cache
 from typing import Any, ClassVar
 
 from tuner.servers.adapter import (
+    BLOCK,
     FACTOR,
     MARGIN,
     STARTED_BY_SCHEMA,
@@ -32,12 +36,13 @@ from tuner.servers.adapter import (
     points,
 )
 from tuner.servers.families.redo_capacity import (
-    BLOCK,
     EXTRA_WRITER_PERCENT,
+    FLUSH_ORDER_LAG,
     REDO_VARIABLE,
     RedoLimits,
     aligned,
     limits_with,
+    payload_to_lsn,
 )
 from tuner.servers.surroundings import PARTS, older_parts, slaves
 
@@ -58,6 +63,9 @@ SAFETY_PAGES = 256 * PAGES_PER_THREAD
 
 SMALLEST_FILE = 4 * 1024 * 1024
 """What 8.0 takes at least as ``innodb_log_file_size``, bytes."""
+
+ASYNC, SYNC = "log_max_modified_age_async", "log_max_modified_age_sync"
+"""InnoDB's counters for the ages that the flush law and sync flushing go by."""
 
 THREADS = "innodb_thread_concurrency"
 
@@ -151,6 +159,37 @@ def log_group_limits(
     return limits_with(soft, _aligned_up(soft - soft // 8), _aligned_up(soft - soft // 16), margin)
 
 
+@lru_cache(maxsize=16)
+def log_group_limits_8012(
+    file_size: int, files: int, *, page_size: int = 16_384, thread_concurrency: int = 0
+) -> Points:
+    """Return the limits of MySQL 8.0.11 and 8.0.12; the files stay until a restart.
+
+    Args:
+        file_size: ``innodb_log_file_size``, bytes.
+        files: ``innodb_log_files_in_group``.
+        page_size: ``innodb_page_size``, bytes.
+        thread_concurrency: ``innodb_thread_concurrency``.
+
+    Raises:
+        ValueError: too small a log; no server starts with it.
+    """
+    if file_size < SMALLEST_FILE:
+        raise ValueError(f"innodb_log_file_size is {file_size}; the server's minimum is {SMALLEST_FILE}")
+    real = files * (file_size - FILE_HEADER)
+    capacity = aligned(real * 9 // 10)
+    reserve = min(
+        kept_for(EXTRA_THREADS + thread_concurrency, page_size=page_size), _aligned_up(capacity // 2)
+    )
+    oldest = aligned((capacity - reserve) * 9 // 10)
+    return Points(
+        flush_limit=oldest - oldest // 8,  # log_max_modified_age_async
+        sync_point=oldest - oldest // 16 - FLUSH_ORDER_LAG,  # log_max_modified_age_sync
+        stall_point=capacity - payload_to_lsn(reserve),
+        low_water_base=capacity,
+    )
+
+
 def _aligned_up(value: int) -> int:
     """Return the value rounded up to whole log blocks."""
     return -(-value // BLOCK) * BLOCK
@@ -162,7 +201,7 @@ class LogFilesAdapter(Adapter):
     sized_by = ("innodb_log_file_size", "innodb_log_files_in_group")
     variables = (THREADS, *sized_by)
     status = ("Innodb_rows_inserted", "Innodb_rows_updated", "Innodb_rows_deleted", "Innodb_redo_log_enabled")
-    limit_counters: ClassVar[tuple[str, ...]] = ("log_max_modified_age_async", "log_max_modified_age_sync")
+    limit_counters: ClassVar[tuple[str, ...]] = (ASYNC, SYNC)
     percona_ages: ClassVar[tuple[str, ...]] = (LSN, CHECKPOINT)
     ages_need_counters = True
     own_law = "legacy-whole"
@@ -301,8 +340,8 @@ class MySQL80Adapter(LogFilesAdapter):
     percona_laws: ClassVar = {"legacy": "legacy-whole", "high_checkpoint": "high_checkpoint-whole"}
     oldest = "log_lsn_buf_pool_oldest_approx"
     waits = "log_on_file_space_waits"
-    further = (MARGIN,)
-    limit_counters = ("log_max_modified_age_async", "log_max_modified_age_sync", MARGIN)
+    further: ClassVar[tuple[str, ...]] = (ASYNC, SYNC, MARGIN)
+    limit_counters: ClassVar[tuple[str, ...]] = (ASYNC, SYNC, MARGIN)
 
     @classmethod
     def recognise(cls, build: Build) -> Family | None:
@@ -310,12 +349,45 @@ class MySQL80Adapter(LogFilesAdapter):
         early = build.release >= (8, 0) and REDO_VARIABLE not in build.variables and not build.is_mariadb
         return cls.of_mysql(build) if early else None
 
-    def limits(self, answers: Answers) -> RedoLimits:
-        """Return the limits that file size and number of files imply, with the margin where that is seen."""
-        return log_group_limits(**self.settings(answers)).grown(int(answers.get(MARGIN, 0)))
+    def limits(self, answers: Answers) -> Points:
+        """Return the server's own limits where its counters show them, else those that its files imply."""
+        ours = self._ours(answers)
+        if not answers.keys() >= {ASYNC, SYNC}:
+            return ours
+        return limits_with(ours.soft, int(answers[ASYNC]), int(answers[SYNC]), ours.concurrency_margin)
 
     def exported(self, answers: Answers) -> Mapping[str, int]:
         """Return what the counters must say: the raw values, with no margin taken off."""
+        ours = self._ours(answers)
+        return {ASYNC: ours.raw_async, SYNC: ours.raw_sync, MARGIN: ours.concurrency_margin}
+
+    def with_counters(self, known: Collection[str]) -> Adapter:
+        """Return the adapter for 8.0.11 and 8.0.12 where the margin is no counter."""
+        early = MARGIN not in known
+        return MySQL8012Adapter(self.page_size, self.absent, percona=self.percona) if early else self
+
+    def _ours(self, answers: Answers) -> RedoLimits:
+        """Return the limits that file size and number of files imply, with the margin where that is seen."""
+        return log_group_limits(**self.settings(answers)).grown(int(answers.get(MARGIN, 0)))
+
+
+class MySQL8012Adapter(MySQL80Adapter):
+    """MySQL 8.0.11 and 8.0.12: no margin is taken off, and no counter shows one."""
+
+    title = "MySQL 8.0.12"
+    further = ()
+    limit_counters = (ASYNC, SYNC)
+
+    @classmethod
+    def recognise(cls, _build: Build) -> Family | None:
+        """Return None: its counters tell it, not its variables."""
+        return None
+
+    def limits(self, answers: Answers) -> Points:
+        """Return the limits that file size and number of files imply."""
+        return log_group_limits_8012(**self.settings(answers))
+
+    def exported(self, answers: Answers) -> Mapping[str, int]:
+        """Return what the counters must say: what the flush law and the checkpointer use."""
         limits = self.limits(answers)
-        own = (limits.raw_async, limits.raw_sync, limits.concurrency_margin)
-        return dict(zip(self.limit_counters, own, strict=True))
+        return {ASYNC: limits.flush_limit, SYNC: limits.sync_point + FLUSH_ORDER_LAG}

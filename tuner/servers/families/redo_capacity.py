@@ -11,14 +11,13 @@ from collections.abc import Mapping
 from functools import lru_cache
 from typing import Any
 
-from tuner.servers.adapter import MARGIN, Adapter, Answers, Build, Family, Points, points
+from tuner.servers.adapter import BLOCK, MARGIN, Adapter, Answers, Build, Family, Points, points
 
 REDO_VARIABLE = "innodb_redo_log_capacity"
 RESIZED = "Innodb_redo_log_capacity_resized"
 FILES = 32
 FILE_HEADER = 2048
 FLUSH_ORDER_LAG = 2 * 1024 * 1024
-BLOCK = 512
 BLOCK_PAYLOAD = 496
 WRITER_SAFETY = 131_072
 EXTRA_WRITER_PERCENT = 5
