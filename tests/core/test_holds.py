@@ -182,7 +182,7 @@ def test_a_foreign_change_holds_until_a_person_resumes(bench: Bench) -> None:
     (event,) = [event for event in bench.record.events if event.code == "foreign_change"]
     assert "1234/2468" in event.message
     assert event.who == "somebody else"
-    bench.turns(600)
+    bench.turns(60)
     assert theirs(bench, Capacity(2_000, 4_000)) == {"foreign_change"}
     assert "foreign_change" in codes(bench.record)
     assert len(bench.server.applied) == written
@@ -238,17 +238,11 @@ def declared() -> Bench:
     return Bench(replace(ACTIVE, baseline="200/2000")).in_control()
 
 
-def changed(bench: Bench, pair: Capacity) -> None:
-    """Let somebody else set a pair, and the loop yield."""
-    bench.server.capacity, bench.server.ours = pair, False
-    assert "foreign_change" in held(bench.turn())
-
-
 @pytest.mark.parametrize("names", [True, False])
 def test_nobody_is_sent_to_a_table_that_is_not_there(bench: Bench, *, names: bool) -> None:
     """Only where the server keeps who set a variable the loop says where to look."""
     bench.state = replace(bench.state, facts=replace(bench.state.facts, names_setters=names))
-    changed(bench, OTHER)
+    assert theirs(bench, OTHER) == {"foreign_change"}
 
     (said,) = bench.said("foreign_change")
     assert ("performance_schema" in said) is names
@@ -257,33 +251,33 @@ def test_nobody_is_sent_to_a_table_that_is_not_there(bench: Bench, *, names: boo
 
 def test_anything_else_waits_for_a_person(declared: Bench) -> None:
     """A pair that is not the declared one is never taken over, however long it stays."""
-    changed(declared, OTHER)
-    declared.turns(5 * COOLDOWN)
+    assert theirs(declared, OTHER) == {"foreign_change"}
+    declared.turn(seconds=5.0 * COOLDOWN)
 
     assert [(hold.remedies, hold.seconds) for hold in declared.record.holds] == [((Remedy.RESUME,), 0.0)]
 
 
 def test_a_change_within_the_cool_down_begins_it_again(declared: Bench) -> None:
     """The cool-down is that of the last change: a tool that still works on the server is waited out."""
-    changed(declared, BASELINE)
+    assert theirs(declared, BASELINE) == {"foreign_change"}
     assert declared.record.holds[0].seconds == COOLDOWN_SECONDS
-    declared.turns(COOLDOWN - 5)
-    changed(declared, OTHER)
-    changed(declared, BASELINE)
+    declared.turn(seconds=COOLDOWN - 5.0)
+    assert theirs(declared, OTHER) == {"foreign_change"}
+    assert theirs(declared, BASELINE) == {"foreign_change"}
 
-    assert held(declared.turns(COOLDOWN - 5)) == {"foreign_change"}
-    assert held(declared.turns(10)) == set()
+    assert held(declared.turn(seconds=COOLDOWN - 5.0)) == {"foreign_change"}
+    assert held(declared.turn(seconds=10.0)) == set()
 
 
 def test_a_fight_ends_with_a_person(declared: Bench) -> None:
     """After three times in an hour the loop stops taking over: somebody means it. Later it does again."""
     for _ in range(READOPTIONS):
-        changed(declared, BASELINE)
-        declared.turns(COOLDOWN + 1)
+        assert theirs(declared, BASELINE) == {"foreign_change"}
+        declared.turn(seconds=COOLDOWN + 1.0)
         declared.until("set", "emergency")
         declared.turns(3)
-    changed(declared, BASELINE)
-    declared.turns(5 * COOLDOWN)
+    assert theirs(declared, BASELINE) == {"foreign_change"}
+    declared.turn(seconds=5.0 * COOLDOWN)
     (hold,) = declared.record.holds
     assert (hold.remedies, hold.seconds) == ((Remedy.BASELINE_SPENT,), 0.0)
 

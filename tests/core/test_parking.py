@@ -209,18 +209,6 @@ def test_a_pause_says_what_it_leaves(bench: Bench, *, ours: bool, whose: str) ->
     assert f"{bench.server.capacity}{whose}" in bench.answer(command("pause"))[1]
 
 
-@pytest.mark.parametrize("name", ["pause", "park"])
-def test_a_pause_or_a_park_is_parked_once(bench: Bench, name: str) -> None:
-    """A setting with room for half as much again is left, and nothing is written until a person resumes."""
-    record = bench.turn(command(name))
-    begun = len(bench.records)
-    bench.turns(300)
-
-    assert record.decision.kind is DecisionKind.PARK
-    assert bench.m >= 1.5 * 400
-    assert bench.wrote(since=begun) == []
-
-
 def test_a_park_that_writes_nothing_says_why(bench: Bench) -> None:
     """A pair that is safe already is not written again, and that is said with the room it leaves."""
     for _ in range(5):

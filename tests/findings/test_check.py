@@ -235,9 +235,9 @@ def test_an_unverified_law_is_not_acted_on_unless_accepted() -> None:
 def test_a_managed_server_is_for_advice(server: Odd, provider: str) -> None:
     """Nothing is tried or written, and no line offers what its owner cannot do."""
     state = start(Settings(mode=Mode.ACTIVE), replace(FACTS, managed=provider))
-    ((reason, remedy),) = not_writer(state, sample())
+    ((reason, remedies),) = not_writer(state, sample())
     assert provider in reason
-    assert remedy is Remedy.PROVIDER
+    assert remedies == (Remedy.PROVIDER,)
     server.changed_facts = OFF | FILES | {"managed": provider}
     server.changed_sample = {"flush_sync": False, "adaptive_flushing": False, "io_capacity_max": 451}
     found = look(server, active=True).lines

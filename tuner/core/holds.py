@@ -24,25 +24,18 @@ from tuner.records import STRANGER, Hold, HoldCode, Remedy, Sample
 Remedies = tuple[Remedy, ...]
 
 
-class Found(NamedTuple):
-    """Why a tick is held, in words, and what ends that."""
+class Obstacle(NamedTuple):
+    """Why nothing may be written, in words, and what ends that."""
 
     why: str
-    remedies: Remedies
-
-
-class Bar(NamedTuple):
-    """One reason why this server is not ours to write, in words, and what ends it."""
-
-    why: str
-    remedy: Remedy
+    remedies: Remedies = ()
 
 
 class Rule(NamedTuple):
     """One kind of hold."""
 
     # tells why a tick is held; None for one that is only ever latched
-    seen: Callable[[State, Sample | None, float], Found | None] | None = None
+    seen: Callable[[State, Sample | None, float], Obstacle | None] | None = None
     latched: Remedies = ()  # what ends it once it is latched, by a person or by ``ownership.transitions``
     resume: bool = False  # where it is latched a person ends it, with the command for that
     parks: bool = False  # a parked setting is left behind on entry, where the values in force are our own
@@ -92,62 +85,73 @@ def holds_needing_resume(state: State) -> str:
     return ", ".join(hold.code.value for hold in latched(state) if TABLE[hold.code].resume)
 
 
-def _stale(state: State, sample: Sample | None, now: float) -> Found | None:  # noqa: ARG001 - as all rows
+def _stale(state: State, sample: Sample | None, now: float) -> Obstacle | None:  # noqa: ARG001 - as all rows
     last = state.last_good
     if last is not None and now - last <= state.settings.stale_seconds:
         return None
     age = "no good sample yet" if last is None else f"last good sample {now - last:.0f} s ago"
-    return Found(f"{age}: {state.missed}" if state.missed else age, (Remedy.GOOD_SAMPLE,))
+    return Obstacle(f"{age}: {state.missed}" if state.missed else age, (Remedy.GOOD_SAMPLE,))
 
 
-def inert(state: State, sample: Sample) -> Found | None:
+def inert(state: State, sample: Sample) -> Obstacle | None:
     """Return why C and M have no effect on this server now; None when they have."""
     if state.facts.blockers:
-        return Found("; ".join(state.facts.blockers), (Remedy.SERVER_ITSELF,))
+        return Obstacle("; ".join(state.facts.blockers), (Remedy.SERVER_ITSELF,))
     if not sample.redo_enabled:
-        return Found("redo logging is disabled", (Remedy.ENABLE_REDO_LOG,))
+        return Obstacle("redo logging is disabled", (Remedy.ENABLE_REDO_LOG,))
     if not sample.adaptive_flushing:
         why = "innodb_adaptive_flushing is OFF: the flush law ignores the age"
-        return Found(why, (Remedy.ADAPTIVE_FLUSHING,))
+        return Obstacle(why, (Remedy.ADAPTIVE_FLUSHING,))
     return None
 
 
-def _resizing(state: State, sample: Sample | None, now: float) -> Found | None:  # noqa: ARG001 - as all rows
+def _resizing(state: State, sample: Sample | None, now: float) -> Obstacle | None:  # noqa: ARG001 - as all rows
     if sample is None or not sample.resizing:
         return None
-    return Found("a redo capacity change is under way", (Remedy.RESIZE_DONE,))
+    return Obstacle("a redo capacity change is under way", (Remedy.RESIZE_DONE,))
 
 
-def _not_writer(state: State, sample: Sample | None, now: float) -> Found | None:  # noqa: ARG001 - as all rows
+def _not_writer(state: State, sample: Sample | None, now: float) -> Obstacle | None:  # noqa: ARG001 - as all rows
     if sample is None:
         return None
-    bars = (*not_writer(state, sample), *_no_room(state))
-    return Found("; ".join(bar.why for bar in bars), tuple(bar.remedy for bar in bars)) if bars else None
+    return together((*not_writer(state, sample), *_no_room(state)))
 
 
-def not_writer(state: State, sample: Sample) -> tuple[Bar, ...]:
+def together(obstacles: tuple[Obstacle, ...]) -> Obstacle | None:
+    """Return several as one; None where there is none."""
+    if not obstacles:
+        return None
+    remedies = tuple(remedy for one in obstacles for remedy in one.remedies)
+    return Obstacle("; ".join(one.why for one in obstacles), remedies)
+
+
+def not_writer(state: State, sample: Sample) -> tuple[Obstacle, ...]:
     """Return each reason why this server is not ours to write."""
     bars = []
     if state.unrecorded:
-        bars.append(Bar(state.unrecorded, Remedy.RESTART_DAEMON))
+        bars.append(Obstacle(state.unrecorded, (Remedy.RESTART_DAEMON,)))
     if not sample.writer:
         bars.append(_beside(sample))
     if state.facts.managed:
-        bars.append(Bar(f"{state.facts.managed} lets no account set innodb_io_capacity", Remedy.PROVIDER))
+        bars.append(
+            Obstacle(f"{state.facts.managed} lets no account set innodb_io_capacity", (Remedy.PROVIDER,))
+        )
     variable = read_only(state, sample)
     if variable:
         whose = "ours" if state.writes.own == sample.capacity else "not ours"
-        bars.append(Bar(f"{variable} is ON; left at {sample.capacity}, {whose}", Remedy.READ_ONLY_OFF))
+        bars.append(
+            Obstacle(f"{variable} is ON; left at {sample.capacity}, {whose}", (Remedy.READ_ONLY_OFF,))
+        )
     return tuple(bars)
 
 
-def _beside(sample: Sample) -> Bar:
+def _beside(sample: Sample) -> Obstacle:
     lock = "this server's writer lock"
     if sample.stranger:
         holder = sample.lock.removeprefix(STRANGER)
-        return Bar(f"{holder}, which is no InnoBrim, holds {lock}", Remedy.LOCK_HOLDER_GONE)
+        return Obstacle(f"{holder}, which is no InnoBrim, holds {lock}", (Remedy.LOCK_HOLDER_GONE,))
     named = f": {sample.lock}" if sample.lock else ""
-    return Bar(f"another InnoBrim holds {lock}{named}", Remedy.OTHER_DAEMON_GONE)
+    return Obstacle(f"another InnoBrim holds {lock}{named}", (Remedy.OTHER_DAEMON_GONE,))
 
 
 def barred_by_stranger(state: State, sample: Sample) -> bool:
@@ -159,10 +163,10 @@ def barred_by_stranger(state: State, sample: Sample) -> bool:
     return alone and sample.stranger and len(not_writer(state, sample)) == 1 and not _no_room(state)
 
 
-def _no_room(state: State) -> tuple[Bar, ...]:
+def _no_room(state: State) -> tuple[Obstacle, ...]:
     """Return why no M may be set at all; the originals may be, which no limit binds."""
     why = contradiction(state.settings, state.facts)
-    return (Bar(why, Remedy.OTHER_LIMITS),) if why else ()
+    return (Obstacle(why, (Remedy.OTHER_LIMITS,)),) if why else ()
 
 
 def given_back(state: State, sample: Sample) -> bool:
@@ -187,31 +191,31 @@ BLIND = (
 """Why a server before 8.0.30 is not written to while its counters are off."""
 
 
-def law_in_doubt(state: State) -> Found | None:
+def law_in_doubt(state: State) -> Obstacle | None:
     """Return why the flush law is not known to hold here; None where it is."""
     last = state.estimator.last
     blind = last is not None and last.degraded
     if state.facts.unverified and not state.settings.accept_unverified:
         why = f"the flush law cannot be verified: {state.facts.unverified}"
-        return Found(why, (Remedy.UPGRADE,))
+        return Obstacle(why, (Remedy.UPGRADE,))
     if blind and state.facts.ages_need_counters:
-        return Found(BLIND, (Remedy.ENABLE_COUNTERS,))
+        return Obstacle(BLIND, (Remedy.ENABLE_COUNTERS,))
     if state.gate.mismatched:
         low, high = state.gate.expected
         why = f"the server's flush percentage is not the {low} to {high} that its law predicts"
-        return Found(
+        return Obstacle(
             why, (Remedy.ENABLE_COUNTERS, Remedy.MATCHING_AGAIN) if blind else (Remedy.MATCHING_AGAIN,)
         )
     if blind:
         unproven = laws.unproven(state)
-        return Found(unproven, (Remedy.ENABLE_COUNTERS,)) if unproven else None
+        return Obstacle(unproven, (Remedy.ENABLE_COUNTERS,)) if unproven else None
     if state.gate.verified or not LAWS[state.facts.flush_law].m_moves_age:
         return None
     seen = (
         f"{state.gate.telling} of {NEEDED} readings with flushing by age, "
         f"{state.gate.quiet} of {NEEDED_QUIET} without"
     )
-    return Found(f"the flush law is not verified yet: {seen}", (Remedy.MATCHING_UNDER_LOAD,))
+    return Obstacle(f"the flush law is not verified yet: {seen}", (Remedy.MATCHING_UNDER_LOAD,))
 
 
 TABLE: Mapping[HoldCode, Rule] = MappingProxyType(

@@ -242,6 +242,11 @@ class State(Struct, frozen=True):
     unrecorded: str = ""  # why no decision can be kept any more
 
     @property
+    def set_point_now(self) -> float:
+        """Return the set-point in force; 0.5 before a first estimate has decided it."""
+        return 0.5 if self.set_point is None else self.set_point
+
+    @property
     def set_point_by(self) -> str:
         """Return who or what decides the set-point, as people read it."""
         source, window = self.set_point_source, self.set_point_window

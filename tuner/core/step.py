@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from msgspec.structs import replace
 
 from tuner.core import observe
@@ -21,6 +23,7 @@ from tuner.core.writes.plan import PAIR
 from tuner.records import (
     Acknowledgement,
     Capacity,
+    Decision,
     DecisionKind,
     Event,
     EventCode,
@@ -120,17 +123,11 @@ def step(state: State, tick: Tick) -> tuple[State, TickRecord]:
     events.extend([*said_of_window, *said_of_drain])
     if state.lifecycle is Lifecycle.STARTING and state.estimate is not None:
         state = transitions.running(state)
-    overridden, owed = state.override is not None, state.park_owed
+    before = state
     state, decision = precedence.decide(state, sample, now=now)
-    if overridden and state.override is None:
-        events.append(Event(code="override_cancelled", message="an emergency ended the override"))
-    if owed is not None and state.park_owed is None and (sample is None or state.estimate is None):
-        events.append(Event(code="not_parked", message=park.given_up(state, sample)))
+    events.extend(_decided(before, state, sample, decision))
     if state.mode is not mode_before and decision.reason == Reason.RESTORED:
         events.append(Event(code=EventCode.RESTORED, message=decision.detail))
-    if decision.kind is not DecisionKind.KEEP and decision.target is not None:
-        what = "" if decision.kind is DecisionKind.LOW_WATER else f"{PAIR} → {decision.target}: "
-        events.append(Event(code=decision.kind.value, message=f"{what}{decision.detail}"))
     state, said_of_trials = optimising.update(state, sample, decision, now=now)
     state, said_of_baseline = restoring.update(state, sample, decision, before=returned_before, now=now)
     events.extend([*said_of_trials, *said_of_baseline])
@@ -160,6 +157,18 @@ def step(state: State, tick: Tick) -> tuple[State, TickRecord]:
         unkept=state.announced.unkept if sample is not None else (),
         low_water=lowwater.progress(state, sample),
     )
+
+
+def _decided(before: State, after: State, sample: Sample | None, decision: Decision) -> Iterator[Event]:
+    """Yield what is said of a decision: what it ended, and what is written."""
+    if before.override is not None and after.override is None:
+        yield Event(code="override_cancelled", message="an emergency ended the override")
+    without_rates = sample is None or after.estimate is None
+    if before.park_owed is not None and after.park_owed is None and without_rates:
+        yield Event(code="not_parked", message=park.given_up(after, sample))
+    if decision.kind is not DecisionKind.KEEP and decision.target is not None:
+        what = "" if decision.kind is DecisionKind.LOW_WATER else f"{PAIR} → {decision.target}: "
+        yield Event(code=decision.kind.value, message=f"{what}{decision.detail}")
 
 
 def _forget_old(state: State, now: float) -> State:

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 from msgspec import Struct
 
-from tuner.core.holds import not_writer, remedies_of
+from tuner.core.holds import Obstacle, not_writer, remedies_of, together
 from tuner.core.state import State
 from tuner.records import Command, Remedy, Sample
 from tuner.settings import Mode
@@ -38,25 +36,18 @@ def refused(state: State, why: str, *remedies: Remedy) -> Outcome:
     return Outcome(state, why, accepted=False, remedies=remedies)
 
 
-class Barred(NamedTuple):
-    """Why nothing may be written on a person's word now, and what ends that."""
-
-    why: str
-    remedies: tuple[Remedy, ...] = ()
-
-
-def cannot_write(state: State, context: CommandContext) -> Barred | None:
+def cannot_write(state: State, context: CommandContext) -> Obstacle | None:
     """Return why nothing may be written on a person's word now; None where it may."""
     if state.mode is not Mode.ACTIVE:
-        return Barred(ADVISORY, (Remedy.MODE_ACTIVE,))
+        return Obstacle(ADVISORY, (Remedy.MODE_ACTIVE,))
     if context.sample is None:
-        return Barred("the server does not answer")
-    bars = not_writer(state, context.sample)
-    if bars:
-        return Barred("; ".join(bar.why for bar in bars), tuple(bar.remedy for bar in bars))
+        return Obstacle("the server does not answer")
+    elsewhere = together(not_writer(state, context.sample))
+    if elsewhere is not None:
+        return elsewhere
     refused_before = state.latches.refused
     if refused_before is not None:
-        return Barred(refused_before.reason, remedies_of(state, refused_before, now=context.now)[0])
+        return Obstacle(refused_before.reason, remedies_of(state, refused_before, now=context.now)[0])
     if state.originals is None or not state.originals.saved:
-        return Barred("the originals are not on disk yet, and nothing is written before they are")
+        return Obstacle("the originals are not on disk yet, and nothing is written before they are")
     return None

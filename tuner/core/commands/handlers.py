@@ -8,10 +8,10 @@ from msgspec.structs import replace
 
 from tuner.core.ages import EXPECTED, bytes_of, readable
 from tuner.core.commands import overlay, schedule
-from tuner.core.commands.context import ADVISORY, Barred, CommandContext, Outcome, cannot_write, refused
+from tuner.core.commands.context import ADVISORY, CommandContext, Outcome, cannot_write, refused
 from tuner.core.decide.drain import begun, called_off, refusal
 from tuner.core.estimate.window import warm
-from tuner.core.holds import holds_needing_resume, latched, listed, unparkable
+from tuner.core.holds import Obstacle, holds_needing_resume, latched, listed, unparkable
 from tuner.core.leaving import lowwater, park
 from tuner.core.leaving.lowwater import asked_again, saved_name
 from tuner.core.limits import bounds, contradiction, home_of
@@ -251,11 +251,11 @@ def _drain(state: State, context: CommandContext) -> Outcome:
     )
 
 
-def _held(state: State, asked: str) -> Barred | None:
+def _held(state: State, asked: str) -> Obstacle | None:
     """Return why a hold does not permit it; None without one, entered in this very tick or before."""
     before = {hold.code for hold in state.holds}
     held = listed((*state.holds, *(hold for hold in latched(state) if hold.code not in before)))
-    return Barred(f"held ({held}); a hold permits no {asked}") if held else None
+    return Obstacle(f"held ({held}); a hold permits no {asked}") if held else None
 
 
 def _cancel_drain(state: State, context: CommandContext) -> Outcome:

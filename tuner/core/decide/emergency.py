@@ -43,11 +43,10 @@ def called_for(state: State, sample: Sample, found: Estimate) -> Raise | None:
         for seconds, name in points
         if seconds is not None and seconds < state.settings.emergency_seconds
     ]
-    set_point = state.set_point if state.set_point is not None else 0.5
     ratio, growing = found.age_ratio, found.age_slope > 0
     if sample.degraded:
         ratio, growing = found.checkpoint_age / sample.flush_limit, True
-    if not near or ratio <= set_point or not growing:
+    if not near or ratio <= state.set_point_now or not growing:
         return None
     flushed = found.flush_rate
     if not law.m_moves_age:
@@ -81,6 +80,5 @@ def _beyond(state: State, law: FlushLaw, sample: Sample, found: Estimate, *, flu
     """
     if not law.m_moves_age:
         return LEAST_RAISE * sample.io_capacity_max if flushed >= FULL * sample.io_capacity_max else 0.0
-    set_point = state.set_point if state.set_point is not None else 0.5
-    span = found.redo_rate * RECOVER_SECONDS + found.modified_age - set_point * sample.flush_limit
+    span = found.redo_rate * RECOVER_SECONDS + found.modified_age - state.set_point_now * sample.flush_limit
     return state.estimator.tail.pages_ahead(sample, span) / RECOVER_SECONDS

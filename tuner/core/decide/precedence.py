@@ -64,7 +64,7 @@ def _wanted(state: State, sample: Sample, found: Estimate, *, now: float) -> tup
     if state.override is not None and now < state.override.ends:
         return state, wishes.overridden(state.override, now=now)
     if not warm(state.estimator.window):
-        return state, wishes.warming_up(sample)
+        return state, wishes.WARMING_UP
     if state.drain is not None:
         return state, wishes.drained(state, state.drain, sample, found, now=now)
     if state.returning is not None:

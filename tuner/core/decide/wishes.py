@@ -44,13 +44,13 @@ IDLE_HOURS = 2.0  # Below one flush limit of redo in this time there is nothing 
 
 
 class Wanted(Struct, frozen=True):
-    """The winning wish."""
+    """What somebody asks for."""
 
-    kind: DecisionKind  # what asks
-    io_capacity_max: float  # wanted M, pages/s
+    kind: DecisionKind  # what asks; ``keep`` where nothing is to be written
     reason: Reason  # why
     detail: str  # the same in words
-    source: str  # emergency, person, schedule or policy
+    io_capacity_max: float = 0.0  # wanted M, pages/s; nothing with ``keep``
+    source: str = "policy"  # emergency, person, schedule or policy
     terms: dict[str, float] = {}  # the law's named parts
     # the relief of the device that this begins or ends; None where it does neither
     relief: relief.Change | None = None
@@ -77,15 +77,12 @@ def overridden(override: Override, *, now: float) -> Wanted:
     """Return what a person's override asks for."""
     left = override.ends - now
     held = f"{override.who} holds innodb_io_capacity_max {override.io_capacity_max} for {left:.0f} s more"
-    return Wanted(
-        DecisionKind.OVERRIDE, float(override.io_capacity_max), Reason.OVERRIDE, held, source="person"
-    )
+    m = float(override.io_capacity_max)
+    return Wanted(DecisionKind.OVERRIDE, Reason.OVERRIDE, held, m, source="person")
 
 
-def warming_up(sample: Sample) -> Wanted:
-    """Return that nothing is asked for before the rates mean anything."""
-    why = "rates need ten seconds of readings"
-    return Wanted(DecisionKind.KEEP, sample.io_capacity_max, Reason.WARMING_UP, why, "policy")
+WARMING_UP = Wanted(DecisionKind.KEEP, Reason.WARMING_UP, "rates need ten seconds of readings")
+"""What is asked for before the rates mean anything."""
 
 
 def of_policy(
@@ -108,28 +105,20 @@ def of_policy(
     up = proposal.io_capacity_max > situation.io_capacity_max
     why = idle(state, sample, found) or _catching_up(state, found, up=up)
     if why:
-        return Wanted(DecisionKind.KEEP, sample.io_capacity_max, Reason.IDLE, why, "policy")
+        return Wanted(DecisionKind.KEEP, Reason.IDLE, why)
     if change is not None:
         return _relieves(change, where, proposal.terms)
     if not proposal.act:
         return _left_alone(state, proposal, situation, where)
     who = policy_of(state).name if state.returning is None else "the way back from a drain"
     if not up and _fades(found) and found.authority >= AUTHORITY_LOST:
-        return Wanted(
-            DecisionKind.KEEP,
-            sample.io_capacity_max,
-            Reason.FADING,
-            f"{where}: {_FADING}",
-            "policy",
-            proposal.terms,
-        )
+        return Wanted(DecisionKind.KEEP, Reason.FADING, f"{where}: {_FADING}", terms=proposal.terms)
     return Wanted(
         kind=DecisionKind.SET,
         io_capacity_max=proposal.io_capacity_max,
         reason=Reason.RAISE if up else Reason.LOWER,
         detail=f"{where}, heading for {_share(f + situation.error_ahead, sample, found):.0%}: "
         f"{who} wants innodb_io_capacity_max {proposal.io_capacity_max:.0f}",
-        source="policy",
         terms=proposal.terms,
     )
 
@@ -144,12 +133,13 @@ def _share(ratio: float, sample: Sample, found: Estimate) -> float:
 
 
 def at_rest(state: State, sample: Sample, found: Estimate, until: float, *, now: float) -> Wanted:
+    """Return the best M that was seen, where the age does not answer to M; until then it rests there."""
     best = state.unanswered.best or sample.io_capacity_max
     left = until - now
     rests = f"innodb_io_capacity_max rests at the best that was seen, and is tried again in {left:.0f} s"
     why = f"{_age(sample, found)}, {state.unanswered.why}: {rests}"
     kind = DecisionKind.KEEP if best == sample.io_capacity_max else DecisionKind.SET
-    return Wanted(kind, float(best), Reason.UNANSWERED, why, "policy")
+    return Wanted(kind, Reason.UNANSWERED, why, float(best))
 
 
 def _relieves(change: relief.Change, where: str, terms: dict[str, float]) -> Wanted:
@@ -158,27 +148,21 @@ def _relieves(change: relief.Change, where: str, terms: dict[str, float]) -> Wan
         io_capacity_max=change.io_capacity_max,
         reason=Reason.RELIEF if change.begins else Reason.RELIEF_OVER,
         detail=f"{where}: {change.detail}",
-        source="policy",
         terms=terms,
         relief=change,
     )
 
 
 def _left_alone(state: State, proposal: Proposal, situation: Situation, where: str) -> Wanted:
-    reason = (
-        Reason.WITHIN_BAND
-        if abs(situation.error_ahead) <= abs(situation.error) + 0.05
-        else Reason.APPROACHING
-    )
-    reason = reason if LAWS[state.facts.flush_law].m_moves_age else Reason.NO_AUTHORITY
-    return Wanted(
-        DecisionKind.KEEP,
-        proposal.io_capacity_max,
-        Reason.SAVING if proposal.saves else reason,
-        f"{where}: {_why_kept(state, situation)}",
-        "policy",
-        proposal.terms,
-    )
+    reason = Reason.APPROACHING
+    if proposal.saves:
+        reason = Reason.SAVING
+    elif not LAWS[state.facts.flush_law].m_moves_age:
+        reason = Reason.NO_AUTHORITY
+    elif abs(situation.error_ahead) <= abs(situation.error) + 0.05:
+        reason = Reason.WITHIN_BAND
+    why = f"{where}: {_why_kept(state, situation)}"
+    return Wanted(DecisionKind.KEEP, reason, why, terms=proposal.terms)
 
 
 def _saves(state: State, *, now: float) -> str:
@@ -277,7 +261,7 @@ def raised(state: State, sample: Sample, found: Estimate, *, now: float) -> Want
 
 
 def situation_of(state: State, sample: Sample, found: Estimate, *, now: float) -> Situation:
-    set_point = state.set_point if state.set_point is not None else 0.5
+    set_point = state.set_point_now
     ahead = horizon(set_point=set_point, flush_limit=sample.flush_limit, redo_rate=found.redo_rate)
     span = found.redo_rate * ahead + found.modified_age - set_point * sample.flush_limit
     law = LAWS[state.facts.flush_law]
@@ -323,7 +307,7 @@ def relief_change(state: State, sample: Sample, found: Estimate, *, now: float) 
         state.estimator.window,
         sample,
         found,
-        set_point=state.set_point if state.set_point is not None else 0.5,
+        set_point=state.set_point_now,
         last_write=state.writes.last,
         now=now,
     )
@@ -356,7 +340,7 @@ def answered(state: State, sample: Sample, found: Estimate, *, now: float) -> Un
         and not idle(state, sample, found)
     )
     circumstances = unanswered.Circumstances(
-        set_point=state.set_point if state.set_point is not None else 0.5,
+        set_point=state.set_point_now,
         lru_share=state.caution.lru_share,
         lru_rules=state.caution.lru.on,
         counts=counts,

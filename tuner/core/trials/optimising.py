@@ -134,7 +134,7 @@ def _tick(state: State, sample: Sample, found: Estimate, *, now: float) -> Trial
         now=now,
         sample=sample,
         found=found,
-        set_point=0.5 if state.set_point is None else state.set_point,
+        set_point=state.set_point_now,
         lru_share=state.caution.lru_share,
         learns=state.occurrences.learns(sample.monotonic),
     )
