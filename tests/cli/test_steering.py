@@ -14,7 +14,7 @@ from msgspec.structs import replace
 from api.server import ApiServer
 from tests.api.factory import MEBIBYTE, START, AnsweringLoop, answering, application, estimate, record, sample
 from tests.cli.support import Run, ended, innobrim
-from tuner.cli import steering
+from tuner.cli import waiting
 from tuner.cli.main import COMMANDS
 from tuner.cli.options import Duration
 from tuner.cli.wording import duration
@@ -46,7 +46,7 @@ ELSEWHERE = sample(50, io_capacity=300, io_capacity_max=600)
 def quick(monkeypatch: pytest.MonkeyPatch) -> None:
     """Look often, say everything, and give up soon."""
     for name, seconds in {"POLL_SECONDS": 0.01, "LINE_SECONDS": 0.0, "WAIT_SECONDS": 0.05}.items():
-        monkeypatch.setattr(steering, name, seconds)
+        monkeypatch.setattr(waiting, name, seconds)
 
 
 @pytest.fixture
@@ -61,7 +61,7 @@ def play(daemon: AnsweringLoop, monkeypatch: pytest.MonkeyPatch) -> Play:
             daemon.template, daemon._drain = left.pop(0), None
             daemon.publish(events=() if left else events)
 
-        monkeypatch.setattr(steering, "sleep", following)
+        monkeypatch.setattr(waiting, "sleep", following)
 
     return script
 
@@ -354,7 +354,7 @@ def test_park_says_what_it_waits_for_and_whether_it_was_written(
     daemon: AnsweringLoop, run: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A park in force is told from one that is still to come; with --wait that is waited for."""
-    monkeypatch.setattr(steering, "RECEIPT_SECONDS", 0.0)
+    monkeypatch.setattr(waiting, "RECEIPT_SECONDS", 0.0)
     ended(run("park"), 0, "parked at 225/450; hands off until resumed")
     daemon.template = record(50, reading=ELSEWHERE)
     ended(run("park"), 0, "not in force yet: innobrim status shows io_capacity")

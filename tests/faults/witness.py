@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from lab.servers.base import LabServer
 from lab.servers.spec import MARIADB, MYSQL_56
-from tuner.servers.writerlock import WRITER_LOCK
+from tuner.servers.hostlock import WRITER_LOCK
 from tuner.servers.writing import WRITABLE
 
 _LOCKED = f"SELECT IS_USED_LOCK('{WRITER_LOCK}')"

@@ -8,13 +8,12 @@ import pytest
 
 from policies.registry import LAWS
 from tests.servers.fixtured import BOOTED, FILES, MARGINS, REFUSED, TAKEN, fixture, opened
-from tests.servers.scripted import Scripted, good
+from tests.servers.scripted import good
 from tuner.core.gate import SECONDS_APART
 from tuner.records import Facts, Sample
-from tuner.servers.adapter import CHANGES, SELECTS
+from tuner.servers.adapter import CHANGES
 from tuner.servers.enginestatus import parse
 from tuner.servers.fixture import Fixture
-from tuner.servers.mysql import MySQLServer
 from tuner.servers.port import Unsupported
 
 RECORDED = [name for name in TAKEN if not fixture(name).synthetic]
@@ -198,33 +197,3 @@ def test_a_fixture_says_what_it_stands_on(name: str) -> None:
     else:
         assert (found.program, bool(found.note), found.built_from) == ("0.1.0", True, ())
         assert len(found.readings) >= 5
-
-
-COUNTED = {name: str(10**place) for place, name in enumerate((*SELECTS, *CHANGES))}
-
-
-def test_reads_and_changes_come_with_the_status_that_is_asked_for_anyway(
-    server: MySQLServer, session: Scripted
-) -> None:
-    """SELECT is one count, everything that changes rows the other, and the reading stays two statements."""
-    session.status |= COUNTED
-    reading = good(server)
-
-    assert (reading.select_statements, reading.change_statements) == (1, 1_111_111_110)
-    assert len(session.asked) == 2
-    (status,) = (one for one in session.asked if one.startswith("SHOW GLOBAL STATUS"))
-    assert all(f"'{name}'" in status for name in COUNTED)
-
-
-@pytest.mark.parametrize("name", ["Com_select", "Com_load", "Com_delete_multi"])
-@pytest.mark.parametrize("shown", [None, "", "many"])
-def test_a_count_that_is_not_shown_makes_both_unknown(
-    server: MySQLServer, session: Scripted, name: str, shown: str | None
-) -> None:
-    """Without one of them there is no share of reads, and still a reading."""
-    session.status |= COUNTED
-    session.status.pop(name)
-    session.status |= {} if shown is None else {name: shown}
-    reading = good(server)
-
-    assert (reading.select_statements, reading.change_statements) == (None, None)

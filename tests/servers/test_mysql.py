@@ -10,7 +10,7 @@ from tests.factory import LIMITS
 from tests.servers.scripted import Scripted, good
 from tuner.records import ENABLE_COUNTERS, Capacity, Missed
 from tuner.servers import mysql
-from tuner.servers.adapter import DDL, DROPS
+from tuner.servers.adapter import CHANGES, DDL, DROPS, SELECTS
 from tuner.servers.families.redo_capacity import RedoCapacityAdapter
 from tuner.servers.mysql import ENABLE_SECONDS, MySQLServer
 from tuner.servers.port import Unreachable
@@ -65,6 +65,36 @@ def test_what_else_the_status_shows_is_in_the_reading(server: MySQLServer, sessi
     assert changed.dirty_limit == 75.5
     assert changed.ddl_statements == plain.ddl_statements + 4
     assert changed.drop_statements == plain.drop_statements + 7
+
+
+COUNTED = {name: str(10**place) for place, name in enumerate((*SELECTS, *CHANGES))}
+
+
+def test_reads_and_changes_come_with_the_status_that_is_asked_for_anyway(
+    server: MySQLServer, session: Scripted
+) -> None:
+    """SELECT is one count, everything that changes rows the other, and the reading stays two statements."""
+    session.status |= COUNTED
+    reading = good(server)
+
+    assert (reading.select_statements, reading.change_statements) == (1, 1_111_111_110)
+    assert len(session.asked) == 2
+    (status,) = (one for one in session.asked if one.startswith("SHOW GLOBAL STATUS"))
+    assert all(f"'{name}'" in status for name in COUNTED)
+
+
+@pytest.mark.parametrize("name", ["Com_select", "Com_load", "Com_delete_multi"])
+@pytest.mark.parametrize("shown", [None, "", "many"])
+def test_a_count_that_is_not_shown_makes_both_unknown(
+    server: MySQLServer, session: Scripted, name: str, shown: str | None
+) -> None:
+    """Without one of them there is no share of reads, and still a reading."""
+    session.status |= COUNTED
+    session.status.pop(name)
+    session.status |= {} if shown is None else {name: shown}
+    reading = good(server)
+
+    assert (reading.select_statements, reading.change_statements) == (None, None)
 
 
 def test_counters_are_turned_on_where_that_is_allowed(server: MySQLServer, session: Scripted) -> None:

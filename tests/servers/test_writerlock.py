@@ -18,9 +18,10 @@ import pytest
 from lab.plant.clock import SimClock
 from tests.servers.scripted import Scripted, good
 from tuner.records import STRANGER, Sample
+from tuner.servers.hostlock import WRITER_LOCK, HostLock
 from tuner.servers.mysql import MySQLServer
 from tuner.servers.port import Unreachable
-from tuner.servers.writerlock import AGAIN_SECONDS, BREAKS, CLAIM_SECONDS, WRITER_LOCK, HostLock
+from tuner.servers.writerlock import AGAIN_SECONDS, BREAKS, CLAIM_SECONDS
 
 LINUX = pytest.mark.skipif(sys.platform != "linux", reason="only Linux has such addresses")
 HOLDER = """

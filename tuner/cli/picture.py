@@ -117,7 +117,7 @@ def verdict(view: View) -> tuple[str, str, str]:
         (view.refused, "TOKEN REFUSED", BAD, since),
         (bool(view.gone), "NO ANSWER", BAD, since),
         (status.seconds_old > late, "LOOP STANDS", BAD, old),
-        (status.missed is not None, "NO READING", BAD, status.missed or ""),
+        (status.missed is not None, "NO READING", BAD, server),
         (status.lifecycle is not Lifecycle.RUNNING, status.lifecycle.value.upper(), CAREFUL, server),
         (status.decision.kind is DecisionKind.EMERGENCY, "EMERGENCY", BAD, server),
         (bool(held), "HELD", CAREFUL, f"{held}; {server}"),

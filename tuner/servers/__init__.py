@@ -6,7 +6,8 @@ Where to look, from the top down:
 - ``detect`` what a server is, with ``release`` (its version), ``families`` (a module a family, each an
   ``adapter``: what a reading asks for and what the answers mean) and ``identity`` (is it still the same?).
 - ``surroundings`` replication, locks, clones and latency; ``enginestatus`` ages where no counter is on.
-- ``writing`` what may be written and by which statement; ``writerlock`` one writer for each server.
+- ``writing`` what may be written and by which statement; ``writerlock`` one writer for each
+  server, with ``hostlock`` where that gives no lock.
 - ``session`` one connection with time limits, on ``driver`` (limits on each answer), ``resolver`` (the host),
   ``endpoint`` (address and TLS) and ``passwords`` (who gets the password); ``failures`` why there is none.
 - ``values`` whether what a server said can be so.

@@ -15,8 +15,8 @@ from typing import Any, ClassVar
 from msgspec import Struct
 
 from tuner.records import WRITE_PRIVILEGE, Sample
+from tuner.servers.hostlock import WRITER_LOCK
 from tuner.servers.surroundings import PARTS, Part
-from tuner.servers.writerlock import WRITER_LOCK
 from tuner.servers.writing import THERE
 from tuner.system.printable import printable
 

@@ -153,23 +153,22 @@ def cause(endpoint: Endpoint, connection: Connection[Any] | None, error: Excepti
 
 def _not_let_in(endpoint: Endpoint, connection: Connection[Any], error: Exception) -> tuple[str, str]:
     """Say why a server that greeted did not become one that answers."""
-    words, fix = _why_not(endpoint, connection, error)
+    unencrypted = _handshake_cause(endpoint, connection, error)
+    library = next((fix for words, fix in LIBRARIES.items() if words in str(error)), "")
+    if isinstance(error, PasswordKeptError):
+        words, fix = error.found, error.fix
+    elif unencrypted is not None:
+        words, fix = unencrypted
+    elif library:
+        words, fix = in_words(error), library
+    elif isinstance(error.__context__, TimeoutError):
+        slow = getattr(connection, "method", "") in CLEAR
+        words = why_no_answer(error)
+        fix = f"{HANGS}, or raise server.timeout" + (SLOW_REFUSAL if slow else "")
+    else:
+        words, fix = why_no_answer(error), _answered(endpoint, connection, error)
     asked = isinstance(error, PasswordKeptError) or error_number(error) == BY_SYSTEM or fix == ED25519
     return words, f"{fix}; {DECOY}" if asked and "mariadb" in _version(connection).lower() else fix
-
-
-def _why_not(endpoint: Endpoint, connection: Connection[Any], error: Exception) -> tuple[str, str]:
-    if isinstance(error, PasswordKeptError):
-        return error.found, error.fix
-    if (unencrypted := handshake_cause(endpoint, connection, error)) is not None:
-        return unencrypted
-    if fix := next((fix for library, fix in LIBRARIES.items() if library in str(error)), ""):
-        return in_words(error), fix
-    words = why_no_answer(error)
-    if isinstance(error.__context__, TimeoutError):
-        slow = getattr(connection, "method", "") in CLEAR
-        return words, f"{HANGS}, or raise server.timeout" + (SLOW_REFUSAL if slow else "")
-    return words, _answered(endpoint, connection, error)
 
 
 def _answered(endpoint: Endpoint, connection: Connection[Any] | None, error: Exception) -> str:
@@ -243,7 +242,7 @@ def why_no_answer(error: BaseException) -> str:
     return f"an answer that is none: {type(error).__name__}: {in_words(error)}"
 
 
-def handshake_cause(
+def _handshake_cause(
     endpoint: Endpoint, connection: Connection[Any], error: BaseException
 ) -> tuple[str, str] | None:
     """Return why there is no encryption, and what would help; None where something else went wrong."""

@@ -2,42 +2,23 @@
 
 from __future__ import annotations
 
-import errno
-import hashlib
-import os
-import socket
-import struct
-import sys
-
 import pymysql
-from msgspec import Struct
 from pymysql.constants import ER
 
 from tuner.records import STRANGER
 from tuner.servers.failures import CUT_SHORT, error_number, in_words
+from tuner.servers.hostlock import WRITER_LOCK, Holder, HostLock, holder_of
 from tuner.servers.port import Unreachable
 from tuner.servers.session import Session
 from tuner.servers.values import text, whole
 from tuner.system.clock import Clock
 from tuner.system.printable import shortened
 
-WRITER_LOCK = "innobrim.writer"
-"""Named lock that the one writing daemon holds; it is gone with its session."""
-
 CLAIM_SECONDS = 5.0
 """Between two tries to get it while somebody else has it, so that a reading stays short."""
 
 AGAIN_SECONDS = 600.0
 """Between two tries where the server gave none and the host's is held in its place."""
-
-ADDRESS_BYTES = 107
-"""Longest address of a unix socket in Linux's abstract namespace."""
-
-NO_SUCH_LOCK = frozenset({errno.EAFNOSUPPORT, errno.EPERM, errno.EACCES})
-"""Errors of a system that lets the daemon have no such address at all."""
-
-NOBODY_LISTENS = frozenset({errno.ECONNREFUSED, errno.EAGAIN})
-"""Errors of an address that is taken, and where nobody takes who asks."""
 
 BREAKS = 2
 """After so many connections in a row that break during GET_LOCK it is GET_LOCK that breaks them."""
@@ -57,90 +38,6 @@ WHO = (
 )
 """Who has it: number, account, address, whether that account is ours, whether it has a mark, and whether one
 would last: ours does, or the server is none of those that keep one lock for a session."""
-
-
-class Holder(Struct, frozen=True):
-    """Who has the lock, where it is somebody else.
-
-    Attributes:
-        name: connection and account; empty where that is not known.
-        stranger: another account's, without the mark that every InnoBrim's session has.
-    """
-
-    name: str = ""
-    stranger: bool = False
-
-
-class HostLock:
-    """A lock among the processes of this host (of its network namespace), gone with the process.
-
-    An address in Linux's abstract namespace of unix sockets: no file that a crash could leave behind. Whoever
-    has it listens there, so that the kernel tells the next one whose process that is.
-    """
-
-    def __init__(self) -> None:
-        self._socket: socket.socket | None = None
-        self._name = ""
-
-    def take(self, name: str) -> bool:
-        """Take it, or keep it; False where another process has it, or the system has no room for it.
-
-        A system without such addresses has no such lock: there the answer is yes.
-        """
-        if sys.platform != "linux" or (self._socket is not None and name == self._name):
-            return True
-        self.release()
-        try:
-            made = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
-        except OSError as error:
-            return error.errno in NO_SUCH_LOCK
-        try:
-            made.bind(_address(name))
-            made.listen()
-            made.settimeout(0.0)
-        except OSError as error:
-            made.close()
-            return error.errno in NO_SUCH_LOCK
-        self._socket, self._name = made, name
-        return True
-
-    def answer(self) -> None:
-        """Let go whoever asked who has it, so that there is room for the next one; safe without it."""
-        try:
-            while self._socket is not None:
-                self._socket.accept()[0].close()
-        except OSError:
-            return
-
-    def release(self) -> None:
-        """Give it back; safe without it."""
-        if self._socket is not None:
-            self._socket.close()
-            self._socket = None
-
-
-def holder_of(name: str) -> Holder:
-    """Return who has this host's lock; root's processes and those of our own user may be an InnoBrim.
-
-    Any user may take an address, and one that does not listen there is no InnoBrim.
-    """
-    try:
-        with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as asking:
-            asking.settimeout(0.0)
-            asking.connect(_address(name))
-            pid, uid, _ = struct.unpack("3i", asking.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, 12))
-    except OSError as error:
-        silent = error.errno in NOBODY_LISTENS
-        return Holder("a process of this host that is no InnoBrim" if silent else "", silent)
-    return Holder(f"process {pid} of user {uid} on this host", uid not in {0, os.geteuid()})
-
-
-def _address(name: str) -> bytes:
-    """Return the address for a name, by its digest where it is too long for one."""
-    given = b"\0" + name.encode("utf-8", "surrogatepass")
-    if len(given) <= ADDRESS_BYTES:
-        return given
-    return f"\0{WRITER_LOCK}.{hashlib.sha256(given).hexdigest()}".encode()
 
 
 class WriterLock:
