@@ -136,7 +136,11 @@ class Certificate:
 
 
 class ApiServer:
-    """The listeners and their thread."""
+    """The listeners and their thread.
+
+    Attributes:
+        port: of TCP; 0 for none.
+    """
 
     def __init__(
         self,
@@ -154,7 +158,7 @@ class ApiServer:
         """
         self._app = app
         self._host = host
-        self._port = port
+        self.port = port
         self._path = None if socket_path is None else Path(socket_path)
         self._certificate = certificate
         self._insecure = insecure
@@ -180,10 +184,10 @@ class ApiServer:
             if self._path is not None:
                 self._serve_on(unix_socket(self._path), None)
                 self._inode = self._path.stat().st_ino
-            if self._port:
+            if self.port:
                 self._context = None if self._certificate is None else self._certificate.context()
                 public = self._context is not None or self._insecure
-                self._serve_on(tcp_socket(self._host, self._port, public=public), self._context)
+                self._serve_on(tcp_socket(self._host, self.port, public=public), self._context)
         except ApiFailure:
             self._close_sockets()
             raise

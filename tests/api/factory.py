@@ -339,13 +339,12 @@ def free_port() -> int:
 
 
 @contextmanager
-def serving(app: FastAPI, **changes: Any) -> Iterator[int]:  # noqa: ANN401 - any argument of a server
-    """Serve an application over TCP, on loopback; yield the port."""
-    port = free_port()
-    server = ApiServer(app, **({"host": "127.0.0.1", "port": port, "socket_path": None} | changes))
+def serving(app: FastAPI, **changes: Any) -> Iterator[ApiServer]:  # noqa: ANN401 - any argument of a server
+    """Serve an application, over TCP on loopback unless told otherwise."""
+    server = ApiServer(app, **({"host": "127.0.0.1", "port": free_port(), "socket_path": None} | changes))
     server.start()
     try:
-        yield port
+        yield server
     finally:
         assert server.stop(timeout=10.0)
 

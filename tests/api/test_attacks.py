@@ -22,7 +22,7 @@ from api.admission import PROBES
 from api.connections import Listener, TokenBuckets, is_of_this_machine, peer_of
 from api.problems import ApiError, Refusal
 from api.server import ApiServer
-from tests.api.factory import TOKEN, AnsweringLoop, ask, free_port, serving
+from tests.api.factory import TOKEN, AnsweringLoop, ask, serving
 from tests.real.support import until
 
 HEAD = b"GET /livez HTTP/1.1\r\nHost: localhost\r\n"
@@ -37,9 +37,9 @@ def port(app: FastAPI, monkeypatch: pytest.MonkeyPatch) -> Iterator[int]:
     for name in ("REQUEST_SECONDS", "KEEP_ALIVE_SECONDS", "STALLED_SECONDS", "LINGER_SECONDS"):
         monkeypatch.setattr(connections, name, 0.3)
     monkeypatch.setattr(connections, "LOOK_SECONDS", 0.05)
-    with serving(app) as found:
-        yield found
-        assert httpx.get(f"http://127.0.0.1:{found}/livez", trust_env=False, timeout=PATIENT).is_success
+    with serving(app) as server:
+        yield server.port
+        assert httpx.get(f"http://127.0.0.1:{server.port}/livez", trust_env=False, timeout=PATIENT).is_success
 
 
 def connected(port: int) -> socket.socket:
@@ -139,13 +139,8 @@ def test_a_request_that_comes_byte_by_byte_is_cut_off(port: int, begun: bytes) -
 def watched(app: FastAPI, monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[socket.socket, Watched]]:
     """Serve to one peer, looking at its connection only when told to."""
     monkeypatch.setattr(connections, "LOOK_SECONDS", 3600.0)
-    server = ApiServer(app, "127.0.0.1", free_port(), None)
-    server.start()
-    try:
-        with connected(server._port) as peer:
-            yield peer, Watched(server)
-    finally:
-        assert server.stop(timeout=10.0)
+    with serving(app) as server, connected(server.port) as peer:
+        yield peer, Watched(server)
 
 
 class Watched:
@@ -246,18 +241,15 @@ def test_each_request_has_a_time_of_its_own(app: FastAPI, monkeypatch: pytest.Mo
 @pytest.fixture
 def full(app: FastAPI) -> Iterator[ApiServer]:
     """Serve over TCP with every place of a connection taken."""
-    server = ApiServer(app, "127.0.0.1", free_port(), None)
-    server.start()
-    with contextlib.ExitStack() as stack:
+    with serving(app) as server, contextlib.ExitStack() as stack:
         for _ in range(connections.CONNECTIONS):
-            stack.enter_context(connected(server._port))
+            stack.enter_context(connected(server.port))
         yield server
-    assert server.stop(timeout=10.0)
 
 
 def test_probes_have_places_of_their_own(full: ApiServer) -> None:
     """With all connections taken a probe is answered, and anything else is told that there is no room."""
-    url = f"http://127.0.0.1:{full._port}"
+    url = f"http://127.0.0.1:{full.port}"
 
     assert httpx.get(f"{url}/livez", trust_env=False, timeout=PATIENT).status_code == 200
     refused = httpx.get(f"{url}/v1/status", trust_env=False, timeout=PATIENT)
@@ -288,10 +280,10 @@ def test_probes_are_answered_beside_peers_that_keep_them_waiting(full: ApiServer
 
             def crowd(stack: contextlib.ExitStack = stack) -> None:
                 for _ in range(connections.PROBE_PLACES + 4):
-                    stack.enter_context(connected(full._port)).sendall(sent)
+                    stack.enter_context(connected(full.port)).sendall(sent)
 
             crowd()
-            probe = stack.enter_context(connected(full._port))
+            probe = stack.enter_context(connected(full.port))
             probe.sendall(HEAD + b"\r\n")
             crowd()
             goes_on.set()
@@ -301,8 +293,8 @@ def test_probes_are_answered_beside_peers_that_keep_them_waiting(full: ApiServer
 def test_a_flood_of_connections_takes_no_more_places_than_there_are(app: FastAPI) -> None:
     """A flood of connections that say nothing is turned away at the door, with a word of why."""
     most = connections.CONNECTIONS + connections.PROBE_PLACES
-    with serving(app) as port, contextlib.ExitStack() as stack:
-        held = [stack.enter_context(connected(port)) for _ in range(300)]
+    with serving(app) as server, contextlib.ExitStack() as stack:
+        held = [stack.enter_context(connected(server.port)) for _ in range(300)]
         for one in held:
             one.settimeout(0.0)
 
@@ -419,9 +411,10 @@ def test_a_flood_of_requests_is_slowed_and_told_when_to_come_again(
     monkeypatch.setattr(admission, "DELAY", 0.1)
     monkeypatch.setattr(admission, "TokenBuckets", lambda: TokenBuckets(0.001, 2.0))
     begun = time.monotonic()
-    with serving(app) as port, httpx.Client(base_url=f"http://127.0.0.1:{port}", trust_env=False) as client:
-        answers = [client.get("/v1/config") for _ in range(3)]
-        probe = client.get("/livez")
+    with serving(app) as server, httpx.Client(trust_env=False) as client:
+        url = f"http://127.0.0.1:{server.port}"
+        answers = [client.get(f"{url}/v1/config") for _ in range(3)]
+        probe = client.get(f"{url}/livez")
 
     assert [one.status_code for one in answers] == [200, 200, 429]
     assert answers[2].json()["type"] == "/docs#too-many"

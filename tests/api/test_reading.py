@@ -333,10 +333,8 @@ def test_head_of_what_is_no_page(app: FastAPI) -> None:
 
 def test_head_over_a_connection_leaves_the_next_request_whole(app: FastAPI) -> None:
     """After a HEAD with the length of a body that was not sent the connection goes on."""
-    with (
-        serving(app) as port,
-        httpx.Client(base_url=f"http://127.0.0.1:{port}", trust_env=False, timeout=10.0) as client,
-    ):
-        codes = [client.request(method, "/v1/status").status_code for method in ("HEAD", "GET", "HEAD")]
+    with serving(app) as server, httpx.Client(trust_env=False, timeout=10.0) as client:
+        url = f"http://127.0.0.1:{server.port}/v1/status"
+        codes = [client.request(method, url).status_code for method in ("HEAD", "GET", "HEAD")]
 
     assert codes == [200, 200, 200]

@@ -17,7 +17,7 @@ import pytest
 
 from api.connections import CONNECTIONS
 from api.server import ApiServer, ApiServerError
-from tests.api.factory import AnsweringLoop, application, bearer, free_port
+from tests.api.factory import AnsweringLoop, application, bearer, free_port, serving
 from tuner.daemon.board import Board, PortTaken
 
 
@@ -30,11 +30,9 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture
 def server(loop: AnsweringLoop, folder: Path) -> Iterator[tuple[int, Path]]:
     """Serve over both listeners; return port and path."""
-    port, path = free_port(), folder / "api.sock"
-    serving = ApiServer(application(loop.board), "127.0.0.1", port, path)
-    serving.start()
-    yield port, path
-    assert serving.stop(timeout=2.0)
+    path = folder / "api.sock"
+    with serving(application(loop.board), socket_path=path) as served:
+        yield served.port, path
     assert not path.exists()
 
 
@@ -128,15 +126,15 @@ def test_who_connects_while_it_stops_is_not_left_hanging(board: Board, folder: P
     """A connection that comes with the end is closed as well: nobody waits for an answer that never comes."""
     path = folder / "api.sock"
     for _ in range(3):
-        serving = ApiServer(application(board), "127.0.0.1", 0, path)
-        serving.start()
+        server = ApiServer(application(board), "127.0.0.1", 0, path)
+        server.start()
         callers = []
         for _ in range(CONNECTIONS // 2):
             caller = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
             caller.settimeout(5.0)
             caller.connect(str(path))
             callers.append(caller)
-        assert serving.stop(timeout=5.0)
+        assert server.stop(timeout=5.0)
         for caller in callers:
             with caller, contextlib.suppress(ConnectionResetError):
                 assert caller.recv(1) == b""
@@ -148,14 +146,10 @@ def test_left_over_socket_is_replaced(board: Board, folder: Path) -> None:
     path = folder / "api.sock"
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as dead:
         dead.bind(str(path))
-    serving = ApiServer(application(board), "127.0.0.1", 0, path)
-
-    serving.start()
-
-    with over_socket(path) as unix:
-        assert unix.get("/livez").status_code == 200
-    assert serving.stop(timeout=2.0)
-    assert serving.stop(timeout=2.0)
+    with serving(application(board), port=0, socket_path=path) as server:
+        with over_socket(path) as unix:
+            assert unix.get("/livez").status_code == 200
+        assert server.stop(timeout=2.0)  # and once more at the end
 
 
 def test_second_daemon_does_not_take_the_socket(board: Board, server: tuple[int, Path]) -> None:

@@ -24,7 +24,7 @@ from api.problems import ApiError, Refusals
 from api.server import ApiServer
 from api.stream import Streams
 from api.tokens import Role, Tokens, let_anonymous_read, make, prepare, revoke
-from tests.api.factory import FACTS, START, application, bearer, free_port, missed, record
+from tests.api.factory import FACTS, START, application, bearer, missed, record, serving
 from tuner.daemon.board import RING_TICKS, Board
 from tuner.records import Capacity, Decision, DecisionKind, Event
 from tuner.settings import Settings
@@ -36,9 +36,9 @@ Message = tuple[str, Any, str]
 class Site:
     """A board that is served over TCP, and the ticks put on it."""
 
-    def __init__(self, board: Board, port: int, server: ApiServer) -> None:
+    def __init__(self, board: Board, server: ApiServer) -> None:
         self.board = board
-        self.port = port
+        self.port = server.port
         self.server = server
         self.number = 0
 
@@ -102,13 +102,10 @@ def drain(connection: socket.socket) -> None:
 @contextlib.contextmanager
 def served(board: Board, **changes: Any) -> Iterator[Site]:  # noqa: ANN401 - any part of an application
     """Serve a board with one tick on it."""
-    port = free_port()
-    serving = ApiServer(application(board, **changes), "127.0.0.1", port, None)
-    serving.start()
-    found = Site(board, port, serving)
-    found.tick()
-    yield found
-    assert serving.stop(timeout=5.0)
+    with serving(application(board, **changes)) as server:
+        found = Site(board, server)
+        found.tick()
+        yield found
 
 
 @pytest.fixture

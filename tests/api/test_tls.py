@@ -17,7 +17,7 @@ from api import connections
 from api.connections import CONNECTIONS, PROBE_PLACES
 from api.problems import Refusal
 from api.server import ApiServer, ApiServerError, Certificate
-from tests.api.factory import CERTIFICATES, AnsweringLoop, application, free_port, put_certificate
+from tests.api.factory import CERTIFICATES, AnsweringLoop, application, free_port, put_certificate, serving
 from tests.real.support import until
 from tuner.daemon.board import Board
 
@@ -25,12 +25,9 @@ from tuner.daemon.board import Board
 @pytest.fixture
 def served(loop: AnsweringLoop, tmp_path: Path) -> Iterator[tuple[int, ApiServer]]:
     """Serve with the first certificate; return port and server."""
-    port = free_port()
     certificate = Certificate(put_certificate("one", tmp_path))
-    serving = ApiServer(application(loop.board), "127.0.0.1", port, None, certificate=certificate)
-    serving.start()
-    yield port, serving
-    assert serving.stop(timeout=10.0)
+    with serving(application(loop.board), certificate=certificate) as server:
+        yield server.port, server
 
 
 def trusting(name: str) -> ssl.SSLContext:
@@ -48,12 +45,12 @@ def get(port: int, name: str) -> int:
 
 def test_a_renewed_certificate_is_taken_at_a_reload(served: tuple[int, ApiServer], tmp_path: Path) -> None:
     """After a reload new connections get the new certificate; nothing is restarted."""
-    port, serving = served
+    port, server = served
     assert get(port, "one") == 200
 
     put_certificate("two", tmp_path)
     assert get(port, "one") == 200
-    serving.reload()
+    server.reload()
 
     assert get(port, "two") == 200
     with pytest.raises(httpx.ConnectError):
@@ -64,10 +61,10 @@ def test_a_renewed_certificate_may_have_another_type_of_key(
     served: tuple[int, ApiServer], tmp_path: Path
 ) -> None:
     """After ECDSA comes RSA, and ECDSA again: whoever connects, by name or by address, gets the newest."""
-    port, serving = served
+    port, server = served
     for name in ("rsa", "two", "rsa"):
         put_certificate(name, tmp_path)
-        serving.reload()
+        server.reload()
 
         assert get(port, name) == 200
         for said in ("localhost", None):
@@ -84,10 +81,10 @@ def test_a_bad_certificate_leaves_the_old_one(
     served: tuple[int, ApiServer], tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     """A certificate whose key is another's is said at the reload, and the old one goes on."""
-    port, serving = served
+    port, server = served
     shutil.copy(CERTIFICATES / "two.key", tmp_path / "api.key")
 
-    serving.reload()
+    server.reload()
 
     assert "the old certificate stays in use" in caplog.text
     assert get(port, "one") == 200
@@ -140,11 +137,11 @@ def test_a_pipe_in_the_place_of_a_certificate_holds_nobody_up(
     served: tuple[int, ApiServer], tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     """A reload reads no pipe, which nobody may ever write to."""
-    port, serving = served
+    port, server = served
     (tmp_path / "api.key").unlink()
     os.mkfifo(tmp_path / "api.key")
 
-    serving.reload()
+    server.reload()
 
     assert "api.key cannot be read: no regular file" in caplog.text
     assert get(port, "one") == 200
@@ -164,26 +161,20 @@ def test_a_public_address_needs_tls_or_a_second_word(board: Board, tmp_path: Pat
     with pytest.raises(ApiServerError, match="loopback"):
         ApiServer(app, everywhere, free_port(), None).start()
     for words in ({"certificate": Certificate(put_certificate("one", tmp_path))}, {"insecure": True}):
-        serving = ApiServer(app, everywhere, free_port(), None, **words)  # type: ignore[arg-type]
-        serving.start()
-        assert serving.stop(timeout=10.0)
+        with serving(app, host=everywhere, **words):
+            pass
 
 
 def test_a_handshake_that_fails_is_counted(loop: AnsweringLoop, tmp_path: Path) -> None:
     """Who speaks no TLS, or none that both know, is no request and shows in the metrics all the same."""
     noted: list[Refusal] = []
-    port = free_port()
     certificate = Certificate(put_certificate("one", tmp_path))
     app = application(loop.board)
     app.state.refused = noted.append
-    serving = ApiServer(app, "127.0.0.1", port, None, certificate=certificate)
-    serving.start()
-    try:
-        with socket.create_connection(("127.0.0.1", port), timeout=20.0) as plain:
+    with serving(app, certificate=certificate) as server:
+        with socket.create_connection(("127.0.0.1", server.port), timeout=20.0) as plain:
             plain.sendall(b"GET /livez HTTP/1.1\r\nHost: localhost\r\n\r\n")
             until(lambda: noted, 20.0, "the refusal")
-        assert get(port, "one") == 200
-    finally:
-        assert serving.stop(timeout=10.0)
+        assert get(server.port, "one") == 200
 
     assert noted == [Refusal.TLS]
