@@ -15,7 +15,7 @@ from tuner.core.ownership.foreign import COOLDOWN_SECONDS, NOBODY_KNOWS, READOPT
 from tuner.core.state import Latches
 from tuner.core.step import start
 from tuner.core.writes.plan import PAIR
-from tuner.records import Capacity, DecisionKind, Hold, HoldCode, Remedy
+from tuner.records import Capacity, DecisionKind, Hold, HoldCode, Missed, Remedy
 from tuner.settings import Mode, Settings
 
 READY = replace(start(ACTIVE, FACTS), gate=GateState(verified=True), last_good=1000.0)
@@ -126,6 +126,50 @@ def test_a_held_loop_never_talks_as_if_it_would_write_soon(
     assert len(decisions) > 100
     assert {one.reason for one in decisions} == {"held"}
     assert all(one.detail.startswith(f"{hold}: ") for one in decisions)
+
+
+def test_a_missed_reading_decides_nothing(bench: Bench) -> None:
+    """Without a reading there is no decision, no estimate, and no write."""
+    record = bench.silent(1)
+
+    assert (record.decision.kind, record.decision.reason) == (DecisionKind.KEEP, "missed")
+    assert record.estimate is None
+    assert isinstance(record.tick.reading, Missed)
+
+
+@pytest.mark.parametrize(
+    ("change", "hold"),
+    [
+        ({"resizing": True}, "resizing"),
+        ({"redo_enabled": False}, "inert"),
+        ({"adaptive_flushing": False}, "inert"),
+        ({"skew": 900}, "model_mismatch"),
+    ],
+    ids=lambda value: "" if isinstance(value, str) else next(iter(value)),
+)
+def test_a_hold_that_the_server_causes_parks_once(bench: Bench, change: dict[str, Any], hold: str) -> None:
+    """Where the knobs lose their effect, or the law does not match, a safe setting is left, until it ends."""
+    before = {name: getattr(bench.server, name) for name in change}
+    vars(bench.server).update(change)
+    bench.until("park", limit=15)
+    begun = len(bench.records)
+    bench.turns(60)
+    assert held(bench.record) == {hold}
+    assert bench.wrote(since=begun) == []
+    vars(bench.server).update(before)
+    bench.turns(80)
+
+    assert held(bench.record) == set()
+
+
+def test_the_first_write_waits_for_a_verified_law() -> None:
+    """Beside a server whose percentage never matches nothing is ever written."""
+    bench = Bench(originals=DEFAULT)
+    bench.server.skew = 900
+    bench.turns(120)
+
+    assert bench.server.applied == []
+    assert held(bench.record) == {"model_mismatch"}
 
 
 # mysqld restarts, or another server answers.
