@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 from tests.config.support import Given
 from tuner.config import schedule as reading
+from tuner.config.crontab import CrontabError, read_crontab
 from tuner.config.keys import KEYS, SCHEDULE_KEYS
-from tuner.config.schedule import CrontabError, read_crontab
 from tuner.config.schema import ScheduleTable
 
 GOOD = """

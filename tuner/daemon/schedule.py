@@ -24,7 +24,8 @@ from zoneinfo import ZoneInfo
 
 from apscheduler.triggers.cron import CronTrigger
 
-from tuner.config.schedule import WEEKDAYS, Crontab, read_crontab, zone_of
+from tuner.config.crontab import WEEKDAYS, Crontab, read_crontab
+from tuner.config.schedule import zone_of
 from tuner.config.schema import ScheduleTable
 from tuner.loop import Inbox
 from tuner.records import Command, Window
