@@ -10,12 +10,12 @@ from pathlib import Path
 
 import pytest
 
+from lab.bench.daemon import PROGRAM
 from tests.faults.catalogue import Group, fault
 from tests.faults.harness import BACK, FIRST_WRITE, LATEST_TICK, START, WANTED, Daemon, Rig
 from tests.faults.small_disk import SmallDisk
 from tests.faults.witness import Witness
 from tests.real.fixtures import missing
-from tests.real.installation import PROGRAM
 from tests.real.support import in_force, pair, under_load, until
 from tuner.journal.reader import originals
 from tuner.journal.tables import FILE_NAME

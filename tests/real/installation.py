@@ -9,7 +9,6 @@ import os
 import signal
 import socket
 import subprocess
-import sys
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -17,6 +16,7 @@ from http import HTTPStatus
 from pathlib import Path
 from typing import Any, Self
 
+from lab.bench.daemon import PROGRAM, environment
 from lab.servers.base import LabServer
 from lab.servers.spec import Account
 from tests.real.support import until
@@ -24,7 +24,6 @@ from tuner.journal.reader import trace
 from tuner.journal.tables import JournalError
 from tuner.records import TickRecord
 
-PROGRAM = str(Path(sys.executable).with_name("innobrim"))
 COMMAND_LIMIT = 150.0
 END_LIMIT = 10.0
 
@@ -289,12 +288,3 @@ def innobrim(*arguments: str) -> subprocess.CompletedProcess[str]:
         check=False,
         env=environment(),
     )
-
-
-def environment() -> dict[str, str]:
-    """Return the environment without what would configure a daemon from outside of its test."""
-    return {
-        name: value
-        for name, value in os.environ.items()
-        if not name.startswith("INNOBRIM_") and name not in {"NOTIFY_SOCKET", "CREDENTIALS_DIRECTORY"}
-    }

@@ -14,13 +14,13 @@ from pathlib import Path
 
 from msgspec.structs import replace
 
+from lab.bench.daemon import PROGRAM, environment
 from lab.servers.base import LabServer
 from lab.servers.choose import server_named
 from lab.servers.disk import DiskLimit
 from lab.servers.spec import MEBIBYTE, ServerSpec
 from lab.workloads.load import Load
 from lab.workloads.sysbench import SysbenchRun, prepare
-from tests.real.installation import PROGRAM, environment
 from tests.real.support import until
 from tuner.servers.fixture import encode, load
 

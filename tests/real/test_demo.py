@@ -6,8 +6,8 @@ import subprocess
 
 import pytest
 
+from lab.bench.daemon import PROGRAM
 from lab.servers.base import free_port
-from tests.real.installation import PROGRAM
 
 pytestmark = [pytest.mark.real, pytest.mark.timeout(600)]
 

@@ -9,9 +9,10 @@ from pathlib import Path
 
 import pytest
 
+from lab.bench.daemon import PROGRAM, environment
 from lab.servers.base import LabServer
 from tests.lab.report.reading import Page
-from tests.real.installation import PROGRAM, Innobrim, environment, innobrim
+from tests.real.installation import Innobrim, innobrim
 from tests.real.support import DEFAULT, Work, global_sets, in_force, new_account, under_load, until
 from tuner.journal.reader import trace
 from tuner.journal.tables import JournalError

@@ -33,6 +33,10 @@ class SoakDaemon(Daemon):
         tables["server"] |= {"host": self._server.host, "port": self._port}
         return {**tables, "api": {"port": 0}}
 
+    def spoil(self, text: str) -> None:
+        """Have this in its configuration file, until it is configured again."""
+        self._config.write_text(text, encoding="utf-8")
+
     def command(self, name: str, *arguments: str) -> subprocess.CompletedProcess[str]:
         """Run another command with the same configuration file and return what it said."""
         return subprocess.run(  # noqa: S603 - our own program
