@@ -34,11 +34,9 @@ class Situation(NamedTuple):
     flush_rate: float  # F, flush-list pages/s really flushed, smoothed
     authority: float  # pages flushed per page the law asked for; 1 when unknown
     io_capacity_max: int  # M in force, as the flush law has it: C * (M // C), pages/s
-    sustained_capacity: float | None  # D, pages/s; None when never reached
     # False where the server is busy with something else than its load, so that averages of what the load is
     # like stay as they are
     learns: bool = True
-    row_rate: float = 0.0  # throughput, row changes/s, smoothed; 0 when unknown
     hold_gain: float = 1.0  # factor on the law's own gain while holding, for laws that have one
     # set-point before this tick where it was moved on purpose, to be followed at once; else 0
     moved_from: float = 0.0

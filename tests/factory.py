@@ -165,7 +165,6 @@ def situation(**changes: Any) -> Situation:  # noqa: ANN401 - any field
         "flush_rate": 400.0,
         "authority": 1.0,
         "io_capacity_max": 450,
-        "sustained_capacity": None,
     }
     return Situation(**(values | changes))
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tests.bench import FakeServer
-from tests.core.books import Beside, Pacing, Timekeeping, within_bounds
+from tests.core.audits import ClockAudit, OccurrenceAudit, PaceAudit, within_bounds
 from tests.factory import FACTS
 from tuner.core.ownership import foreign
 from tuner.core.state import State
@@ -50,11 +50,11 @@ class Referee:
         restoring: a person asked for the originals.
         override_ends: until when a person's value holds.
         drain_ends: until when a person wants the age kept low.
-        pacing: books about every write on this server, and what it uses up.
+        pacing: audit of every write on this server, and what it uses up.
         kept: by server, whether its originals were on disk when another one answered.
         role_owed: the server's role changed, and no park was made for that yet.
-        beside: books about what goes on in the server beside its load.
-        time: books about the clocks.
+        beside: audit of what goes on in the server beside its load.
+        time: audit of the clocks.
         tampered: the pair that the loop should believe in force, after somebody else changed it.
     """
 
@@ -63,11 +63,11 @@ class Referee:
         self.permit = ""
         self.restoring = False
         self.override_ends = self.drain_ends = float("-inf")
-        self.pacing = Pacing()
+        self.pacing = PaceAudit()
         self.tampered: Capacity | None = None
         self.role_owed = False
-        self.beside = Beside()
-        self.time = Timekeeping()
+        self.beside = OccurrenceAudit()
+        self.time = ClockAudit()
         self.codes: set[HoldCode] = set()
         self.last: Sample | None = None
         self.kept: dict[str, bool] = {}
@@ -87,7 +87,7 @@ class Referee:
             self.permit, self.tampered = "", None
             if "other_server" in codes and reading is not None:
                 self._moved(reading, after)
-                self.pacing = Pacing()
+                self.pacing = PaceAudit()
             else:
                 self.saved = self.taken = False
         if "originals" in codes:

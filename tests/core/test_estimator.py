@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
+from policies.flushlaw import LEGACY, LEGACY_56, MARIADB
 from policies.setpoint import FLUSH_ORDER_LAG
 from tests.core.readings import PAGES, RATE, follow, limited, steady
 from tests.factory import LIMITS, OTHER_IDENTITY, A, sample
@@ -243,7 +244,7 @@ def test_pages_that_were_written_in_the_list_are_not_dirtied_twice(
     readings = wave(dirty_at_the_end=dirty)
     state = EstimatorState()
     for reading in readings:
-        state, _, _ = update(state, reading, lists_written=lists)
+        state, _, _ = update(state, reading, law=MARIADB if lists else LEGACY)
     ledger = state.tail.ledger
 
     assert ledger.between(ledger.lsns[0], float(readings[-1].lsn_current)) == pytest.approx(known, rel=0.02)
@@ -287,7 +288,7 @@ def test_batches_that_end_early_are_told_from_a_slow_device(
     state, found = EstimatorState(), None
     for reading in limited(60, asked=asked):
         tail = replace(state.tail, density=denser * state.tail.density)
-        state, found, _ = update(replace(state, tail=tail), reading, stops_early=True)
+        state, found, _ = update(replace(state, tail=tail), reading, law=LEGACY_56)
 
     assert found is not None
     assert (found.sustained_capacity is not None) is device

@@ -10,7 +10,7 @@ from msgspec.structs import replace
 from lab.plant.clock import EPOCH, SimClock
 from lab.plant.server import SimulatedServer
 from lab.scenarios.load import parse_scenario
-from tests.core.books import Timekeeping
+from tests.core.audits import ClockAudit
 from tuner.core.step import start
 from tuner.loop import drive
 from tuner.records import Capacity, Command, DecisionKind, Facts, Missed, Receipt, Sample, Window
@@ -106,7 +106,7 @@ ASKED: dict[str, Command | None] = {
 
 def run(threads: int, asked: Command | None, *, wall: bool, deaf: float, pending: bool) -> list[TickRecord]:
     """Return the ticks from the gap on, judged."""
-    beside, keeper = Lagging(threads), Timekeeping()
+    beside, keeper = Lagging(threads), ClockAudit()
     records: list[TickRecord] = []
 
     def told(state: State, record: TickRecord) -> None:

@@ -206,8 +206,6 @@ SITUATIONS = st.builds(
     flush_rate=RATES,
     authority=st.floats(0.0, 1.5),
     io_capacity_max=st.integers(100, 2**32),
-    sustained_capacity=st.none() | RATES,
-    row_rate=RATES,
 )
 
 

@@ -15,7 +15,7 @@ from tuner.core.ownership.restarts import SETTLED_READINGS, begin_anew
 from tuner.core.setpoint import caution
 from tuner.core.state import State
 from tuner.core.targets import update_targets
-from tuner.records import Estimate, Event, EventCode, Facts, Hold, HoldCode, Receipt, Sample
+from tuner.records import Event, EventCode, Facts, Hold, HoldCode, Receipt, Sample
 from tuner.settings import Mode
 
 THEIRS = (
@@ -125,7 +125,16 @@ def take_sample(state: State, sample: Sample, *, now: float) -> tuple[State, lis
     if apart:
         message = f"{apart}; estimates start afresh"
         events.append(Event(code="clock_gap", message=message))
-    slice_, found, went_back = _estimate(state, sample, interrupted=bool(apart))
+    law = LAWS[state.facts.flush_law]
+    slice_, found, went_back = estimator.update(
+        state.estimator,
+        sample,
+        interrupted=bool(apart),
+        learns=state.occurrences.learns(sample.monotonic),
+        law=law,
+        flush_order_lag=state.facts.flush_order_lag,
+        sawtooth_seconds=state.facts.sawtooth_seconds,
+    )
     if went_back:
         events.append(Event(code="reversed", message="a counter went back; estimates start afresh"))
     state = replace(
@@ -137,7 +146,6 @@ def take_sample(state: State, sample: Sample, *, now: float) -> tuple[State, lis
         good_since_restart=state.good_since_restart + 1,
     )
     if last is not None and found is not None:
-        law = LAWS[state.facts.flush_law]
         seen = gate.update(state.gate, law, last, sample, found)
         if seen.mismatched:
             seen = replace(seen, proven="")
@@ -193,22 +201,6 @@ def _see_clocks(state: State, sample: Sample, *, begun: bool) -> tuple[State, st
         baseline_guard=state.baseline_guard.interrupted(),
         trials=replace(tried, at=None, averages=averages.afresh(tried.averages)),
     ), apart
-
-
-def _estimate(
-    state: State, sample: Sample, *, interrupted: bool
-) -> tuple[estimator.EstimatorState, Estimate | None, bool]:
-    law = LAWS[state.facts.flush_law]
-    return estimator.update(
-        state.estimator,
-        sample,
-        interrupted=interrupted,
-        learns=state.occurrences.learns(sample.monotonic),
-        flush_order_lag=state.facts.flush_order_lag,
-        stops_early=law.stops_early,
-        lists_written=law.lists_written,
-        sawtooth_seconds=state.facts.sawtooth_seconds,
-    )
 
 
 def _take_originals(state: State, sample: Sample, *, another_wrote: bool) -> tuple[State, list[Event]]:

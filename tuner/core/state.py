@@ -26,7 +26,7 @@ from tuner.core.setpoint.caution import Caution
 from tuner.core.trials.engine import Trials
 from tuner.core.writes.restore_pace import RestorePace
 from tuner.core.writes.tokens import TokenBucket
-from tuner.records import Capacity, Estimate, Facts, Hold, Lifecycle, Overlay, Window
+from tuner.records import Capacity, Estimate, Facts, Hold, Lifecycle, Overlay, Sample, Window
 from tuner.settings import Mode, Settings
 
 SAME_START_SECONDS = 5.0
@@ -245,6 +245,10 @@ class State(Struct, frozen=True):
     def set_point_now(self) -> float:
         """Return the set-point in force; 0.5 before a first estimate has decided it."""
         return 0.5 if self.set_point is None else self.set_point
+
+    def highest_checkpoint_age(self, sample: Sample) -> float:
+        """Return the checkpoint age above which it is higher than anybody wants it, bytes."""
+        return self.sawtooth.allowed(sample, share=self.settings.max_checkpoint_age_ratio)
 
     @property
     def set_point_by(self) -> str:

@@ -274,5 +274,5 @@ def _sawtooth(state: State, sample: Sample) -> Sawtooth:
         lag=float(sample.checkpoint_age - sample.modified_age - state.facts.flush_order_lag),
         redo_rate=state.estimator.trends.rate_mean,
         checkpoint_age=float(sample.checkpoint_age),
-        allowed=state.sawtooth.allowed(sample, share=state.settings.max_checkpoint_age_ratio),
+        allowed=state.highest_checkpoint_age(sample),
     )

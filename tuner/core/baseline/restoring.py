@@ -71,7 +71,7 @@ def _look(state: State, sample: Sample, found: Estimate, decision: Decision, *, 
         or sample.degraded
         or any(hold.code in UNSETTLED for hold in state.holds)
     )
-    allowed = state.sawtooth.allowed(sample, share=state.settings.max_checkpoint_age_ratio)
+    allowed = state.highest_checkpoint_age(sample)
     return BaselineTick(
         now=now,
         sample=sample,

@@ -11,6 +11,7 @@ import math
 from msgspec import Struct
 from msgspec.structs import replace
 
+from policies.flushlaw import LEGACY, FlushLaw
 from policies.setpoint import FLUSH_ORDER_LAG, SAWTOOTH_SECONDS
 from tuner.core.estimate import window as readings
 from tuner.core.estimate.load import Load
@@ -43,10 +44,9 @@ def update(
     *,
     interrupted: bool = False,
     learns: bool = True,
+    law: FlushLaw = LEGACY,
     flush_order_lag: int = FLUSH_ORDER_LAG,
     sawtooth_seconds: float = SAWTOOTH_SECONDS,
-    stops_early: bool = False,
-    lists_written: bool = False,
 ) -> tuple[EstimatorState, Estimate | None, bool]:
     """Take one reading in.
 
@@ -56,8 +56,6 @@ def update(
             what is known of load and device stays as it is.
         flush_order_lag: redo that this server's checkpoints stay behind the oldest modification, bytes.
         sawtooth_seconds: time between two of them that is reckoned with.
-        stops_early: a batch of this server goes no further than a second's redo.
-        lists_written: this server counts pages as dirty for a time after they were written as neighbours.
 
     Returns:
         The next state, the estimate, which is None where rates would span two servers or starts, or counters
@@ -77,9 +75,9 @@ def update(
         return _restart(state, sample), None, True
     flushed = readings.all_flushed(sample) - readings.all_flushed(last)
     dirtied = sample.pages_dirty - last.pages_dirty + flushed
-    most = state.tail.density * sample.lsn_average_rate if stops_early else math.inf
+    most = state.tail.density * sample.lsn_average_rate if law.stops_early else math.inf
     window = readings.extend(state.window, sample, newly_dirtied=dirtied, most=most)
-    tail = state.tail.updated(sample, last, dirtied=dirtied, lists_written=lists_written)
+    tail = state.tail.updated(sample, last, dirtied=dirtied, lists_written=law.lists_written)
     state = replace(state, window=window, tail=tail.reckon_due(sample, window), last=sample)
     if len(window) <= 1:
         return state, None, False

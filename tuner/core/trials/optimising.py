@@ -146,7 +146,7 @@ def _unsafe(state: State, sample: Sample, decision: Decision) -> str:
         return f"emergency: {decision.detail}"
     if found is not None and found.sync_rate > 0.0:
         return "the server sync-flushes"
-    allowed = state.sawtooth.allowed(sample, share=state.settings.max_checkpoint_age_ratio)
+    allowed = state.highest_checkpoint_age(sample)
     if sample.checkpoint_age > allowed:
         return f"the checkpoint age passed {allowed / sample.redo_capacity:.2f} of the redo capacity"
     return ""

@@ -1,4 +1,4 @@
-"""The referee's books: clocks, how often and how far M is written, what goes on beside the load, bounds."""
+"""The referee's audits: clocks, how often and how far M is written, what goes on beside the load, bounds."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ ABOUT_TO = 2.0
 """So many times what makes an emergency is soon enough for a park that goes further than a step."""
 
 
-class Timekeeping:
+class ClockAudit:
     """When the readings since the last gap began; ``judge`` calls every breach.
 
     Attributes:
@@ -39,7 +39,7 @@ class Timekeeping:
         self.first: Sample | None = None
 
     def judge(self, record: TickRecord, after: State) -> None:
-        """Compare one tick with these books."""
+        """Compare one tick with this audit."""
         reading, decision = record.tick.reading, record.decision
         if not isinstance(reading, Sample):
             return
@@ -84,12 +84,12 @@ class Timekeeping:
         target, chosen = record.decision.target, after.settings
         assert target is not None
         slack = (chosen.ratio or MOST_RATIO) / 2.0
-        least = Pacing.least(chosen)
+        least = PaceAudit.least(chosen)
         most = max(reading.io_capacity_max * chosen.step_factor, least) + slack
         assert target.io_capacity_max <= most, "3: a park by more than a step after a gap in time"
 
 
-# The referee's books about how often M may be written, how far one write may go, and what is exempt.
+# The referee's audit of how often M may be written, how far one write may go, and what is exempt.
 
 
 HOUR = 3600.0
@@ -101,8 +101,8 @@ BACK = 1.2
 """So many times the M that was too low, rounded up to a whole ratio: there a way back is over."""
 
 
-class Pacing:
-    """Books about the writes on one server; ``judge`` and ``relieves`` call every breach.
+class PaceAudit:
+    """Audit of the writes on one server; ``judge`` and ``relieves`` call every breach.
 
     Attributes:
         writes: time and kind of every write.
@@ -176,14 +176,14 @@ class Pacing:
         return 0 < self.raised_from <= target.io_capacity_max < reading.io_capacity_max
 
 
-# The referee's books about what goes on in a server beside its load, and about readings without counters.
+# The referee's audit of what goes on in a server beside its load, and about readings without counters.
 
 
 CHOSEN = {DecisionKind.SET, DecisionKind.EMERGENCY}
 """What the loop writes of its own accord."""
 
 
-class Beside:
+class OccurrenceAudit:
     """What was said and shown so far; ``judge`` calls every breach.
 
     Attributes:
@@ -198,7 +198,7 @@ class Beside:
         self.proved: bool | None = None
 
     def judge(self, before: State, record: TickRecord, after: State) -> None:
-        """Compare one tick with these books."""
+        """Compare one tick with this audit."""
         if self.proved is None:
             self.proved = before.gate.proven != ""
             self.going = set(before.occurrences.names)
