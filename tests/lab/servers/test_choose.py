@@ -12,7 +12,7 @@ import pytest
 from lab.servers import choose as chooser
 from lab.servers.choose import Family, is_image, server_named
 from lab.servers.images import best
-from lab.servers.spec import MARIADB, MYSQL, MYSQL_56, MYSQL_57, Kind, LabServerError
+from lab.servers.spec import MARIADB, MYSQL, MYSQL_56, MYSQL_57, MYSQL_80, Kind, LabServerError
 from lab.servers.version import Version, asked_version, image_version
 
 
@@ -23,7 +23,7 @@ from lab.servers.version import Version, asked_version, image_version
         ("mysqld  Ver 8.0.30 for Linux on x86_64 (MySQL Community Server - GPL)", MYSQL),
         ("Ver 8.4.8-1.el9", MYSQL),
         ("mysqld  Ver 8.0.36-28 for Linux on x86_64 (Percona Server (GPL), Release 28)", MYSQL),
-        ("mysqld  Ver 8.0.29 for Linux on x86_64 (MySQL Community Server - GPL)", MYSQL_57),
+        ("mysqld  Ver 8.0.29 for Linux on x86_64 (MySQL Community Server - GPL)", MYSQL_80),
         ("mysqld  Ver 5.7.44 for Linux on x86_64", MYSQL_57),
         ("mysqld  Ver 5.6.24 for linux-glibc2.5 on x86_64 (MySQL Community Server (GPL))", MYSQL_56),
         ("mysqld  Ver 10.11.18-MariaDB-0+deb12u1 for debian-linux-gnu", MARIADB),
