@@ -17,7 +17,7 @@ from api.problems import Refusals
 from api.scrape import MetricsPage
 from tests.api import factory
 from tests.daemon.life import Life
-from tuner.daemon.daemon import daemon
+from tuner.daemon import daemon
 from tuner.daemon.persistence import Persistence
 from tuner.daemon.workers import WORKERS
 from tuner.records import DecisionKind, HoldCode, Remedy
