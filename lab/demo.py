@@ -72,29 +72,20 @@ class Phase:
         return [one for one in self.records if one.estimate is not None and one.tick.now > end - seconds]
 
 
-@dataclass(frozen=True, slots=True)
-class Figures:
-    """What a window of readings comes to; rates per second.
+DIGITS = {
+    "row changes/s": 0,
+    "slowest ten seconds": 0,
+    "pages flushed/s": 0,
+    "pages per row change": 3,
+    "age ratio": 3,
+}
+"""Figures of which the summary has a ratio, and their digits after the point."""
 
-    Attributes:
-        rows: row changes per second.
-        worst: lowest ten-second mean of them.
-        pages: pages flushed per second.
-        pages_per_row: pages flushed per row change.
-        age_ratio: mean age ratio.
-        sync_pages: pages flushed by sync flushing in the window.
-    """
-
-    rows: float
-    worst: float
-    pages: float
-    pages_per_row: float
-    age_ratio: float
-    sync_pages: int
+SYNC_PAGES = "sync-flushed pages"
 
 
-def figures(records: list[TickRecord]) -> Figures | None:
-    """Return a window's figures from the server's own counters; None without two readings."""
+def figures(records: list[TickRecord]) -> dict[str, float] | None:
+    """Return a window's figures by title, from the server's own counters; None without two readings."""
     samples = [one.tick.reading for one in records if isinstance(one.tick.reading, Sample)]
     estimates = [one.estimate for one in records if one.estimate is not None]
     if len(samples) <= 1 or not estimates:
@@ -103,28 +94,25 @@ def figures(records: list[TickRecord]) -> Figures | None:
     seconds = last.monotonic - first.monotonic
     rows = last.row_changes - first.row_changes
     pages = all_flushed(last) - all_flushed(first)
-    return Figures(
-        rows=rows / seconds,
-        worst=min(one.row_rate for one in estimates),
-        pages=pages / seconds,
-        pages_per_row=pages / rows if rows else 0.0,
-        age_ratio=statistics.fmean(one.age_ratio for one in estimates),
-        sync_pages=last.pages_sync - first.pages_sync,
-    )
+    return {
+        "row changes/s": rows / seconds,
+        "slowest ten seconds": min(one.row_rate for one in estimates),
+        "pages flushed/s": pages / seconds,
+        "pages per row change": pages / rows if rows else 0.0,
+        "age ratio": statistics.fmean(one.age_ratio for one in estimates),
+        SYNC_PAGES: last.pages_sync - first.pages_sync,
+    }
 
 
-def summary(before: Figures, after: Figures, *, default: str, changes: int) -> list[str]:
+def summary(before: dict[str, float], after: dict[str, float], *, default: str, changes: int) -> list[str]:
     """Return the before/after table as lines."""
-    return [
-        f"{'':26}{default:>16}{'InnoBrim':>12}{'ratio':>9}",
-        _row("row changes/s", before.rows, after.rows, "{:.0f}"),
-        _row("slowest ten seconds", before.worst, after.worst, "{:.0f}"),
-        _row("pages flushed/s", before.pages, after.pages, "{:.0f}"),
-        _row("pages per row change", before.pages_per_row, after.pages_per_row, "{:.3f}"),
-        _row("age ratio", before.age_ratio, after.age_ratio, "{:.3f}"),
-        f"{'sync-flushed pages':26}{before.sync_pages:>16}{after.sync_pages:>12}",
-        f"{'changes of M':26}{0:>16}{changes:>12}",
-    ]
+    lines = [f"{'':26}{default:>16}{'InnoBrim':>12}{'ratio':>9}"]
+    for name, digits in DIGITS.items():
+        old, new = before[name], after[name]
+        ratio = f"{new / old:.2f}" if old else "-"
+        lines.append(f"{name:26}{old:>16.{digits}f}{new:>12.{digits}f}{ratio:>9}")
+    lines.append(f"{SYNC_PAGES:26}{before[SYNC_PAGES]:>16}{after[SYNC_PAGES]:>12}")
+    return [*lines, f"{'changes of M':26}{0:>16}{changes:>12}"]
 
 
 class Table:
@@ -220,8 +208,3 @@ def real_server(choice: Choice, family: Family, say: Callable[[str], None]) -> I
 def simulated_server(clock: Clock, seed: int) -> SimulatedServer:
     """Return a simulated server under the same load and disk limit."""
     return SimulatedServer(PlantParameters(), clock, seed=seed)
-
-
-def _row(name: str, before: float, after: float, shape: str) -> str:
-    ratio = f"{after / before:.2f}" if before else "-"
-    return f"{name:26}{shape.format(before):>16}{shape.format(after):>12}{ratio:>9}"

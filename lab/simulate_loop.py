@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from bisect import bisect_right
-from collections import deque
+from collections import Counter, deque
 from typing import TYPE_CHECKING
 
 from msgspec import Struct
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from lab.scenarios.schema import Scenario
     from tuner.core.state import State
-    from tuner.records import Facts, OptimiserProgress, Receipt, Sample, TickRecord
+    from tuner.records import OptimiserProgress, Receipt, Sample, TickRecord
     from tuner.settings import Settings
 
 
@@ -56,29 +56,26 @@ class Trials:
 
     def __init__(self) -> None:
         """Begin before the first tick."""
-        self._counted = dict.fromkeys(("questions", "begun", "won", "not_used", "unsafe"), 0)
+        self._counted: Counter[str] = Counter()
         self._number = 0
         self._last: OptimiserProgress | None = None
 
     def add(self, record: TickRecord) -> None:
         """Take one tick in."""
-        codes = [(event.code, event.subject) for event in record.events]
-        begun = sum(code == EventCode.TRIAL_BEGUN for code, _ in codes)
-        now = record.optimiser
-        if now is not None:
-            self._count("questions", now.phase is OptimiserPhase.ASKING)
-            # what is in use is tried again without an event
-            if now.phase is OptimiserPhase.TRIAL and now.number != self._number:
-                self._number, begun = now.number, max(begun, 1)
-        self._count("begun", begun)
-        for code, came in codes:
-            self._count("won", came == Came.WON)
-            self._count("not_used", came == Came.NOT_USED)
-            self._count("unsafe", code == EventCode.SUGGESTION_UNSAFE)
+        codes = [event.code for event in record.events]
+        outcomes = [event.subject for event in record.events]
+        begun, now = codes.count(EventCode.TRIAL_BEGUN), record.optimiser
+        # what is in use is tried again without an event
+        if now is not None and now.phase is OptimiserPhase.TRIAL and now.number != self._number:
+            self._number, begun = now.number, max(begun, 1)
+        self._counted.update(
+            questions=now is not None and now.phase is OptimiserPhase.ASKING,
+            begun=begun,
+            won=outcomes.count(Came.WON),
+            not_used=outcomes.count(Came.NOT_USED),
+            unsafe=codes.count(EventCode.SUGGESTION_UNSAFE),
+        )
         self._last = now
-
-    def _count(self, name: str, more: int) -> None:
-        self._counted[name] += more
 
     def found(self) -> Optimised | None:
         """Return what came of them so far; None where the policy has no optimiser."""
@@ -119,38 +116,37 @@ class SimInbox:
         return found
 
 
-class WatchedServer:
-    """A simulated server whose readings and writes are noted on the way."""
+class WatchedServer(SimulatedServer):
+    """A simulated server that notes its readings in a trace.
 
-    def __init__(self, server: SimulatedServer, trace: Trace) -> None:
-        """Stand between a loop and its server."""
-        self._server = server
+    Attributes:
+        changes: when a write changed the pair in force, seconds.
+    """
+
+    def __init__(self, scenario: Scenario, clock: SimClock, trace: Trace) -> None:
+        """Start the server of a scenario."""
+        super().__init__(scenario.plant, clock, seed=scenario.seed)
         self._trace = trace
         self.changes: list[float] = []
 
-    def facts(self) -> Facts:
-        """Return what does not change while the server runs."""
-        return self._server.facts()
+    @property
+    def pair(self) -> Capacity:
+        """Return C and M in force."""
+        cleaner = self.engine.cleaner
+        return Capacity(cleaner.io_capacity, cleaner.io_capacity_max)
 
     def read(self) -> Sample:
-        """Return one reading, noted in the trace."""
-        sample = self._server.read()
-        engine = self._server.engine
-        self._trace.add(sample, engine.stalled, engine.latencies)
+        """Return one reading."""
+        sample = super().read()
+        self._trace.add(sample, self.engine.stalled, self.engine.latencies)
         return sample
 
     def apply(self, steps: tuple[tuple[str, int], ...], wanted: Capacity) -> Receipt:
-        """Carry out the SETs; count them when they changed the pair in force."""
-        cleaner = self._server.engine.cleaner
-        before = Capacity(cleaner.io_capacity, cleaner.io_capacity_max)
-        receipt = self._server.apply(steps, wanted)
+        """Carry out the SETs."""
+        before, receipt = self.pair, super().apply(steps, wanted)
         if receipt.in_force != before:
             self.changes.append(self._trace.elapsed)
         return receipt
-
-    def close(self) -> None:
-        """Close the server."""
-        self._server.close()
 
 
 class PolicyRun(Struct, frozen=True):
@@ -205,15 +201,14 @@ def run_policy(
     """
     clock = SimClock()
     trace = Trace(scenario.measured_from)
-    server = SimulatedServer(scenario.plant, clock, seed=scenario.seed)
-    watched = WatchedServer(server, trace)
+    server = WatchedServer(scenario, clock, trace)
     inbox = SimInbox(clock, Command(name="originals_saved", who="simulate"))
 
     decisions: deque[Decision] = deque(maxlen=1)
     trials = Trials()
     budgeted: list[float] = []
 
-    def told(state: State, record: TickRecord) -> None:
+    def ticked(state: State, record: TickRecord) -> None:
         decisions.append(record.decision)
         if _is_budgeted(record.decision):
             budgeted.append(record.tick.now)
@@ -226,26 +221,25 @@ def run_policy(
 
     began = time.perf_counter()
     drive(
-        watched,
+        server,
         clock,
         inbox,
-        start(settings, watched.facts()),
+        start(settings, server.facts()),
         interval=INTERVAL,
-        publish=told,
+        publish=ticked,
         until=scenario.seconds + INTERVAL / 2,
     )
     wall = time.perf_counter() - began
-    cleaner = server.engine.cleaner
     return PolicyRun(
         outcome=trace.outcome(scenario.measured_from),
         settling_seconds=trace.settling(),
-        knob_changes=len(watched.changes),
-        final=Capacity(cleaner.io_capacity, cleaner.io_capacity_max),
+        knob_changes=len(server.changes),
+        final=server.pair,
         wall_seconds=wall,
         last=decisions[-1],
         trace=trace,
         budgeted=tuple(budgeted),
-        changes_in_hour=most_in_an_hour(watched.changes),
+        changes_in_hour=most_in_an_hour(server.changes),
         optimiser=trials.found(),
     )
 

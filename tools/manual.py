@@ -11,75 +11,20 @@ import re
 import sys
 import time
 from collections.abc import Iterator
+from pathlib import Path
 
 import click
 
 from tuner.cli.main import cli
-from tuner.config.load import DEFAULT_PATH
-from tuner.config.schema import DaemonSection
 from tuner.system.version import program_version
 
-EXITS = (
-    ("0", "Fine."),
-    ("1", "The answer is no, or the server refused."),
-    ("2", "Wrong usage or configuration."),
-    ("3", "The daemon or the server cannot be reached; the message says which."),
-    ("4", "The time given to a bench or a comparison was up before its end."),
-    ("130", "Ctrl-C ended a bench, a comparison or a simulation; SIGTERM gives 143, a lost terminal 129."),
-)
-
-ENVIRONMENT = (
-    (
-        "INNOBRIM_PASSWORD",
-        "Password of the account. An option file or a systemd credential is the better place for it.",
-    ),
-    (
-        "INNOBRIM_PASSWORD_FILE",
-        "A file whose first line is that password, such as a container's secret; not beside the former.",
-    ),
-    (
-        "MYSQL_UNIX_PORT",
-        "The unix socket that host = localhost of an option file means, where the file names none.",
-    ),
-    (
-        "INNOBRIM_IDENTITY",
-        "What a MariaDB is known as, whose host name changes while its data stays; it has no server_uuid.",
-    ),
-    (
-        "INNOBRIM_*",
-        "Each key of the configuration has a variable, which beats the file. One misspelt is refused.",
-    ),
-    (
-        "CREDENTIALS_DIRECTORY",
-        "Set by systemd: credentials mysql-password (the bare password) and my.cnf (an option file).",
-    ),
-    ("NO_COLOR", "No colours."),
-    (
-        "SOURCE_DATE_EPOCH",
-        "The date of this page, where it is set; seconds since 1970.",
-    ),
-)
-
-FILES = (
-    (DEFAULT_PATH, "Configuration, where no --config names another one."),
-    (
-        "/etc/innobrim/my.cnf",
-        "The login of innobrim.service, root's; for commands that log in themselves, by --defaults-file.",
-    ),
-    (
-        "/etc/innobrim/NAME.toml, /etc/innobrim/NAME.cnf",
-        "The same of innobrim@NAME.service, one of several; its state is in /var/lib/innobrim-NAME.",
-    ),
-    (
-        DaemonSection().state_directory,
-        "State of the daemon: journal with the originals, tokens, unix socket of the API.",
-    ),
-)
+END = Path(__file__).with_name("manual_end.man")
+"""The sections after the commands: exit status, environment, files, see also."""
 
 
 def page() -> str:
     """Return the page as troff with the macros of man(7)."""
-    return "\n".join(_lines()) + "\n"
+    return "\n".join(_lines()) + "\n" + END.read_text(encoding="utf-8")
 
 
 def commands(group: click.Group, context: click.Context) -> Iterator[tuple[click.Context, click.Command]]:
@@ -110,14 +55,6 @@ def _lines() -> Iterator[str]:
     yield ".SH COMMANDS"
     for inside, command in commands(cli, context):
         yield from _command(inside, command)
-    for heading, entries in (("EXIT STATUS", EXITS), ("ENVIRONMENT", ENVIRONMENT), ("FILES", FILES)):
-        yield f".SH {heading}"
-        for name, meaning in entries:
-            yield from (".TP", f".B {_plain(name)}", _plain(meaning))
-    yield ".SH SEE ALSO"
-    yield ".BR systemctl (1),"
-    yield ".BR journalctl (1),"
-    yield "/usr/share/doc/innobrim/guide.md"
 
 
 def _command(context: click.Context, command: click.Command) -> Iterator[str]:

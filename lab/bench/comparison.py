@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Sequence
 
-import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
-from lab.bench.store import Row
+from lab.bench.table import Run
 from lab.plant.engine import Endless
 from lab.scenarios.parallel import Workers
 from lab.scenarios.progress import OnProgress, Progress, silent
@@ -83,50 +81,39 @@ class Asked(Struct, frozen=True):
         return [Task(one, policy) for one in self.seeded(scenario) for policy in who]
 
 
-def carry_out(task: Task) -> Row:
-    """Return the row of a run.
+def carry_out(task: Task) -> Run:
+    """Return what came of a run.
 
     Raises:
         SimulateError: it would take for ever.
     """
-    began = time.process_time()
     scenario = task.scenario
-    row: Row = {
-        "scenario": scenario.name,
-        "contender": task.contender,
-        "io_capacity_max": task.m or None,
-        "seed": scenario.seed,
-        "seconds": scenario.seconds,
-        "measured_from": scenario.measured_from,
-        "moves": bool(scenario.changes),
-        "plant": scenario.plant.fingerprint(),
-        "settling_seconds": None,
-        "changes": 0,
-        "changes_in_hour": 0,
-    }
     try:
         if task.policy is None:
-            outcome = run_pair(scenario, pair(task.m, RATIO) if task.m else starting_pair(scenario))
-        else:
-            run = run_policy(scenario, Settings(mode=Mode.ACTIVE, policy=task.policy))
-            outcome = run.outcome
-            row["settling_seconds"] = None if scenario.changes else run.settling_seconds
-            row["changes"], row["changes_in_hour"] = run.knob_changes, run.changes_in_hour
+            set_to = pair(task.m, RATIO) if task.m else starting_pair(scenario)
+            return Run(scenario, task.contender, run_pair(scenario, set_to), task.m or None)
+        found = run_policy(scenario, Settings(mode=Mode.ACTIVE, policy=task.policy))
     except Endless as error:
         raise SimulateError(f"{scenario.name}, {task.contender}: {error}") from error
-    spent = round(time.process_time() - began, 3)
-    return {**row, "outcome": msgspec.to_builtins(outcome), "processor_seconds": spent}
+    return Run(
+        scenario,
+        task.contender,
+        found.outcome,
+        settling_seconds=None if scenario.changes else found.settling_seconds,
+        changes=found.knob_changes,
+        changes_in_hour=found.changes_in_hour,
+    )
 
 
 class Found(Struct, frozen=True):
     """What there is of a scenario.
 
     Attributes:
-        rows: by contender, the reference first.
+        runs: by contender, the reference first.
         note: what is to be known of the best static setting.
     """
 
-    rows: dict[str, list[Row]]
+    runs: dict[str, list[Run]]
     note: str = ""
 
 
@@ -138,7 +125,7 @@ class Comparison:
         self._asked = asked
         self._workers = Workers(jobs)
         self._progress = progress
-        self._rows: dict[Task, Row] = {}
+        self._runs: dict[Task, Run] = {}
 
     def tasks(self) -> list[Task]:
         """Return the runs of all policies and of the untouched servers."""
@@ -154,27 +141,27 @@ class Comparison:
             self._done(self.tasks(), "policies")
             return [(scenario, self._found(scenario)) for scenario in self._asked.scenarios]
 
-    def _done(self, tasks: Sequence[Task], stage: str) -> list[Row]:
-        """Return the rows of some tasks, in their order; runs those that have none yet."""
-        todo = [task for task in dict.fromkeys(tasks) if task not in self._rows]
+    def _done(self, tasks: Sequence[Task], stage: str) -> list[Run]:
+        """Return what came of some tasks, in their order; carries out those that were not yet."""
+        todo = [task for task in dict.fromkeys(tasks) if task not in self._runs]
         whole, ended = sum(task.scenario.seconds for task in todo), 0
-        for task, row in self._workers.each(carry_out, todo):
-            self._rows[task] = row
-            ended += row["seconds"]
+        for task, run in self._workers.each(carry_out, todo):
+            self._runs[task] = run
+            ended += task.scenario.seconds
             self._progress(Progress(stage, ended / whole))
-        return [self._rows[task] for task in tasks]
+        return [self._runs[task] for task in tasks]
 
     def _found(self, scenario: Scenario) -> Found:
-        """Return a scenario's rows, with those of the best static setting where it is asked for."""
+        """Return a scenario's runs, with those of the best static setting where it is asked for."""
         tasks = self._asked.tasks(scenario)
         note = ""
         if self._asked.oracle:
             m, note = self._search(scenario)
             if m is not None:
                 tasks += [Task(one, m=m) for one in self._asked.seeded(scenario)]
-        rows = self._done(tasks, f"{scenario.name}: the best static setting")
+        runs = self._done(tasks, f"{scenario.name}: the best static setting")
         names = (*self._asked.policies, "static", "untouched")
-        return Found({name: [row for row in rows if row["contender"] == name] for name in names}, note)
+        return Found({name: [run for run in runs if run.contender == name] for name in names}, note)
 
     def _search(self, scenario: Scenario) -> tuple[int | None, str]:
         """Search the best static setting; return M, pages/s, and what is to be known of it.
@@ -188,10 +175,9 @@ class Comparison:
 
         def try_all(values: Sequence[int]) -> None:
             tasks = [Task(one, m=value) for value in values for one in seeds]
-            rows = self._done(tasks, f"{scenario.name}: static settings, {len(known)} tried")
+            runs = self._done(tasks, f"{scenario.name}: static settings, {len(known)} tried")
             for value in values:
-                mine = [row["outcome"] for row in rows if row["io_capacity_max"] == value]
-                known[value] = tuple(msgspec.convert(one, Outcome) for one in mine)
+                known[value] = tuple(run.outcome for run in runs if run.io_capacity_max == value)
 
         def even(outcome: Outcome) -> bool:
             return calm(outcome) and caps.keep(outcome)

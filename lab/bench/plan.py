@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, get_args
 
 import msgspec
 from msgspec import Meta, Struct
-from msgspec.structs import replace
+from msgspec.structs import asdict, replace
 
 from lab.bench import store
 from lab.bench.store import Ledger, PlanError
@@ -170,14 +170,9 @@ class LoadPlan(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
         Raises:
             ValueError: kind and distribution do not go together.
         """
-        return Load(
-            kind=self.kind,
-            distribution=self.distribution,
-            tables=self.tables,
-            rows=self.rows,
-            threads=self.threads,
-            rate=self.rate if rate is None else rate,
-        )
+        given = asdict(self)
+        del given["knee_share"]
+        return Load(**given if rate is None else given | {"rate": rate})
 
 
 class Timing(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
@@ -436,13 +431,30 @@ def go_on(directory: Path) -> tuple[Asked, Ledger]:
     Raises:
         PlanError: it is no bench's directory, or its files are wrong.
     """
-    asked, ledger = store.go_on(directory, Asked)
-    check(asked.plans, str(directory / store.ASKED))
+    path, rows = directory / store.ASKED, directory / store.ROWS
+    try:
+        raw = msgspec.json.decode(path.read_bytes())
+    except FileNotFoundError as error:
+        raise PlanError(f"{directory}: no bench's directory: it has no {store.ASKED}") from error
+    except OSError as error:
+        raise PlanError(f"{path}: cannot be read: {error.strerror}") from error
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        raise PlanError(f"{path}: {error}") from error
+    if wrong := problems(raw, Asked):
+        raise PlanError("\n".join(f"{path}: {one}" for one in wrong))
+    asked = msgspec.convert(raw, Asked)
+    check(asked.plans, str(path))
+    try:
+        ledger = Ledger(rows)
+    except OSError as error:
+        raise PlanError(f"{rows}: cannot be read: {error.strerror}") from error
+    except ValueError as error:
+        raise PlanError(f"{error}; without that line its row is done again") from error
     digest = asked.suite.digest
     for row in ledger.rows:
         if row.get("plan_hash") != digest:
             raise PlanError(
-                f"{directory / store.ROWS}: has a row of another plan ({row.get('plan_hash')}, not "
+                f"{rows}: has a row of another plan ({row.get('plan_hash')}, not "
                 f"{digest}); the two cannot be compared"
             )
     return asked, ledger

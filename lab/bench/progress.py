@@ -42,7 +42,7 @@ def outline(suite: Suite, plans: Sequence[Plan], rows: Sequence[dict[str, Any]] 
             f"  {one.variant or 'plan'}: {', '.join(one.contenders)}; {blocks}; {_disk(one)}; {_server(one)};"
             f" {_load(one)}; {one.counted_seconds():g} s counted{crash}"
         )
-    return [*lines, f"takes {Progress(plans, rows).left()}"]
+    return [*lines, f"takes {Remaining(plans, rows).left()}"]
 
 
 def _disk(plan: Plan) -> str:
@@ -72,7 +72,7 @@ def _load(plan: Plan) -> str:
     return f"{asked.kind}{keys}, {threads}{offered}"
 
 
-class Progress:
+class Remaining:
     """Counts rows; knows nothing that the rows do not know."""
 
     def __init__(self, plans: Sequence[Plan], rows: Sequence[dict[str, Any]]) -> None:

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
 import pymysql
+from msgspec.structs import asdict
 
 from lab.bench.figures import Reading, figures
 from lab.bench.plan import version_default
@@ -200,11 +201,6 @@ class Rig:
         with forgetting(self.server):
             self.watch(FORGET_SECONDS)
 
-    @property
-    def rate(self) -> int:
-        """Return how many transactions/s are offered; 0 is as many as possible."""
-        return self._rate
-
     def offer(self, rate: int) -> None:
         """Offer so many transactions/s from the next start of the load on; 0 is as many as possible."""
         self._rate = rate
@@ -337,7 +333,9 @@ class Rig:
 
     def conditions(self) -> dict[str, Any]:
         """Return what a row was measured under."""
-        disk, load = self.plan.disk, self.plan.load
+        disk = self.plan.disk
+        load = asdict(self.plan.load) | {"rate": self._rate}
+        del load["knee_share"]
         return {
             "server": f"{self.product} {self.version}",
             "redo_capacity": self.server.spec.redo_capacity,
@@ -346,20 +344,9 @@ class Rig:
             "disk": {"write_iops": disk.write_iops, "write_mib": disk.write_mib}
             | ({"alternate_iops": disk.alternate_iops} if disk.alternate_iops else {}),
             "not_limited": list(self.not_limited),
-            "load": {
-                "kind": load.kind,
-                "distribution": load.distribution,
-                "tables": load.tables,
-                "rows": load.rows,
-                "threads": load.threads,
-                "rate": self._rate,
-            },
+            "load": load,
             "processors": os.cpu_count(),
         }
-
-    def happened(self, since: float) -> Sequence[tuple[float, str]]:
-        """Return what was changed after a monotonic time."""
-        return [one for one in self.events if one[0] >= since]
 
     def _load(self) -> Load:
         return self.plan.load.load(self._rate)

@@ -5,13 +5,14 @@ from __future__ import annotations
 import contextlib
 import subprocess
 import time
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Literal
 
 import pymysql
 
 from lab.bench.daemon import Daemon
 from lab.bench.figures import figures, predicted, series
 from lab.bench.plan import RESET_RATIO, DiskPlan
+from lab.bench.store import Row
 from lab.servers.spec import LabServerError
 
 if TYPE_CHECKING:
@@ -30,7 +31,6 @@ LOWEST = 100
 WAY = 1.5
 """So much longer may a policy take to settle: it makes the way that settings are brought along first."""
 
-Row = dict[str, Any]
 End = Literal["crash", "shutdown"]
 FAILURES = (LabServerError, pymysql.MySQLError, OSError, subprocess.SubprocessError)
 
@@ -85,7 +85,7 @@ def measure(
         after = daemon.footprint() if daemon else None
         conditions = rig.conditions()
         load = rig.load
-        happened = [(at, words) for at, words in rig.happened(began) if at <= ended]
+        happened = [(at, words) for at, words in rig.events if began <= at <= ended]
         disk = DiskPlan() if rig.not_limited else rig.plan.disk  # a limit that was refused slows nothing
         times: Row = {"recovery_seconds": None, "shutdown_seconds": None}
         failures: list[str] = []

@@ -16,7 +16,7 @@ import pymysql
 
 from lab.bench import search
 from lab.bench.plan import BEST, DEFAULT, Contender, Plan, Suite, parse_contender
-from lab.bench.progress import Progress
+from lab.bench.progress import Remaining
 from lab.bench.revision import revision
 from lab.bench.rig import Rig
 from lab.bench.row import End, measure
@@ -111,7 +111,7 @@ class Bench:
         self._plans = chosen(suite, variants)
         self._revision = revision()
         self._end = time.monotonic() + seconds
-        self.progress = Progress(self._plans, ledger.rows)
+        self.progress = Remaining(self._plans, ledger.rows)
 
     def run(self) -> bool:
         """Carry out what is not finished; returns whether everything that is to be run is.

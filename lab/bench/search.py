@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
+from lab.bench.store import Row
 from policies.flushlaw import LEGACY
 from tuner.settings import Settings
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
-
-Row = dict[str, Any]
 
 LEAST_STEP, MOST_STEP = 0.85, 0.5
 """A coarse step takes M down by a factor between these: the age ratio rises, throughput with it."""
@@ -151,7 +150,7 @@ def untried(rows: Sequence[Row]) -> int | None:
         middle = _even(math.sqrt(below[-1] * good[0]))
         if below[-1] < middle < good[0]:
             return middle
-    return _beside(rows, fine)
+    return _neighbour(rows, fine)
 
 
 def _step(rows: Sequence[Row], value: int) -> float:
@@ -161,7 +160,7 @@ def _step(rows: Sequence[Row], value: int) -> float:
     return min(LEAST_STEP, max(MOST_STEP, by_law))
 
 
-def _beside(rows: Sequence[Row], fine: float) -> int | None:
+def _neighbour(rows: Sequence[Row], fine: float) -> int | None:
     """Return a value one fine step beside the winner, None where both sides of it are known."""
     winner = best(rows)
     if winner is None:

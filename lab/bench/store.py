@@ -9,19 +9,16 @@ import json
 import os
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 import msgspec
 from msgspec import Struct
-
-from lab.keys import problems
 
 ROWS = "rows.jsonl"
 ASKED = "bench.json"
 """Names of the files with the finished rows, and with what was asked for."""
 
 Row = dict[str, Any]
-Asked = TypeVar("Asked", bound=Struct)
 
 
 class PlanError(Exception):
@@ -148,32 +145,3 @@ def begin(directory: Path, asked: Struct) -> Ledger:
     except OSError as error:
         raise PlanError(f"{directory}: cannot be written: {os.strerror(error.errno or 0)}") from error
     return Ledger(directory / ROWS)
-
-
-def go_on(directory: Path, kind: type[Asked]) -> tuple[Asked, Ledger]:
-    """Return what was asked for, and the ledger with the finished rows.
-
-    Args:
-        directory: the bench's.
-        kind: what is in the file with what was asked for.
-
-    Raises:
-        PlanError: it is no such directory, or its files are wrong.
-    """
-    path = directory / ASKED
-    try:
-        raw = msgspec.json.decode(path.read_bytes())
-    except FileNotFoundError as error:
-        raise PlanError(f"{directory}: no bench's directory: it has no {ASKED}") from error
-    except OSError as error:
-        raise PlanError(f"{path}: cannot be read: {error.strerror}") from error
-    except (msgspec.DecodeError, UnicodeDecodeError) as error:
-        raise PlanError(f"{path}: {error}") from error
-    if wrong := problems(raw, kind):
-        raise PlanError("\n".join(f"{path}: {one}" for one in wrong))
-    try:
-        return msgspec.convert(raw, kind), Ledger(directory / ROWS)
-    except OSError as error:
-        raise PlanError(f"{directory / ROWS}: cannot be read: {error.strerror}") from error
-    except ValueError as error:
-        raise PlanError(f"{error}; without that line its row is done again") from error

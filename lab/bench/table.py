@@ -8,9 +8,8 @@ from typing import cast
 
 from msgspec import Struct
 
-from lab.bench.store import Row
 from lab.scenarios.schema import Scenario
-from lab.scenarios.trace import SETTLED_OVER, SETTLED_WITHIN
+from lab.scenarios.trace import SETTLED_OVER, SETTLED_WITHIN, Outcome
 from lab.simulate import in_place_of, why_in_place
 from lab.statistics import Bounds, ratio_bounds
 from tuner.settings import OUTER, PolicyName, Settings
@@ -62,6 +61,39 @@ METRICS = (
 )
 
 
+class Run(Struct, frozen=True):
+    """One run, and what came of it.
+
+    Attributes:
+        scenario: what it went through, with the run's seed.
+        contender: a policy's name, ``static`` or ``untouched``.
+        outcome: what was counted.
+        io_capacity_max: M of ``static``, pages/s.
+        settling_seconds: None where the age never settles, or is moved.
+        changes: of C or M, in all.
+        changes_in_hour: of them the most within an hour.
+    """
+
+    scenario: Scenario
+    contender: str
+    outcome: Outcome
+    io_capacity_max: int | None = None
+    settling_seconds: float | None = None
+    changes: int = 0
+    changes_in_hour: int = 0
+
+    @property
+    def seed(self) -> int:
+        """Return the seed, which pairs it with other contenders' runs."""
+        return self.scenario.seed
+
+    def value(self, metric: str) -> float | None:
+        """Return its value of a metric; None where it has none."""
+        if metric == "changes_per_hour":
+            return self.changes * HOUR / self.scenario.seconds
+        return self.settling_seconds if metric == "settling_seconds" else float(getattr(self.outcome, metric))
+
+
 class Value(Struct, frozen=True):
     """One metric of one contender on one scenario.
 
@@ -79,7 +111,7 @@ class Value(Struct, frozen=True):
     ratio: Bounds | None = None
 
 
-class Contender(Struct, frozen=True):
+class ContenderResult(Struct, frozen=True):
     """One contender on one scenario.
 
     Attributes:
@@ -97,7 +129,7 @@ class Contender(Struct, frozen=True):
     values: dict[str, Value]
 
 
-class Group(Struct, frozen=True):
+class ScenarioResult(Struct, frozen=True):
     """One scenario.
 
     Attributes:
@@ -115,58 +147,47 @@ class Group(Struct, frozen=True):
     measured_from: int
     moves: bool
     plant: str
-    contenders: tuple[Contender, ...]
+    contenders: tuple[ContenderResult, ...]
     notes: tuple[str, ...] = ()
 
 
 def group(
-    scenario: Scenario,
-    rows_by_contender: Mapping[str, Sequence[Row]],
-    *,
-    notes: Sequence[str] = (),
-) -> Group:
-    """Return what the rows of a scenario, at least one, come to; those of the reference are first."""
-    there = {name: rows for name, rows in rows_by_contender.items() if rows}
-    reference = {row["seed"]: row for row in next(iter(rows_by_contender.values()))}
-    any_row = next(iter(there.values()))[0]
-    return Group(
+    scenario: Scenario, by_contender: Mapping[str, Sequence[Run]], *, notes: Sequence[str] = ()
+) -> ScenarioResult:
+    """Return what the runs of a scenario, at least one, come to; those of the reference are first."""
+    there = {name: runs for name, runs in by_contender.items() if runs}
+    reference = {run.seed: run for run in next(iter(by_contender.values()))}
+    one = next(iter(there.values()))[0].scenario
+    return ScenarioResult(
         scenario=scenario.name,
-        seconds=any_row["seconds"],
-        measured_from=any_row["measured_from"],
-        moves=any_row["moves"],
-        plant=any_row["plant"],
+        seconds=one.seconds,
+        measured_from=one.measured_from,
+        moves=bool(one.changes),
+        plant=one.plant.fingerprint(),
         contenders=tuple(
-            Contender(
+            ContenderResult(
                 name=name,
                 policy=name not in NO_POLICY,
-                io_capacity_max=rows[0]["io_capacity_max"],
-                seeds=len(rows),
-                values={metric.name: _value(rows, reference, metric) for metric in METRICS},
+                io_capacity_max=runs[0].io_capacity_max,
+                seeds=len(runs),
+                values={metric.name: _value(runs, reference, metric) for metric in METRICS},
             )
-            for name, rows in there.items()
+            for name, runs in there.items()
         ),
         notes=(*_notes(scenario, there), *notes),
     )
 
 
-def value_of(row: Row, metric: str) -> float | None:
-    """Return a row's value of a metric; None where it has none."""
-    if metric == "changes_per_hour":
-        return float(row["changes"]) * HOUR / float(row["seconds"])
-    found = row[metric] if metric == "settling_seconds" else row["outcome"][metric]
-    return None if found is None else float(found)
-
-
-def _value(rows: Sequence[Row], reference: Mapping[int, Row], metric: Metric) -> Value:
-    values = [found for row in rows if (found := value_of(row, metric.name)) is not None]
-    if without := len(rows) - len(values):
+def _value(runs: Sequence[Run], reference: Mapping[int, Run], metric: Metric) -> Value:
+    values = [found for run in runs if (found := run.value(metric.name)) is not None]
+    if without := len(runs) - len(values):
         return Value(None, None, without=without)
-    pairs: list[tuple[float, float]] = []
-    for row, ours in zip(rows, values, strict=True):
-        theirs = value_of(reference[row["seed"]], metric.name) if row["seed"] in reference else None
-        if theirs is not None:
-            pairs.append((ours, theirs))
-    is_reference = all(reference.get(row["seed"]) is row for row in rows)
+    pairs = [
+        (ours, theirs)
+        for run, ours in zip(runs, values, strict=True)
+        if run.seed in reference and (theirs := reference[run.seed].value(metric.name)) is not None
+    ]
+    is_reference = all(reference.get(run.seed) is run for run in runs)
     return Value(
         mean=statistics.fmean(values),
         worst=min(values) if metric.lowest else max(values),
@@ -174,7 +195,7 @@ def _value(rows: Sequence[Row], reference: Mapping[int, Row], metric: Metric) ->
     )
 
 
-def _notes(scenario: Scenario, there: Mapping[str, Sequence[Row]]) -> Iterator[str]:
+def _notes(scenario: Scenario, there: Mapping[str, Sequence[Run]]) -> Iterator[str]:
     """Yield what is to be known of a table, so that nobody reads more out of it than is in it."""
     policies = [name for name in there if name not in NO_POLICY]
     in_place: dict[str, list[str]] = {}
@@ -184,14 +205,14 @@ def _notes(scenario: Scenario, there: Mapping[str, Sequence[Row]]) -> Iterator[s
     for other, names in in_place.items():
         same = ", with the same rows" if len(names) > 1 or other in policies else ""
         yield f"{other} decides in place of {_listed(names)}{same}: {why_in_place(scenario)}"
-    if len(there) > 1 and all(len(rows) == 1 for rows in there.values()):
+    if len(there) > 1 and all(len(runs) == 1 for runs in there.values()):
         yield NO_BOUNDS
     if "fixed" in policies:
         yield FIXED
-    rows = [row for found in there.values() for row in found]
-    seconds, allowed = rows[0]["seconds"], Settings().max_changes_per_hour
-    if seconds < HOUR or any((value_of(row, "changes_per_hour") or 0.0) > allowed for row in rows):
-        most = max(row["changes_in_hour"] for row in rows)
+    runs = [run for found in there.values() for run in found]
+    seconds, allowed = runs[0].scenario.seconds, Settings().max_changes_per_hour
+    if seconds < HOUR or any((run.value("changes_per_hour") or 0.0) > allowed for run in runs):
+        most = max(run.changes_in_hour for run in runs)
         yield (
             f"changes/h: the changes of the whole run, {seconds} s, scaled to an hour; "
             f"max_changes_per_hour = {allowed} counts those of one hour, which were {most} at most"
@@ -209,7 +230,7 @@ def _listed(names: Sequence[str]) -> str:
     return " and ".join(filter(None, (", ".join(names[:-1]), names[-1])))
 
 
-def told(group: Group, reference: str) -> list[str]:
+def as_text(group: ScenarioResult, reference: str) -> list[str]:
     """Return one scenario in lines for people; the ratios are to the reference."""
     seeds = max(one.seeds for one in group.contenders)
     lines = [

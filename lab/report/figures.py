@@ -115,7 +115,7 @@ def written(value: float | None, unit: str = "") -> str:
     if unit == "share":
         return f"{value:.1%}"
     if unit in {"B", "B/s"}:
-        return f"{bytes_said(value)}{unit.removeprefix('B')}"
+        return f"{bytes_text(value)}{unit.removeprefix('B')}"
     return plain(value) + (f" {unit}" if unit else "")
 
 
@@ -138,7 +138,7 @@ def plain(value: float) -> str:
     )
 
 
-def bytes_said(count: float) -> str:
+def bytes_text(count: float) -> str:
     """Return bytes as people read them."""
     for size, unit in ((2**40, "TiB"), (2**30, "GiB"), (2**20, "MiB"), (2**10, "KiB")):
         if abs(count) >= size:

@@ -63,12 +63,12 @@ def _environment() -> Environment:
     made.filters |= {
         "written": figures.written,
         "clock": figures.clock,
-        "mean_said": words.mean_said,
-        "ratio_said": words.ratio_said,
-        "conditions_said": words.conditions_said,
+        "mean_text": words.mean_text,
+        "ratio_text": words.ratio_text,
+        "conditions_text": words.conditions_text,
         "verdict_sentences": words.verdict_sentences,
         "heading": words.heading,
         "winner_sentences": summary.winner_sentences,
-        "lacking": lambda group: [*words.lacking(group), *words.idle_said(group)],
+        "lacking": lambda group: [*words.lacking(group), *words.idle_text(group)],
     }
     return made

@@ -34,7 +34,7 @@ Outcome = Literal[
 ]
 
 
-class Contender(Struct, frozen=True):
+class ContenderSummary(Struct, frozen=True):
     """One contender over all its blocks under the same conditions.
 
     Attributes:
@@ -110,7 +110,7 @@ class Group(Struct, frozen=True):
     knee: tuple[Row, ...]
     left_out: tuple[tuple[str, str], ...]
     variant: str
-    contenders: tuple[Contender, ...]
+    contenders: tuple[ContenderSummary, ...]
     verdicts: tuple[Verdict, ...]
 
     @property
@@ -193,7 +193,7 @@ def _reference(rows: list[Row], kind: str) -> str:
     return kind if kind in names else min(names, default="")
 
 
-def _contender(name: str, rows: list[Row], references: dict[str, dict[int, Row]]) -> Contender:
+def _contender(name: str, rows: list[Row], references: dict[str, dict[int, Row]]) -> ContenderSummary:
     figures: dict[str, float | None] = {}
     for figure in (THROUGHPUT, *(one for _, part in TABLES for one in part)):
         values = [value for row in rows if (value := row.figure(figure.name)) is not None]
@@ -206,7 +206,7 @@ def _contender(name: str, rows: list[Row], references: dict[str, dict[int, Row]]
         if (ratio := ratio_bounds(_pairs(THROUGHPUT, mine, others))) is not None
     }
     set_to = {f"{row.io_capacity}/{row.io_capacity_max}" for row in rows if row.io_capacity_max is not None}
-    return Contender(
+    return ContenderSummary(
         name=name,
         kind=rows[0].kind,
         setting=", ".join(sorted(set_to)),

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 from lab.bench.plan import RESET_RATIO
-from lab.report.figures import UNKNOWN, bytes_said, plain
+from lab.report.figures import UNKNOWN, bytes_text, plain
 from lab.report.summary import Group, Outcome, Verdict, winner_sentences
 from lab.statistics import Bounds
 
@@ -18,7 +18,7 @@ _DISK = {
 }
 
 
-def conditions_said(conditions: Mapping[str, Any]) -> list[tuple[str, str]]:
+def conditions_text(conditions: Mapping[str, Any]) -> list[tuple[str, str]]:
     """Return every condition as a title and words; one that is not known here is written as it stands."""
     return [(name.replace("_", " "), _said(name, value)) for name, value in conditions.items()]
 
@@ -51,7 +51,7 @@ def _said(name: str, value: object) -> str:
     if isinstance(value, list | tuple):
         return ", ".join(_said("", one) for one in value) or "none"
     if name in _BYTES and isinstance(value, int | float):
-        return bytes_said(value)
+        return bytes_text(value)
     return "not known" if value is None else str(value)
 
 
@@ -84,7 +84,7 @@ def _load(load: Mapping[str, Any]) -> str:
     return ", ".join(words)
 
 
-def ratio_said(ratio: Bounds | None) -> str:
+def ratio_text(ratio: Bounds | None) -> str:
     """Return a ratio with its bounds."""
     if ratio is None:
         return UNKNOWN
@@ -98,7 +98,7 @@ def _three(value: float) -> str:
     return f"{value:#.3g}".rstrip(".")
 
 
-def mean_said(mean: Bounds | None) -> str:
+def mean_text(mean: Bounds | None) -> str:
     """Return a mean with its bounds."""
     if mean is None:
         return UNKNOWN
@@ -107,7 +107,7 @@ def mean_said(mean: Bounds | None) -> str:
     return f"{plain(mean.mean)} ({plain(mean.low)} to {plain(mean.high)})"
 
 
-TOLD = frozenset(
+IN_SENTENCES = frozenset(
     {
         "commits_mean",
         "commits_p1",
@@ -146,7 +146,7 @@ def verdict_sentences(group: Group) -> list[Sentence]:
     """Return how ours compares, a sentence for each other and outcome: also where it gains nothing."""
     found: dict[tuple[str, str, Outcome], list[Verdict]] = {}
     for one in group.verdicts:
-        if one.name in TOLD:
+        if one.name in IN_SENTENCES:
             found.setdefault((one.contender, one.reference, one.outcome), []).append(one)
     return [
         Sentence(
@@ -161,21 +161,21 @@ def verdict_sentences(group: Group) -> list[Sentence]:
 def _compared(verdict: Verdict) -> str:
     if verdict.ratio is None:
         return f"{verdict.figure} {verdict.ours} against {verdict.theirs}"
-    return f"{verdict.figure} × {_told(verdict)}"
+    return f"{verdict.figure} × {_ratio(verdict)}"
 
 
-def _told(verdict: Verdict) -> str:
+def _ratio(verdict: Verdict) -> str:
     """Return a ratio, with bounds where the phrase before it does not say already that there are none."""
     if verdict.ratio is not None and verdict.outcome == "one block, nothing claimed":
         return _three(verdict.ratio.mean)
-    return ratio_said(verdict.ratio)
+    return ratio_text(verdict.ratio)
 
 
 BUSY = 0.05
 """A smaller share of the processors idle is none left."""
 
 
-def idle_said(group: Group) -> list[str]:
+def idle_text(group: Group) -> list[str]:
     """Return how much of the processors nobody used, where there may have been too little of them.
 
     Server, load and whatever else ran share them.

@@ -19,13 +19,13 @@ from typing import Self
 from msgspec.structs import replace
 
 from tests.bench import FakeServer
-from tests.factory import command
 from tuner.config.schema import Config, ConfigError, DaemonSection
 from tuner.core.state import State
 from tuner.daemon.board import Board
 from tuner.daemon.daemon import Api, Daemon
 from tuner.records import (
     Capacity,
+    Command,
     Event,
     Facts,
     Missed,
@@ -159,6 +159,30 @@ class Life:
         self._terminated = 0.0
         self._failure: BaseException | None = None
 
+    def through(self, *steps: int | str | Command | Callable[[], object], api: Api | None = None) -> Self:
+        """Live through some steps, one after the other.
+
+        Args:
+            steps: so many ticks; a command, which is submitted; a condition, which is waited for; "write",
+                its first; or "SIGHUP".
+            api: as the daemon takes it.
+        """
+
+        def script() -> None:
+            for one in steps:
+                if isinstance(one, int):
+                    self.wait_for_ticks(one)
+                elif isinstance(one, Command):
+                    self.board.submit(one)
+                elif one == "write":
+                    self.wait_for_write()
+                elif isinstance(one, str):
+                    self.signal(one)
+                else:
+                    self.wait(one)
+
+        return self.live(script, api=api)
+
     def live(self, script: Callable[[], None], *, api: Api | None = None) -> Self:
         """Run the daemon until the script is done; raise what went wrong in it."""
         daemon = Daemon(
@@ -212,6 +236,16 @@ class Life:
         with self._news:
             assert self._news.wait_for(what, SOON), f"not in time; {len(self.records)} ticks"
 
+    def look_until(self, what: Callable[[], bool]) -> None:
+        """Wait until a condition holds before the first tick, when the daemon tells nobody."""
+        deadline = time.monotonic() + SOON
+        while not what() and time.monotonic() < deadline:
+            threading.Event().wait(0.01)
+
+    def signal(self, name: str) -> None:
+        """Send the main thread a signal."""
+        os.kill(os.getpid(), signal.Signals[name])
+
     def wait_for_ticks(self, count: int) -> None:
         """Wait until so many more ticks have been seen."""
         goal = len(self.records) + count
@@ -224,7 +258,7 @@ class Life:
     def terminate(self) -> None:
         """Send the main thread a SIGTERM."""
         self._terminated = time.monotonic()
-        os.kill(os.getpid(), signal.SIGTERM)
+        self.signal("SIGTERM")
 
 
 def after(before: Life, *, identity: str = "") -> Life:
@@ -246,22 +280,11 @@ def copied(life: Life, directory: Path) -> Life:
     return made
 
 
+def modes(life: Life) -> set[Mode]:
+    """Return all modes that a daemon was in."""
+    return {record.mode for record in life.records}
+
+
 def told(life: Life, code: str) -> list[Event]:
     """Return the events of a code, in order."""
     return [event for record in life.records for event in record.events if event.code == code]
-
-
-def asking(life: Life, name: str) -> Callable[[], None]:
-    """Return a life's script: a first write, then a command."""
-
-    def script() -> None:
-        life.wait_for_write()
-        life.board.submit(command(name, number=0))
-        life.wait_for_ticks(3)
-
-    return script
-
-
-def watched(life: Life, ticks: int = 40) -> Life:
-    """Let a daemon live quietly for so many ticks."""
-    return life.live(lambda: life.wait_for_ticks(ticks))

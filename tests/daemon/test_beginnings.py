@@ -13,7 +13,7 @@ import pytest
 from msgspec.structs import replace
 from structlog.testing import capture_logs
 
-from tests.daemon.life import ORIGINALS, Life, after, asking, told, watched
+from tests.daemon.life import ORIGINALS, Life, after, modes, told
 from tests.factory import OTHER_IDENTITY, command
 from tuner.core.writes.plan import PAIR
 from tuner.daemon.persistence import Persistence
@@ -27,18 +27,18 @@ ACTIVE = Settings(mode=Mode.ACTIVE)
 
 
 @pytest.fixture
-def before(tmp_path: Path) -> Life:
+def before(active: Life) -> Life:
     """Return a daemon in active mode that has not begun to live."""
-    return Life(tmp_path, ACTIVE)
+    return active
 
 
 def test_another_server_since_the_last_run_is_left_alone(before: Life, tmp_path: Path) -> None:
     """A server that took the address while no daemon ran is not written to before a person says so."""
-    before.live(before.wait_for_write)
+    before.through("write")
     life = after(before, identity=OTHER_IDENTITY)
     with capture_logs() as logged:
-        watched(life)
-    again = watched(after(life))
+        life.through(40)
+    again = after(life).through(40)
 
     (event,) = told(life, "other_server")
     assert event.message == (
@@ -47,7 +47,7 @@ def test_another_server_since_the_last_run_is_left_alone(before: Life, tmp_path:
     )
     (started,) = [line for line in logged if line["event"] == "started"]
     assert str(started["why"]).endswith("ended by innobrim mode active")
-    assert {record.mode for record in (*life.records, *again.records)} == {Mode.ADVISORY}
+    assert modes(life) == modes(again) == {Mode.ADVISORY}
     assert life.server.applied == again.server.applied == []
     assert OTHER_IDENTITY not in [one.identity for one in originals(tmp_path)]
     assert told(again, "other_server") == []
@@ -55,16 +55,9 @@ def test_another_server_since_the_last_run_is_left_alone(before: Life, tmp_path:
 
 def test_a_persons_word_lets_it_tune_the_other_server(before: Life) -> None:
     """After ``innobrim mode active`` the next daemon beside that server is active from its start."""
-    before.live(before.wait_for_write)
-    life = after(before, identity=OTHER_IDENTITY)
-
-    def script() -> None:
-        life.wait_for_ticks(3)
-        life.board.submit(command("mode", number=0, value="active"))
-        life.wait_for_write()
-
-    life.live(script)
-    again = watched(after(life), 3)
+    before.through("write")
+    life = after(before, identity=OTHER_IDENTITY).through(3, command("mode", value="active"), "write")
+    again = after(life).through(3)
 
     assert again.records[0].mode is Mode.ACTIVE
     assert told(again, "other_server") == []
@@ -72,20 +65,20 @@ def test_a_persons_word_lets_it_tune_the_other_server(before: Life) -> None:
 
 def test_a_pause_goes_on_beside_another_server(before: Life) -> None:
     """Hands off was said: who takes the server's place meanwhile is not touched either."""
-    before.live(asking(before, "pause"))
-    life = watched(after(before, identity=OTHER_IDENTITY))
+    before.through("write", command("pause"), 3)
+    life = after(before, identity=OTHER_IDENTITY).through(40)
 
     assert "paused" in {hold.code.value for hold in life.records[-1].holds}
 
 
 def test_another_address_is_no_other_server(before: Life, monkeypatch: pytest.MonkeyPatch) -> None:
     """Who configures another address means another server, and is not asked again."""
-    before.live(before.wait_for_write)
+    before.through("write")
     life = after(before, identity=OTHER_IDENTITY)
     facts = life.server.facts()
     elsewhere = replace(facts, endpoint="innobrim@127.0.0.2:3306")
     monkeypatch.setattr(life.server, "facts", lambda: elsewhere)
-    watched(life, 3)
+    life.through(3)
 
     assert life.records[0].mode is Mode.ACTIVE
     assert told(life, "other_server") == []
@@ -108,17 +101,10 @@ def holds(life: Life) -> set[str]:
 
 def test_a_change_while_no_daemon_ran_waits_for_a_person(before: Life) -> None:
     """A pair that somebody set after the daemon's end is not tuned away from before a person says so."""
-    before.live(before.wait_for_write)
+    before.through("write")
     left = before.server.capacity
     life = changed(before)
-
-    def script() -> None:
-        life.wait_for_ticks(30)
-        assert life.server.applied == []
-        life.board.submit(command("resume", number=0))
-        life.wait_for_write()
-
-    life.live(script)
+    life.through(30, lambda: life.server.applied == [], command("resume"), "write")
 
     (event,) = told(life, "foreign_change")
     change = f"{PAIR} were left at {left} and are 3000/7000"
@@ -141,10 +127,10 @@ def test_a_change_while_the_daemon_was_upgraded_waits_for_a_person(
     before: Life, pair: Capacity | None
 ) -> None:
     """A daemon that cannot read the records of the version before knows all the same which pair that left."""
-    before.live(before.wait_for_write)
+    before.through("write")
     left = before.server.capacity
     of_another_version(before)
-    life = watched(after(before) if pair is None else changed(before, pair), 10)
+    life = (after(before) if pair is None else changed(before, pair)).through(10)
 
     assert ("foreign_change" in holds(life)) == (pair is not None)
     if pair is not None:
@@ -156,7 +142,7 @@ def test_a_change_while_the_daemon_was_upgraded_waits_for_a_person(
 @pytest.mark.parametrize("what", ["as left", "originals", "restarted", "baseline"])
 def test_what_is_no_change_by_somebody_else_holds_nothing(before: Life, what: str) -> None:
     """What the daemon left, the originals, the baseline and what a new mysqld has are no such change."""
-    before.live(before.wait_for_write)
+    before.through("write")
     life = after(before)
     if what == "originals":
         life = changed(before, ORIGINALS)
@@ -167,7 +153,7 @@ def test_what_is_no_change_by_somebody_else_holds_nothing(before: Life, what: st
     elif what == "baseline":
         life = changed(before)
         life.config = replace(life.config, loop=replace(ACTIVE, baseline="3000/7000"))
-    watched(life, 3)
+    life.through(3)
 
     assert told(life, "foreign_change") == []
 
@@ -175,37 +161,29 @@ def test_what_is_no_change_by_somebody_else_holds_nothing(before: Life, what: st
 def test_what_a_person_let_pass_before_the_end_is_no_change(before: Life) -> None:
     """A pair that somebody set and a person resumed on is what the daemon left, though it never wrote it."""
 
-    def script() -> None:
-        before.wait_for_write()
+    def theirs() -> bool:
         before.server.capacity, before.server.ours = THEIRS, False
-        before.wait(lambda: told(before, "foreign_change"))
-        before.board.submit(command("resume", number=0))
-        before.wait(lambda: told(before, "resumed"))
+        return bool(told(before, "foreign_change"))
 
-    before.live(script)
-    life = watched(after(before), 3)
+    before.through("write", theirs, command("resume"), lambda: told(before, "resumed"))
 
-    assert told(life, "foreign_change") == []
+    assert told(after(before).through(3), "foreign_change") == []
 
 
-def test_after_an_advisory_run_nothing_is_a_change_by_somebody_else(before: Life) -> None:
-    """What others set beside a daemon that only watched was never its business."""
-    before.live(before.wait_for_write)
-    advisory = after(before)
-    advisory.config = replace(advisory.config, loop=Settings())
-    watched(advisory, 3)
-    life = watched(changed(before), 3)
+@pytest.mark.parametrize("why", ["advisory run", "killed"])
+def test_what_the_journal_cannot_know_of_holds_nothing(
+    before: Life, monkeypatch: pytest.MonkeyPatch, why: str
+) -> None:
+    """After a run that only watched, or that was killed within a write, no pair is somebody else's."""
+    if why == "killed":
+        monkeypatch.setattr(Persistence, "end", lambda _self, _wall: None)
+    before.through("write")
+    if why == "advisory run":
+        advisory = after(before)
+        advisory.config = replace(advisory.config, loop=Settings())
+        advisory.through(3)
 
-    assert told(life, "foreign_change") == []
-
-
-def test_a_killed_run_holds_nothing(before: Life, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Where a kill may have cost the journal the newest write, no pair is taken for somebody else's."""
-    monkeypatch.setattr(Persistence, "end", lambda _self, _wall: None)
-    before.live(before.wait_for_write)
-    life = watched(changed(before), 3)
-
-    assert told(life, "foreign_change") == []
+    assert told(changed(before).through(3), "foreign_change") == []
 
 
 def relearned(before: Life, changes: Callable[[dict[str, Any]], None]) -> Life:
@@ -222,36 +200,36 @@ def relearned(before: Life, changes: Callable[[dict[str, Any]], None]) -> Life:
 
 def test_what_cannot_be_read_is_forgotten_alone_and_said(before: Life) -> None:
     """Event and log name the spoilt part with the reason; the room for bursts is what it was."""
-    watched(before)
+    before.through(40)
 
     def spoil(raw: dict[str, Any]) -> None:
         raw["week"]["visits"] = "often"
         raw["late"] |= {"recent": 4e7, "at": before.clock.wall()}
 
     with capture_logs() as logged:
-        life = watched(relearned(before, spoil))
+        life = relearned(before, spoil).through(40)
 
     (event,) = told(life, "learned_lost")
     assert "bursts by hour of the week: Expected `array`, got `str`" in event.message
     assert any(event.message in str(line.get("why")) for line in logged)
     assert life.records[-1].estimate is not None
     assert life.records[-1].estimate.burst_bytes == pytest.approx(4e7, rel=0.1)
-    assert told(watched(after(life)), "learned_lost") == []
+    assert told(after(life).through(40), "learned_lost") == []
 
 
 def test_an_upgrade_of_the_server_while_no_daemon_ran_is_said_once(before: Life) -> None:
     """The next daemon says what is forgotten, with both versions; the one after it has nothing to say."""
-    watched(before)
+    before.through(40)
 
     def measured(raw: dict[str, Any]) -> None:
         raw |= {"recovery_factor": 0.5, "version": "9.7.4", "proven": ""}
 
     life = relearned(before, measured)
     life.server.told = {"version": "9.8.0"}
-    watched(life)
+    life.through(40)
     again = after(life)
     again.server.told = {"version": "9.8.0"}
-    watched(again)
+    again.through(40)
 
     (event,) = told(life, "learned_afresh")
     assert event.message == (

@@ -1,12 +1,10 @@
-"""The daemon around the loop: signals, and what is on disk when."""
+"""The daemon around the loop: signals, reloads, and what is on disk when."""
 
 from __future__ import annotations
 
 import subprocess
 import sys
-import threading
-import time
-from collections.abc import Iterator, MutableMapping
+from collections.abc import MutableMapping, Sequence
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -15,42 +13,29 @@ import pytest
 from msgspec.structs import replace
 from structlog.testing import capture_logs
 
-from tests.daemon.life import ORIGINALS, SOON, Life
+from tests.bench import FakeServer
+from tests.daemon.life import ORIGINALS, SOON, Life, after, modes, told
 from tests.factory import LOADED, command
 from tuner.cli.run import permit
-from tuner.config.schema import ScheduleTable
+from tuner.config.schema import ApiSection, Config, ConfigError, DaemonSection, ScheduleTable
 from tuner.daemon import daemon
+from tuner.daemon.board import Board
+from tuner.daemon.daemon import Daemon
 from tuner.journal.reader import learned, originals, runs, trace
-from tuner.records import (
-    Capacity,
-    DecisionKind,
-    Lifecycle,
-    Missed,
-    TickRecord,
-)
+from tuner.records import Capacity, DecisionKind, Lifecycle, Missed, TickRecord
 from tuner.settings import Mode, Settings
+from tuner.system.clock import SystemClock
+from tuner.system.systemd import Notifier
 
 STOP_SECONDS = 2.0
+ALWAYS = ScheduleTable(name="always", cron="* * * * *", minutes=600, timezone="UTC", set_point=0.5)
 
 Line = MutableMapping[str, Any]
 
 
-@pytest.fixture
-def logged() -> Iterator[list[Line]]:
-    """Return what is logged, as the events come."""
-    with capture_logs() as found:
-        yield found
-
-
-@pytest.fixture
-def active(tmp_path: Path) -> Life:
-    """Return a daemon in active mode that has not begun to live."""
-    return Life(tmp_path, Settings(mode=Mode.ACTIVE))
-
-
 def test_sigterm_parks_and_ends_within_two_seconds(active: Life, tmp_path: Path) -> None:
-    """Told to stop, the daemon leaves a parked setting and is gone in time; the journal has the last tick."""
-    active.live(lambda: active.wait(lambda: active.server.capacity.io_capacity_max < LOADED))
+    """Told to stop, the daemon leaves a parked setting and is gone in time; the journal has every tick."""
+    active.through(50, lambda: active.server.capacity.io_capacity_max < LOADED)
 
     assert active.seconds_to_end < STOP_SECONDS
     assert active.server.closed
@@ -58,15 +43,15 @@ def test_sigterm_parks_and_ends_within_two_seconds(active: Life, tmp_path: Path)
     assert last.lifecycle is Lifecycle.STOPPING
     assert last.decision.kind is DecisionKind.PARK
     assert active.server.capacity == last.decision.target
-    *_, written = trace(tmp_path)
-    assert isinstance(written, TickRecord)
-    assert (written.tick.number, written.decision) == (last.tick.number, last.decision)
+    written = [one for one in trace(tmp_path) if isinstance(one, TickRecord)]
+    assert [one.tick.number for one in written] == [one.tick.number for one in active.records]
+    assert [one.decision for one in written] == [one.decision for one in active.records]
+    assert active.server.identity in learned(tmp_path)
 
 
 def test_advisory_writes_nothing_to_the_end(tmp_path: Path) -> None:
     """A daemon in advisory mode leaves the server as it found it, and takes no originals."""
-    life = Life(tmp_path, Settings())
-    life.live(lambda: life.wait_for_ticks(30))
+    life = Life(tmp_path, Settings()).through(30)
 
     assert life.server.applied == []
     assert life.server.capacity == ORIGINALS
@@ -78,7 +63,7 @@ def test_originals_are_on_disk_before_the_first_write(active: Life, tmp_path: Pa
     """Whoever reads the journal at the moment of the first write finds what the server was set to before."""
     found: list[list[Capacity]] = []
     active.server.before_write = lambda: found.append([one.capacity for one in originals(tmp_path)])
-    active.live(active.wait_for_write)
+    active.through("write")
 
     assert found[0] == [ORIGINALS]
     assert [one.identity for one in originals(tmp_path)] == [active.server.identity]
@@ -86,12 +71,9 @@ def test_originals_are_on_disk_before_the_first_write(active: Life, tmp_path: Pa
 
 def test_a_daemon_that_comes_back_knows_the_originals(active: Life, tmp_path: Path) -> None:
     """After the end of one daemon the next one beside the same server knows what was there before both."""
-    active.live(active.wait_for_write)
+    active.through("write")
     left = active.server.capacity
-    again = Life(tmp_path, Settings(mode=Mode.ACTIVE))
-    again.server.capacity, again.server.started = left, active.server.started
-    again.server.facts_started = active.server.facts_started
-    again.live(lambda: again.wait_for_ticks(3))
+    again = after(active).through(3)
 
     assert left != ORIGINALS
     assert again.records[0].originals == ORIGINALS
@@ -99,34 +81,23 @@ def test_a_daemon_that_comes_back_knows_the_originals(active: Life, tmp_path: Pa
     assert len(runs(tmp_path)) == 2
 
 
-def test_a_pause_is_still_one_after_a_restart_of_the_service(active: Life, tmp_path: Path) -> None:
+def test_a_pause_is_still_one_after_a_restart_of_the_service(active: Life) -> None:
     """The next daemon on the same state directory begins paused, and writes nothing."""
-
-    def script() -> None:
-        active.wait_for_write()
-        active.board.submit(command("pause", number=0, reason="restoring a backup"))
-        active.wait_for_ticks(3)
-
-    active.live(script)
-    again = Life(tmp_path, Settings(mode=Mode.ACTIVE))
-    again.server.capacity, again.server.started = active.server.capacity, active.server.started
-    again.server.facts_started = active.server.facts_started
-    again.live(lambda: again.wait_for_ticks(40))
+    active.through("write", command("pause", reason="restoring a backup"), 3)
+    again = after(active).through(40)
 
     assert again.server.applied == []
-    assert [hold.code.value for hold in again.records[2].holds if hold.code.value == "paused"] == ["paused"]
+    assert "paused" in [hold.code.value for hold in again.records[2].holds]
 
 
 def test_a_server_that_was_given_back_has_no_originals_any_more(active: Life, tmp_path: Path) -> None:
     """After a restore the next daemon takes what it finds then: a pair from before would be an old one."""
-
-    def script() -> None:
-        active.wait_for_write()
-        active.board.submit(command("restore", number=0))
-        active.wait(lambda: any(one.decision.reason == "restored" for one in active.records))
-        active.wait_for_ticks(2)
-
-    active.live(script)
+    active.through(
+        "write",
+        command("restore"),
+        lambda: any(one.decision.reason == "restored" for one in active.records),
+        2,
+    )
 
     assert active.server.capacity == ORIGINALS
     assert originals(tmp_path) == []
@@ -138,20 +109,9 @@ def test_a_server_that_was_given_back_has_no_originals_any_more(active: Life, tm
         assert server.claims_writer is server.enables_counters is (state.mode is Mode.ACTIVE)
 
 
-def test_the_journal_has_every_tick_and_what_was_learned(active: Life, tmp_path: Path) -> None:
-    """Nothing is lost on the way to the disk: every tick of the run, in order, and what was learned."""
-    active.live(lambda: active.wait_for_ticks(50))
-
-    written = [one for one in trace(tmp_path) if isinstance(one, TickRecord)]
-    assert [one.tick.number for one in written] == [one.tick.number for one in active.records]
-    assert [one.decision for one in written] == [one.decision for one in active.records]
-    assert active.server.identity in learned(tmp_path)
-
-
 def test_leave_leaves(tmp_path: Path) -> None:
     """With on_stop = leave nothing is written on the way out."""
-    life = Life(tmp_path, Settings(mode=Mode.ACTIVE), on_stop="leave")
-    life.live(life.wait_for_write)
+    life = Life(tmp_path, Settings(mode=Mode.ACTIVE), on_stop="leave").through("write")
 
     assert life.records[-1].lifecycle is Lifecycle.STOPPING
     assert life.records[-1].decision.steps == ()
@@ -175,36 +135,22 @@ def test_a_command_over_the_board_is_answered(active: Life) -> None:
     assert {hold.code.value for hold in active.records[-1].holds} == {"paused"}
 
 
-def test_it_waits_for_a_server_that_is_not_there(active: Life, logged: list[Line]) -> None:
-    """A server that is down when the daemon starts is waited for, said once, and taken up when it comes."""
+@pytest.mark.parametrize("comes", [True, False])
+def test_it_waits_for_a_server_that_is_not_there(active: Life, logged: list[Line], *, comes: bool) -> None:
+    """A server that is down at the start is waited for, said once, and taken up; or SIGTERM ends the wait."""
     active.server.refuses = "innobrim@127.0.0.1:3306: connection refused"
 
     def script() -> None:
-        deadline = time.monotonic() + SOON
-        while not active.board.tally().waiting and time.monotonic() < deadline:
-            threading.Event().wait(0.01)  # before its first tick the daemon tells nobody
-        active.server.refuses = ""
-        active.wait_for_ticks(2)
+        active.look_until(lambda: bool(active.board.tally().waiting))
+        if comes:
+            active.server.refuses = ""
+            active.wait_for_ticks(2)
 
     active.live(script)
 
-    said = [line for line in logged if line["event"] == "waiting for the server"]
-    assert [line["reason"] for line in said] == ["innobrim@127.0.0.1:3306: connection refused"]
-    assert active.records
-
-
-def test_it_can_be_stopped_while_it_waits_for_the_server(active: Life) -> None:
-    """SIGTERM ends a daemon that has not reached its server yet, in time as well."""
-    active.server.refuses = "connection refused"
-
-    def script() -> None:
-        deadline = time.monotonic() + SOON
-        while not active.board.tally().waiting and time.monotonic() < deadline:
-            threading.Event().wait(0.01)  # before its first tick the daemon tells nobody
-
-    active.live(script)
-
-    assert active.records == []
+    said = [line["reason"] for line in logged if line["event"] == "waiting for the server"]
+    assert said == ["innobrim@127.0.0.1:3306: connection refused"]
+    assert bool(active.records) is comes
     assert active.seconds_to_end < STOP_SECONDS
     assert active.server.closed
 
@@ -217,7 +163,7 @@ def test_a_server_that_dies_does_not_end_the_daemon(active: Life) -> None:
         active.server.down = "connection refused"
         active.wait(lambda: any(hold.code.value == "stale" for hold in active.records[-1].holds))
         active.server.down = ""
-        active.wait(lambda: any(e.code == "clear_stale" for one in active.records for e in one.events))
+        active.wait(lambda: told(active, "clear_stale"))
 
     active.live(script)
 
@@ -226,28 +172,19 @@ def test_a_server_that_dies_does_not_end_the_daemon(active: Life) -> None:
     assert all(one.decision.kind is DecisionKind.KEEP for one in missed)
 
 
-def test_a_daemon_that_is_killed_loses_little_of_what_it_learned(active: Life, tmp_path: Path) -> None:
-    """What was learned, and the state for a replay, are on disk while it lives, not at its end alone."""
-    found: list[bytes] = []
-
-    def script() -> None:
-        active.wait_for_write()
-        active.wait(lambda: bool(learned(tmp_path)))
-        found.extend(learned(tmp_path).values())
-
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(daemon, "LEARNED_SECONDS", 0.1)
-        active.live(script)
-
-    assert found
+def test_a_daemon_that_is_killed_loses_little_of_what_it_learned(
+    active: Life, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What was learned is on disk while it lives, not at its end alone."""
+    monkeypatch.setattr(daemon, "LEARNED_SECONDS", 0.1)
+    active.through("write", lambda: learned(tmp_path))
 
 
 def test_a_daemon_that_starts_in_a_window_is_in_it_from_the_first_wait_on(tmp_path: Path) -> None:
     """What was begun before the daemon was started counts from its second tick on, for every later one."""
     life = Life(tmp_path, Settings())
-    always = ScheduleTable(name="always", cron="* * * * *", minutes=600, timezone="UTC", set_point=0.5)
-    life.config = replace(life.config, schedule=(always,))
-    life.live(lambda: life.wait_for_ticks(10))
+    life.config = replace(life.config, schedule=(ALWAYS,))
+    life.through(10)
 
     assert [bool(one.schedule) for one in life.records[:10]] == [False, *[True] * 9]
 
@@ -262,3 +199,97 @@ def test_a_daemon_carries_nothing_that_it_does_not_need() -> None:
     assert served.isdisjoint({"rich", "pygments", "markdown_it", "numpy", "docker"})
     assert "apscheduler" in brought
     assert brought.isdisjoint({"numpy", "scipy", "skopt", "sklearn", "fastapi", "docker", "pandas"})
+
+
+class RenewedApi:
+    """An HTTP side that only notes that it was told to reload."""
+
+    reloads = 0
+
+    def start(self) -> None:
+        """Do nothing."""
+
+    def reload(self) -> None:
+        """Note it."""
+        self.reloads += 1
+
+    def stop(self, timeout: float) -> bool:
+        """Do nothing, in time."""
+        return timeout > 0
+
+
+def test_a_reload_changes_only_what_takes_effect(tmp_path: Path) -> None:
+    """After SIGHUP the configuration shown is the one in force; each reload names what needs a restart."""
+    old = Config(daemon=DaemonSection(state_directory=str(tmp_path)))
+    new = Config(
+        loop=Settings(dwell_seconds=20.0),
+        daemon=DaemonSection(state_directory=str(tmp_path), interval=2.0, on_stop="leave"),
+        api=ApiSection(port=9000),
+    )
+    board = Board()
+    made = Daemon(old, FakeServer(), SystemClock(), board=board, notifier=Notifier({}), reload=lambda: new)
+
+    with capture_logs() as said:
+        made._reload()
+        made._reload()
+
+    assert made.config == replace(old, loop=new.loop, daemon=replace(old.daemon, on_stop="leave"))
+    assert [line["keys"] for line in said if "keys" in line] == [["daemon.interval", "api.port"]] * 2
+    assert [one.settings for one in board.inbox.take()] == [new.loop, new.loop]
+
+
+def refused(logged: Sequence[Line]) -> list[Line]:
+    """Return what was said of a configuration that was refused."""
+    return [line for line in logged if "refused" in str(line["event"])]
+
+
+def test_rubbish_in_the_configuration_changes_nothing(active: Life) -> None:
+    """On SIGHUP a configuration that cannot be used is refused whole with the reason, and life goes on.
+
+    The API reads its certificate again all the same.
+    """
+    api = RenewedApi()
+    with capture_logs() as logged:
+        active.loaded.content = ConfigError(["loop.dwel_seconds is not known; did you mean dwell_seconds?"])
+        active.through(3, "SIGHUP", lambda: refused(logged), 3, api=api)
+
+    (line,) = refused(logged)
+    assert "did you mean dwell_seconds" in str(line["reason"])
+    assert active.daemon.config == active.config
+    assert told(active, "settings") == []
+    assert api.reloads == 1
+
+
+def test_sighup_brings_new_settings_and_keeps_the_state(active: Life) -> None:
+    """After SIGHUP the new settings decide, from where the old ones left off."""
+    active.loaded.content = replace(active.config, loop=replace(active.config.loop, set_point=0.6))
+    active.through("write", "SIGHUP", lambda: active.records[-1].decision.set_point == 0.6)
+
+    (event,) = told(active, "settings")
+    assert event.who == "SIGHUP"
+    assert "set_point None → 0.6" in event.message
+    assert active.records[-1].originals == ORIGINALS
+    assert active.daemon.config.loop.set_point == 0.6
+    assert modes(active) == {Mode.ACTIVE}
+
+
+def test_sighup_brings_another_schedule(active: Life) -> None:
+    """A window of the new file is active at once, one of the old ends; a wrong file leaves all as it was."""
+
+    def script() -> None:
+        active.wait_for_ticks(3)
+        for content, done in (
+            (replace(active.config, schedule=(ALWAYS,)), lambda: active.records[-1].schedule),
+            (ConfigError(["FILE:schedule[1].cron is missing"]), None),
+            (active.config, lambda: not active.records[-1].schedule),
+        ):
+            active.loaded.content = content
+            active.signal("SIGHUP")
+            active.wait(done) if done else active.wait_for_ticks(20)
+
+    active.live(script)
+
+    said = [event.code for record in active.records for event in record.events if "schedule" in event.code]
+    assert said == ["schedule_begins", "schedule_ends"]
+    inside = [one for one in active.records if one.schedule and one.decision.set_point is not None]
+    assert inside[-1].decision.set_point_source == "schedule always"

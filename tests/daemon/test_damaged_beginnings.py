@@ -6,12 +6,13 @@ import contextlib
 import os
 import sqlite3
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import pytest
 from msgspec.structs import replace
 
-from tests.daemon.life import Life, after, asking, copied, told, watched
+from tests.daemon.life import Life, after, copied, modes, told
 from tests.factory import FACTS, command
 from tuner.daemon import persistence
 from tuner.daemon.predecessors import Predecessors
@@ -19,75 +20,72 @@ from tuner.journal.keeper import FAILURES, Keeper, set_aside
 from tuner.journal.reader import Unheard, absence, originals, standing, unheard
 from tuner.journal.store import Store
 from tuner.journal.tables import journal_path
-from tuner.records import HoldCode, Remedy
+from tuner.records import Hold, HoldCode, Remedy
 from tuner.settings import Mode, Settings
 
 ACTIVE = Settings(mode=Mode.ACTIVE)
+Damage = Callable[[Path], object]
 
 
-def _cut(journal: Path) -> None:
-    journal.write_bytes(journal.read_bytes()[:100])
-
-
-def _overwritten(journal: Path) -> None:
-    journal.write_bytes(b"\xa5" * journal.stat().st_size)
-
-
-def _zeroed(journal: Path) -> None:
-    journal.write_bytes(bytes(journal.stat().st_size))
-
-
-def _emptied(journal: Path) -> None:
-    os.truncate(journal, 0)
-
-
-def _newer(journal: Path) -> None:
-    with contextlib.closing(sqlite3.connect(journal)) as db:
-        db.execute("PRAGMA user_version = 99")
-
-
-def _older(journal: Path) -> None:
-    with contextlib.closing(sqlite3.connect(journal)) as db:
-        db.execute("PRAGMA user_version = 0")
-
-
-def _another(journal: Path) -> None:
-    journal.unlink()
+def pragma(statement: str, journal: Path) -> None:
+    """Have a file look as another version would have left it."""
     with contextlib.closing(sqlite3.connect(journal)) as db, db:
-        db.execute("CREATE TABLE other (one)")
+        db.execute(statement)
 
 
-def _without_tables(journal: Path) -> None:
+def replaced(statements: str, journal: Path) -> None:
+    """Put another database into the place of a journal."""
     journal.unlink()
     with contextlib.closing(sqlite3.connect(journal)) as db:
-        db.execute("PRAGMA user_version = 1")
-        db.execute("VACUUM")
+        db.executescript(statements)
 
 
-def _directory(journal: Path) -> None:
+def instead(make: Callable[[Path], None], journal: Path) -> None:
+    """Put something that is no file into the place of a journal."""
     journal.unlink()
-    journal.mkdir()
+    make(journal)
 
 
-def _pipe(journal: Path) -> None:
-    journal.unlink()
-    os.mkfifo(journal)
+def filled(byte: int, journal: Path) -> None:
+    """Overwrite all of a file."""
+    journal.write_bytes(bytes([byte]) * journal.stat().st_size)
 
 
-def _garbled_row(journal: Path) -> None:
-    with contextlib.closing(sqlite3.connect(journal)) as db, db:
-        db.execute("UPDATE meta SET value = '{\"paused\": 7}' WHERE name LIKE 'standing:%'")
+def cut(size: int, journal: Path) -> None:
+    """Take the end of a file away."""
+    os.truncate(journal, size)
 
 
-KEPT = [_cut, _overwritten, _zeroed, _emptied, _newer, _older, _another, _without_tables, _directory, _pipe]
+OVERWRITTEN: Damage = partial(filled, 0xA5)
+EMPTIED: Damage = partial(cut, 0)
+NEWER: Damage = partial(pragma, "PRAGMA user_version = 99")
+DAMAGES: dict[str, Damage] = {
+    "cut": partial(cut, 100),
+    "overwritten": OVERWRITTEN,
+    "zeroed": partial(filled, 0),
+    "emptied": EMPTIED,
+    "newer": NEWER,
+    "older": partial(pragma, "PRAGMA user_version = 0"),
+    "another's": partial(replaced, "CREATE TABLE other (one)"),
+    "no tables": partial(replaced, "PRAGMA user_version = 1; VACUUM"),
+    "directory": partial(instead, Path.mkdir),
+    "pipe": partial(instead, os.mkfifo),
+}
+
+
+def held(life: Life) -> Hold:
+    """Return the hold of a daemon that did not know what stood; it was advisory, and wrote nothing."""
+    assert modes(life) == {Mode.ADVISORY}
+    assert life.server.applied == []
+    (hold,) = [one for one in life.records[-1].holds if one.code is HoldCode.PAUSED]
+    return hold
 
 
 @pytest.fixture(scope="module")
 def paused(tmp_path_factory: pytest.TempPathFactory) -> Life:
     """Return a daemon in active mode that wrote, was paused by a person, and ended."""
     life = Life(tmp_path_factory.mktemp("paused"), ACTIVE)
-    life.live(asking(life, "pause"))
-    return life
+    return life.through("write", command("pause"), 3)
 
 
 @pytest.fixture
@@ -96,17 +94,13 @@ def before(paused: Life, tmp_path: Path) -> Life:
     return copied(paused, tmp_path)
 
 
-@pytest.mark.parametrize("damage", KEPT)
-def test_a_damaged_journal_never_comes_up_active(
-    before: Life, tmp_path: Path, damage: Callable[[Path], None]
-) -> None:
+@pytest.mark.parametrize("damage", DAMAGES.values(), ids=DAMAGES)
+def test_a_damaged_journal_never_comes_up_active(before: Life, tmp_path: Path, damage: Damage) -> None:
     """What stood cannot be read, so the daemon and every next one is advisory and held, and says so."""
     damage(journal_path(tmp_path))
 
-    for life in (watched(after(before)), watched(after(before))):
-        assert {record.mode for record in life.records} == {Mode.ADVISORY}
-        assert life.server.applied == []
-        (hold,) = [one for one in life.records[-1].holds if one.code is HoldCode.PAUSED]
+    for life in (after(before).through(40), after(before).through(40)):
+        hold = held(life)
         assert "not known what stood" in hold.reason
         assert hold.remedies == (Remedy.RESUME,)
         (event,) = told(life, "unheard")
@@ -114,21 +108,14 @@ def test_a_damaged_journal_never_comes_up_active(
     assert len(list(tmp_path.glob("journal.damaged-*.db"))) == 1
 
 
-@pytest.mark.parametrize("damage", [_overwritten, _emptied, _newer])
+@pytest.mark.parametrize("damage", [OVERWRITTEN, EMPTIED, NEWER], ids=["overwritten", "emptied", "newer"])
 def test_a_persons_word_ends_what_a_damaged_journal_began(
-    before: Life, tmp_path: Path, damage: Callable[[Path], None]
+    before: Life, tmp_path: Path, damage: Damage
 ) -> None:
     """After innobrim resume the daemon writes again, and the next one begins in active mode."""
     damage(journal_path(tmp_path))
-    life = after(before)
-
-    def script() -> None:
-        life.wait_for_ticks(3)
-        life.board.submit(command("resume", number=0))
-        life.wait_for_write()
-
-    life.live(script)
-    again = watched(after(life), 3)
+    life = after(before).through(3, command("resume"), "write")
+    again = after(life).through(3)
 
     assert life.records[-1].mode is Mode.ACTIVE
     assert again.records[0].mode is Mode.ACTIVE
@@ -137,12 +124,9 @@ def test_a_persons_word_ends_what_a_damaged_journal_began(
 
 def test_what_stands_in_a_form_that_cannot_be_read_holds_as_well(before: Life, tmp_path: Path) -> None:
     """A sound journal whose word on this server is garbled keeps hands off like a damaged one."""
-    _garbled_row(journal_path(tmp_path))
+    pragma("UPDATE meta SET value = '{\"paused\": 7}' WHERE name LIKE 'standing:%'", journal_path(tmp_path))
 
-    life = watched(after(before))
-
-    assert {record.mode for record in life.records} == {Mode.ADVISORY}
-    assert life.server.applied == []
+    assert held(after(before).through(40))
 
 
 def test_a_journal_that_may_not_be_read_holds_and_stays(
@@ -161,11 +145,8 @@ def test_a_journal_that_may_not_be_read_holds_and_stays(
 
     monkeypatch.setattr(os, "open", denied)
     monkeypatch.setattr(os, "access", lambda path, mode: access(path, mode) and str(path) != str(journal))
-    life = watched(after(before))
 
-    assert {record.mode for record in life.records} == {Mode.ADVISORY}
-    assert life.server.applied == []
-    assert "permission denied" in life.records[-1].holds[0].reason
+    assert "permission denied" in held(after(before).through(40)).reason
     assert journal.read_bytes() == content
 
 
@@ -180,35 +161,17 @@ def test_a_link_in_place_of_the_journal_is_not_followed(
     journal.unlink()
     journal.symlink_to(elsewhere)
 
-    life = watched(after(before))
-
-    assert life.server.applied == []
-    assert {record.mode for record in life.records} == {Mode.ADVISORY}
+    assert "move the file here" in held(after(before).through(40)).reason
     assert elsewhere.read_bytes() == b"not ours"
-    assert "move the file here" in life.records[-1].holds[0].reason
 
 
 def test_a_person_who_wanted_advisory_mode_is_still_heard(before: Life, tmp_path: Path) -> None:
     """A resume after damage does not undo an advisory mode that a person asked for and that can be read."""
-    life = after(before)
+    life = after(before).through(3, command("mode", value="advisory"), 3)
+    NEWER(journal_path(tmp_path))
+    again = after(life).through(3, command("resume"), 5)
 
-    def script() -> None:
-        life.wait_for_ticks(3)
-        life.board.submit(command("mode", number=0, value="advisory"))
-        life.wait_for_ticks(3)
-
-    life.live(script)
-    _newer(journal_path(tmp_path))
-    again = after(life)
-
-    def resumed() -> None:
-        again.wait_for_ticks(3)
-        again.board.submit(command("resume", number=0))
-        again.wait_for_ticks(5)
-
-    again.live(resumed)
-
-    assert {record.mode for record in again.records} == {Mode.ADVISORY}
+    assert modes(again) == {Mode.ADVISORY}
     assert not again.records[-1].holds
 
 
@@ -229,45 +192,39 @@ def test_a_first_start_that_finds_no_room_leaves_no_empty_journal(tmp_path: Path
 
 def test_another_server_of_that_journal_is_not_known_either(before: Life, tmp_path: Path) -> None:
     """A person's resume is about one server: beside another one of that journal nothing is known."""
-    _overwritten(journal_path(tmp_path))
-    life = after(before)
-
-    def script() -> None:
-        life.wait_for_ticks(3)
-        life.board.submit(command("resume", number=0))
-        life.wait_for_ticks(3)
-
-    life.live(script)
+    OVERWRITTEN(journal_path(tmp_path))
+    life = after(before).through(3, command("resume"), 3)
 
     assert unheard(tmp_path).beside(life.server.identity) == ""
     assert "set aside" in unheard(tmp_path).beside("another")
 
 
-def _only_set_aside(journal: Path) -> None:
-    _overwritten(journal)
+def put_aside(journal: Path, *, damaged: bool = False, begun: bool = False) -> None:
+    """Leave what a daemon does that dies while it sets a journal aside, and begins another."""
+    if damaged:
+        OVERWRITTEN(journal)
     set_aside(journal, wall=1_000_000_000.0)
+    if begun:
+        journal.touch()
 
 
-def _set_aside_sound(journal: Path) -> None:
-    set_aside(journal, wall=1_000_000_000.0)
-
-
-def _begun_and_empty(journal: Path) -> None:
-    _set_aside_sound(journal)
-    journal.touch()
-
-
-@pytest.mark.parametrize("interrupted", [_only_set_aside, _set_aside_sound, _begun_and_empty])
+@pytest.mark.parametrize("state", [{"damaged": True}, {}, {"begun": True}], ids=["damaged", "sound", "begun"])
 def test_a_daemon_that_dies_while_it_sets_a_journal_aside_leaves_no_first_start(
-    before: Life, tmp_path: Path, interrupted: Callable[[Path], None]
+    before: Life, tmp_path: Path, state: dict[str, bool]
 ) -> None:
-    """Whatever comes between the old file and the new one, the next daemons are advisory and held."""
-    interrupted(journal_path(tmp_path))
+    """Whatever comes between the old file and the new one, the next daemons are advisory and held.
 
-    for life in (watched(after(before)), watched(after(before))):
-        assert {record.mode for record in life.records} == {Mode.ADVISORY}
-        assert life.server.applied == []
-        assert "not known what stood" in life.records[-1].holds[0].reason
+    What the old file still tells, originals and a pause, is in the new one.
+    """
+    kept, stood = originals(tmp_path), standing(tmp_path)
+    put_aside(journal_path(tmp_path), **state)
+
+    for life in (after(before).through(40), after(before).through(40)):
+        assert "not known what stood" in held(life).reason
+        if "damaged" not in state:
+            assert told(life, "originals") == []
+            assert stood.keys() == standing(tmp_path).keys()
+            assert [one.capacity for one in originals(tmp_path)] == [one.capacity for one in kept]
 
 
 @pytest.mark.parametrize("stage", ["_prepare", "begin", "_add", "commit"])
@@ -276,7 +233,7 @@ def test_no_new_journal_is_there_without_what_the_old_one_did_not_tell(
 ) -> None:
     """A disk that fills up, or a daemon that dies, at any step leaves on disk that something is not known."""
     journal = journal_path(tmp_path)
-    _overwritten(journal)
+    OVERWRITTEN(journal)
 
     def full(*_: object, **__: object) -> None:
         raise sqlite3.OperationalError("database or disk is full")
@@ -292,22 +249,8 @@ def test_no_new_journal_is_there_without_what_the_old_one_did_not_tell(
             assert unheard(tmp_path).beside(before.server.identity)
         keeper.close()
 
-    assert watched(after(before)).server.applied == []
+    assert after(before).through(40).server.applied == []
     assert len(list(tmp_path.glob("journal.damaged-*.db"))) == 1
-
-
-@pytest.mark.parametrize("interrupted", [_set_aside_sound, _begun_and_empty])
-def test_what_an_interrupted_setting_aside_left_is_carried_over(
-    before: Life, tmp_path: Path, interrupted: Callable[[Path], None]
-) -> None:
-    """Originals and a pause in a file that was set aside are known to the next daemon, and in its journal."""
-    kept, stood = originals(tmp_path), standing(tmp_path)
-    interrupted(journal_path(tmp_path))
-    life = watched(after(before))
-
-    assert told(life, "originals") == []
-    assert stood.keys() == standing(tmp_path).keys()
-    assert [one.capacity for one in originals(tmp_path)] == [one.capacity for one in kept]
 
 
 def test_a_file_set_aside_long_ago_changes_nothing_beside_a_journal(before: Life, tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -12,101 +13,83 @@ from tuner.journal.ending import ending
 from tuner.records import LOWEST_ABOVE_ZERO, Missed, Sample
 from tuner.settings import Mode, Settings
 
+Trouble = Callable[[Life, pytest.MonkeyPatch], None]
 
-def ended_in_order(directory: Path) -> bool:
-    """Return what the next reader of the journal believes."""
-    found = ending(directory)
+
+def ended_in_order(life: Life, trouble: Trouble, patch: pytest.MonkeyPatch) -> bool:
+    """Let a daemon lower M as far as the load allows, then meet some trouble, then stop it."""
+
+    def script() -> None:
+        life.wait(lambda: life.server.capacity.io_capacity_max < LOADED)
+        life.wait(lambda: life.server.mark in {None, LOWEST_ABOVE_ZERO})
+        trouble(life, patch)
+
+    life.live(script)
+    found = ending(Path(life.config.daemon.state_directory))
     assert found is not None
     return found.orderly
 
 
-def lived(directory: Path, on_stop: str = "park") -> Life:
-    """Return a daemon in active mode that has not begun to live."""
-    return Life(directory, Settings(mode=Mode.ACTIVE), on_stop)
+def silent(life: Life, _: pytest.MonkeyPatch) -> None:
+    """Have the server give no answer."""
+    life.server.down = "did not answer within 1 s"
+    life.wait_for_ticks(3)
 
 
-def tightly(life: Life) -> None:
-    """Wait until M is as low as the load allows."""
-    life.wait(lambda: life.server.capacity.io_capacity_max < LOADED)
-
-
-def test_a_daemon_that_parked_ended_in_order(tmp_path: Path) -> None:
-    """After SIGTERM nothing is left to be done."""
-    life = lived(tmp_path)
-    life.live(lambda: tightly(life))
-
-    assert ended_in_order(tmp_path)
-
-
-@pytest.mark.parametrize(("on_stop", "orderly"), [("park", False), ("leave", True)])
-def test_a_park_that_could_not_be_written_is_left_to_others(
-    tmp_path: Path, on_stop: str, *, orderly: bool
-) -> None:
-    """Stopped while the server does not answer, a daemon that should have parked has not ended in order."""
-    life = lived(tmp_path, on_stop)
-
-    def script() -> None:
-        tightly(life)
-        life.server.down = "did not answer within 1 s"
-        life.wait_for_ticks(3)
-
-    life.live(script)
-
-    assert ended_in_order(tmp_path) == orderly
-
-
-@pytest.mark.parametrize(("on_stop", "orderly"), [("park", False), ("leave", True)])
-def test_a_park_without_an_estimate_is_left_to_others(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, on_stop: str, *, orderly: bool
-) -> None:
-    """Stopped at readings that give no estimate, a daemon that should have parked has not ended in order."""
-    life = lived(tmp_path, on_stop)
+def backwards(life: Life, patch: pytest.MonkeyPatch) -> None:
+    """Have each reading give no estimate."""
     read = life.server.read
 
-    def backwards() -> Sample | Missed:
+    def reversed_log() -> Sample | Missed:
         life.server.lsn -= 50e6
         life.server.oldest -= 50e6
         return read()
 
-    def script() -> None:
-        tightly(life)
-        monkeypatch.setattr(life.server, "read", backwards)
-        life.wait_for_ticks(3)
-
-    life.live(script)
-
+    patch.setattr(life.server, "read", reversed_log)
+    life.wait_for_ticks(3)
     assert life.records[-1].decision.reason == "no_estimate"
-    assert ended_in_order(tmp_path) == orderly
 
 
-def test_a_park_that_was_refused_is_left_to_others(tmp_path: Path) -> None:
-    """Stopped while the server refuses every write, a daemon has not ended in order."""
-    life = lived(tmp_path)
+def read_only(life: Life, _: pytest.MonkeyPatch) -> None:
+    """Have the server take no writes."""
+    life.server.shows = {"read_only": True}
+    life.wait_for_ticks(3)
 
-    def script() -> None:
-        tightly(life)
-        life.server.refusal = "access denied"
 
-    life.live(script)
+def refused(life: Life, _: pytest.MonkeyPatch) -> None:
+    """Have the server refuse every write."""
+    life.server.refusal = "access denied"
 
-    assert not ended_in_order(tmp_path)
+
+@pytest.mark.parametrize(
+    ("trouble", "on_stop", "orderly"),
+    [
+        (lambda *_: None, "park", True),
+        (silent, "park", False),
+        (silent, "leave", True),
+        (backwards, "park", False),
+        (backwards, "leave", True),
+        (refused, "park", False),
+        (read_only, "park", True),
+    ],
+    ids=["parked", "silent", "silent, leave", "no estimate", "no estimate, leave", "refused", "read-only"],
+)
+def test_a_park_that_could_not_be_written_is_left_to_others(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, trouble: Trouble, on_stop: str, *, orderly: bool
+) -> None:
+    """A daemon that should have parked and could not has not ended in order; one that leaves all has."""
+    life = Life(tmp_path, Settings(mode=Mode.ACTIVE), on_stop)
+    life.server.mark = None
+
+    assert ended_in_order(life, trouble, monkeypatch) is orderly
 
 
 @pytest.mark.parametrize("on_stop", ["park", "leave"])
-@pytest.mark.parametrize("mark", [None, 0], ids=["no mark", "ours"])
 def test_a_low_water_mark_that_could_not_go_back_is_left_to_others(
-    tmp_path: Path, mark: int | None, on_stop: str
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, on_stop: str
 ) -> None:
     """Stopped on a server that takes no writes, a daemon whose mark is in force has not ended in order."""
     life = Life(tmp_path, Settings(mode=Mode.ACTIVE, low_water_mark=True), on_stop)
-    life.server.mark = mark
+    life.server.mark = 0
 
-    def script() -> None:
-        tightly(life)
-        life.wait(lambda: life.server.mark in {None, LOWEST_ABOVE_ZERO})
-        life.server.shows = {"read_only": True}
-        life.wait_for_ticks(3)
-
-    life.live(script)
-
-    assert ended_in_order(tmp_path) == (mark is None or on_stop == "leave")
+    assert ended_in_order(life, read_only, monkeypatch) is (on_stop == "leave")

@@ -6,23 +6,12 @@ from pathlib import Path
 
 import pytest
 
-from lab.plant.clock import SimClock
-from lab.plant.server import SimulatedServer
-from lab.scenarios import load_scenario
-from lab.simulate_loop import SimInbox
 from tests.daemon.almanac import table
-from tests.factory import SAVED
+from tests.lab.report.recorded import record_loop
 from tuner.cli.replay import replay_trace
-from tuner.core.state import State, encode_state
-from tuner.core.step import start
-from tuner.daemon.schedule import Schedule, ScheduledInbox
-from tuner.journal.items import RunItem
+from tuner.daemon.schedule import Schedule
 from tuner.journal.reader import trace
-from tuner.journal.tables import Snapshot
-from tuner.journal.writer import JournalWriter
-from tuner.loop import drive
 from tuner.records import Sample, TickRecord
-from tuner.settings import Mode, Settings
 
 BEGINS, BACKUP, ENDS, OVER = 1_800, 2_400, 3_600, 4_500
 """Seconds from the simulated midnight: 00:30, 00:40, 01:00, 01:15."""
@@ -31,30 +20,12 @@ SCHEDULE = (
     table("backup", "30 0 * * *", 30, timezone="UTC", drain=True),
     table("night", "45 0 * * *", 120, timezone="UTC", max_recovery_seconds=20.0),
 )
-SOON = 60.0
 
 
 @pytest.fixture(scope="module")
 def directory(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Return the state directory of a loop that lived through that hour in active mode."""
-    found = tmp_path_factory.mktemp("hour")
-    journal = JournalWriter(found, keep_ticks=10_000, on_error=pytest.fail, queue_ticks=10_000)
-    journal.start()
-    clock = SimClock()
-    server = SimulatedServer(load_scenario("steady-1200iops").plant, clock)
-    settings, facts = Settings(mode=Mode.ACTIVE), server.facts()
-    state = start(settings, facts)
-    journal.put(RunItem(settings=settings, facts=facts, state=encode_state(state), tick=0, wall=clock.wall()))
-
-    def publish(after: State, record: TickRecord) -> None:
-        journal.record(record)
-        if record.tick.number % 600 == 0:
-            journal.put(Snapshot(record.tick.number, encode_state(after)))
-
-    inbox = ScheduledInbox(SimInbox(clock, SAVED), clock, Schedule(SCHEDULE))
-    drive(server, clock, inbox, state, interval=1.0, publish=publish, until=OVER)
-    assert journal.close(SOON)
-    return found
+    return record_loop(tmp_path_factory.mktemp("hour"), seconds=OVER + 1, schedule=Schedule(SCHEDULE)).parent
 
 
 @pytest.fixture(scope="module")

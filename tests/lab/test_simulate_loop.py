@@ -8,14 +8,13 @@ from typing import TYPE_CHECKING
 import msgspec
 import pytest
 
-from lab.plant.clock import SimClock
 from lab.scenarios import load_scenario
 from lab.scenarios.load import parse_scenario
 from lab.simulate import resized
-from lab.simulate_loop import SimInbox, most_in_an_hour, run_policy
+from lab.simulate_loop import most_in_an_hour, run_policy
 from tests.factory import sample
 from tests.lab.simulating import SHORT
-from tuner.records import Capacity, Command, DecisionKind, OptimiserPhase
+from tuner.records import Capacity, DecisionKind, OptimiserPhase
 from tuner.settings import Mode, Settings
 
 if TYPE_CHECKING:
@@ -60,23 +59,6 @@ def test_changes_are_counted_in_every_hour() -> None:
     assert most_in_an_hour([0.0, 10.0, 3599.0]) == 3
     assert most_in_an_hour([0.0, 3600.0]) == 1
     assert most_in_an_hour([0.0, 5000.0, 5010.0, 8599.0, 9000.0]) == 3
-
-
-def test_advisory_writes_nothing() -> None:
-    """In advisory mode the simulated server keeps the pair it started with."""
-    scenario = parse_scenario(SHORT, source="test")
-    run = run_policy(scenario, Settings(mode=Mode.ADVISORY, policy="cascade"))
-    assert run.knob_changes == 0
-    assert run.final == Capacity(10_000, 20_000)
-
-
-def test_the_inbox_ends_its_wait_at_the_deadline() -> None:
-    """On simulated time the wait ends at once: the clock is at the deadline, and commands come once."""
-    clock = SimClock()
-    inbox = SimInbox(clock, Command(name="pause", who="test"))
-    assert [one.name for one in inbox.take(until=5.0)] == ["pause"]
-    assert clock.monotonic() == 5.0
-    assert inbox.take(until=6.0) == ()
 
 
 def test_a_mariadb_that_m_steers_rests_near_the_set_point() -> None:

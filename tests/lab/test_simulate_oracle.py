@@ -10,12 +10,11 @@ import pytest
 
 from lab.scenarios import load_scenario, scenario_names
 from lab.scenarios.load import parse_scenario
-from lab.scenarios.static import RATIO, Caps, Search, pair, run_static, search
+from lab.scenarios.static import RATIO, Caps, Search, run_static, search
 from lab.simulate import shortened
 from lab.simulate_loop import run_policy
 from tests.lab.simulating import SHORT, parsed_result, scenario_file, simulated
 from tuner.cli.wording import duration
-from tuner.records import Capacity
 from tuner.settings import Mode, Settings
 
 if TYPE_CHECKING:
@@ -116,20 +115,6 @@ def test_the_setting_that_a_server_starts_with_is_tried_as_well(
     assert untouched["checkpoint_age_max"] == pytest.approx(alone.checkpoint_age_max, abs=0.02)
     assert parsed_result(*asked)["untouched"] == untouched
     assert "the setting it starts with, left alone" in simulated(*asked).stdout
-
-
-def test_the_default_that_a_search_tried_is_the_setting_left_alone() -> None:
-    """Where the server starts with one of the values that the search tries, its run is the answer."""
-    untouched = searched().untouched
-    assert (untouched.io_capacity, untouched.io_capacity_max) == (10_000, 20_000)
-    alone = run_static(parse_scenario(SHORT, source="test"), RATIO, 20_000)
-    assert untouched.throughput_mean == round(alone.throughput_mean, 1)
-
-
-def test_static_pairs_are_legal() -> None:
-    """A static M goes with C = M / k, never below the server's minimum of 100."""
-    assert pair(450, 2) == Capacity(225, 450)
-    assert pair(150, 2) == Capacity(100, 150)
 
 
 def test_the_best_static_setting_of_a_month_does_not_take_an_afternoon(

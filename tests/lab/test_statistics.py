@@ -2,14 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import pytest
 
 from lab.statistics import percentile, ratio_bounds, slope, t95
-
-if TYPE_CHECKING:
-    pass
 
 
 def test_percentiles_interpolate() -> None:

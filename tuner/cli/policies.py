@@ -11,7 +11,7 @@ from api.models import Policies
 from api.views import policies_of
 from lab.bench.comparison import Asked, Comparison
 from lab.bench.revision import policies_revision
-from lab.bench.table import Group, group, told
+from lab.bench.table import ScenarioResult, as_text, group
 from lab.scenarios import Scenario, ScenarioError, load_scenario, scenario_names
 from lab.simulate import SimulateError
 from policies.catalogue import About
@@ -104,7 +104,7 @@ def policies(
         say_json({"reference": asked.policies[0], "policies_revision": revision, "scenarios": groups})
         return
     for one in groups:
-        click.echo("\n".join(told(one, asked.policies[0])) + "\n")
+        click.echo("\n".join(as_text(one, asked.policies[0])) + "\n")
 
 
 def _lines(found: Policies) -> list[str]:
@@ -168,7 +168,7 @@ def _policies(named: tuple[PolicyName, ...]) -> tuple[PolicyName, ...]:
     return tuple(name for name in offered if name not in lacking)
 
 
-def _groups(asked: Asked, *, jobs: int) -> list[Group]:
+def _groups(asked: Asked, *, jobs: int) -> list[ScenarioResult]:
     with working("interrupted; nothing is kept") as bar:
         comparison = Comparison(asked, jobs=jobs, progress=bar.show)
         say(
@@ -179,4 +179,4 @@ def _groups(asked: Asked, *, jobs: int) -> list[Group]:
             err=True,
         )
         found = comparison.run()
-    return [group(scenario, one.rows, notes=[one.note] if one.note else []) for scenario, one in found]
+    return [group(scenario, one.runs, notes=[one.note] if one.note else []) for scenario, one in found]

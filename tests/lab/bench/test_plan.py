@@ -12,7 +12,7 @@ import msgspec
 import pytest
 
 from lab.bench.plan import Plan, load_suite, parse_suite, suite_names, version_default
-from lab.bench.progress import Progress
+from lab.bench.progress import Remaining
 from lab.bench.row import WAY
 from lab.bench.store import PlanError
 from tuner.records import Capacity
@@ -99,7 +99,7 @@ def test_the_quick_suite_is_quick() -> None:
     usual = (plan.timing.settle_least + plan.timing.settle_most) / 2.0
     late = plan.blocks * (WAY * plan.timing.settle_most - usual)
 
-    assert Progress([plan], []).seconds() + late < 600.0
+    assert Remaining([plan], []).seconds() + late < 600.0
 
 
 @pytest.mark.parametrize(
@@ -121,7 +121,7 @@ def test_the_default_is_that_of_the_very_server(version: str, default: Capacity)
 def test_filling_large_tables_is_reckoned_with() -> None:
     """Four tables of a billion rows are no matter of minutes."""
     suite = parse_suite("[load]\nrows = 1_000_000_000", name="large")
-    assert Progress(suite.plans, []).seconds() > 12 * 3600
+    assert Remaining(suite.plans, []).seconds() > 12 * 3600
 
 
 BENCH = Path(__file__).parents[3] / "docs" / "bench.md"

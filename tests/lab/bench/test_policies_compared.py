@@ -9,10 +9,11 @@ from msgspec.structs import replace
 
 from lab.bench import comparison as module
 from lab.bench.comparison import UNEVEN, Asked, Comparison, Found, Task
-from lab.bench.table import METRICS, Value, group
+from lab.bench.table import Run, Value, group
 from lab.plant.flavour import FlavourName
 from lab.scenarios import Scenario, load_scenario
 from lab.scenarios.progress import Progress
+from lab.scenarios.trace import Outcome
 
 SHORT = Scenario(name="short", description="for tests", seconds=200, measured_from=100)
 ASKED = Asked(("cascade", "fixed"), (SHORT,), 2, oracle=True)
@@ -21,7 +22,7 @@ STEADY = load_scenario("steady-1200iops")
 
 def outcomes(found: Found) -> dict[str, list[object]]:
     """Return what each contender came to with each seed."""
-    return {name: [(row["seed"], row["outcome"]) for row in rows] for name, rows in found.rows.items()}
+    return {name: [(run.seed, run.outcome) for run in runs] for name, runs in found.runs.items()}
 
 
 def test_two_processes_do_what_one_does() -> None:
@@ -30,9 +31,9 @@ def test_two_processes_do_what_one_does() -> None:
     ((_, one),) = Comparison(ASKED, jobs=1, progress=told.append).run()
     ((_, two),) = Comparison(replace(ASKED, oracle=False), jobs=2).run()
 
-    assert one.rows["static"][0]["io_capacity_max"]
+    assert one.runs["static"][0].io_capacity_max
     assert outcomes(two) == outcomes(one) | {"static": []}
-    assert [row["seed"] for row in two.rows["fixed"]] == [1, 2]
+    assert [run.seed for run in two.runs["fixed"]] == [1, 2]
     assert all(0.0 < each.share <= 1.0 for each in told)
 
 
@@ -54,46 +55,37 @@ def test_a_load_that_pauses_still_has_a_best_static() -> None:
     )
     moving = replace(SHORT, seconds=400, measured_from=200, load=replace(SHORT.load, timeline=pauses))
     ((_, found),) = Comparison(Asked(("fixed",), (moving,), 1, oracle=True), jobs=1).run()
-    (row,) = found.rows["static"]
+    (run,) = found.runs["static"]
 
     assert found.note == UNEVEN
-    assert row["outcome"]["sync_flush_seconds"] == 0
-    assert row["outcome"]["throughput_p1"] == 0.0
+    assert run.outcome.sync_flush_seconds == 0
+    assert run.outcome.throughput_p1 == 0.0
 
 
-def row(contender: str, seed: int, commits: float = 1000.0, **changes: Any) -> dict[str, Any]:  # noqa: ANN401 - any field
-    """Return a row with that throughput."""
-    outcome = {metric.name: 0.0 for metric in METRICS} | {"throughput_mean": commits, "pages_per_commit": 0.2}
-    return {
-        "scenario": "s",
-        "contender": contender,
-        "io_capacity_max": None,
-        "seed": seed,
-        "seconds": 1800,
-        "measured_from": 300,
-        "moves": False,
-        "plant": "p",
-        "settling_seconds": 100.0,
-        "changes": 5,
-        "changes_in_hour": 3,
-        "outcome": outcome,
-        **changes,
-    }
+BLANK = Outcome(**dict.fromkeys(Outcome.__struct_fields__, 0.0))
 
 
-def value(metric: str, *rows: dict[str, Any], of: str = "cascade") -> Value:
+def run(contender: str, seed: int, commits: float = 1000.0, *, seconds: int = 1800, **changes: Any) -> Run:  # noqa: ANN401 - any field
+    """Return a run with that throughput."""
+    scenario = replace(STEADY, seed=seed, seconds=seconds)
+    outcome = replace(BLANK, throughput_mean=commits, pages_per_commit=0.2)
+    made = Run(scenario, contender, outcome, settling_seconds=100.0, changes=5, changes_in_hour=3)
+    return replace(made, **changes)
+
+
+def value(metric: str, *runs: Run, of: str = "cascade") -> Value:
     """Return a metric of one contender; the first row's is the reference."""
-    names = dict.fromkeys(one["contender"] for one in rows)
-    found = group(STEADY, {name: [one for one in rows if one["contender"] == name] for name in names})
+    names = dict.fromkeys(one.contender for one in runs)
+    found = group(STEADY, {name: [one for one in runs if one.contender == name] for name in names})
     return next(one.values[metric] for one in found.contenders if one.name == of)
 
 
-REFERENCE = [row("cascade", seed, 1000.0 * seed) for seed in (1, 2, 3)]
+REFERENCE = [run("cascade", seed, 1000.0 * seed) for seed in (1, 2, 3)]
 
 
 def test_ratios_are_paired_by_seed() -> None:
     """What gives a tenth less with every seed is at 0.9 with no doubt, however the seeds differ."""
-    rows = [*REFERENCE, *(row("pid", seed, 900.0 * seed) for seed in (3, 1, 2))]
+    rows = [*REFERENCE, *(run("pid", seed, 900.0 * seed) for seed in (3, 1, 2))]
     ours, theirs = (value("throughput_mean", *rows, of=name) for name in ("cascade", "pid"))
 
     assert (ours.mean, ours.worst, ours.ratio) == (2000.0, 1000.0, None)
@@ -104,12 +96,12 @@ def test_ratios_are_paired_by_seed() -> None:
 
 def test_what_has_no_mean_or_ratio_has_none() -> None:
     """An age that never settles with one seed has no settling time; nothing, as zero stalls, has no ratio."""
-    settling = value("settling_seconds", row("cascade", 1), row("cascade", 2, settling_seconds=None))
-    changes = value("changes_per_hour", row("cascade", 1, changes=4), row("cascade", 2, changes=8))
+    settling = value("settling_seconds", run("cascade", 1), run("cascade", 2, settling_seconds=None))
+    changes = value("changes_per_hour", run("cascade", 1, changes=4), run("cascade", 2, changes=8))
 
     assert (settling.mean, settling.worst, settling.without) == (None, None, 1)
     assert (changes.mean, changes.worst) == (12.0, 16.0), "the worst is the highest where more is worse"
-    assert value("sync_flush_seconds", *REFERENCE, row("pid", 1), of="pid").ratio is None
+    assert value("sync_flush_seconds", *REFERENCE, run("pid", 1), of="pid").ratio is None
 
 
 def on(flavour: FlavourName) -> Scenario:
@@ -151,7 +143,7 @@ def test_nobody_reads_more_out_of_a_table_than_is_in_it(
     scenario: Scenario, names: str, changed: dict[str, Any], word: str, said: str
 ) -> None:
     """What a rate, a ratio or a policy's rows do not show is told where it is so, and nowhere else."""
-    rows = {name: [row(name, 1, **changed)] for name in names.split()}
+    rows = {name: [run(name, 1, **changed)] for name in names.split()}
     found = [one for one in group(scenario, rows).notes if word in one]
 
     assert len(found) == bool(said)
@@ -160,6 +152,6 @@ def test_nobody_reads_more_out_of_a_table_than_is_in_it(
 
 def test_two_seeds_are_enough_for_bounds() -> None:
     """With two of them no line says that bounds are missing."""
-    rows = {name: [row(name, seed) for seed in (1, 2)] for name in ("cascade", "fixed")}
+    rows = {name: [run(name, seed) for seed in (1, 2)] for name in ("cascade", "fixed")}
 
     assert not any("no bounds" in one for one in group(STEADY, rows).notes)

@@ -11,7 +11,7 @@ from lab.bench import search
 from lab.report.bench_page import bench_page, bench_summary
 from lab.report.rows import read_rows, rows_of
 from lab.report.summary import Group, groups, winner_sentences
-from lab.report.words import comparison, heading, idle_said, lacking, verdict_sentences
+from lab.report.words import comparison, heading, idle_text, lacking, verdict_sentences
 from tests.lab.report.factory import CONDITIONS, row, searched, suite
 from tests.lab.report.reading import Page
 from tuner.settings import Settings
@@ -134,8 +134,8 @@ def test_processors_without_rest_are_told() -> None:
     """Where nothing was left of them the disk may not have been the limit; else nobody is bothered."""
     busy = row(figures={"machine_idle": 0.02})
 
-    assert "may have been the limit" in idle_said(one_group([busy]))[0]
-    assert idle_said(one_group([row()])) == []
+    assert "may have been the limit" in idle_text(one_group([busy]))[0]
+    assert idle_text(one_group([row()])) == []
 
 
 @pytest.mark.parametrize("against", ["static 2000/4000", "best static"])

@@ -151,14 +151,14 @@ def test_every_number_of_load_and_disk_has_an_upper_limit(table: type[Struct], n
 def test_all_that_is_wrong_is_said_at_once() -> None:
     """Unknown keys, wrong values and missing keys of all tables come in one message, a line each."""
     said = refused('name = ""\nseconds = "x"\nfoo = 1\n[server]\nio_capacity = -1\n[disk]\nfsync_seconds = 2')
-    assert [line.split(": ")[1].split(" ")[0] for line in said] == [
-        "foo",
+    assert sorted(line.split(": ")[1].split(" ")[0] for line in said) == [
         "description",
+        "disk.fsync_seconds",
+        "foo",
         "measured_from",
         "name",
         "seconds",
         "server.io_capacity",
-        "disk.fsync_seconds",
     ]
 
 
