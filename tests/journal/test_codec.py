@@ -42,7 +42,7 @@ def test_a_cut_or_changed_record_is_refused(at: int) -> None:
 
 
 def test_earlier_ticks_are_refused_by_intent_alone() -> None:
-    """The order of a record's fields counts as well: whoever changes this number tells it in the CHANGELOG."""
+    """The order of a record's fields counts as well: who changes this number tells it in the CHANGELOG."""
     assert RECORDS == "06657d2c348d82d6"
 
 

@@ -273,7 +273,7 @@ class Surroundings:
         return self._seen | {"role_known": self._answered >= ROLE & self._parts.keys()}
 
     def _ask_together(self, session: Session, names: Sequence[str], now: float) -> bool:
-        """Ask for some parts by one statement; where it fails all are to blame, and each is asked alone next."""
+        """Ask for some parts by one statement; where it fails, each is asked alone next."""
         try:
             self._ask(session, names)
         except (pymysql.MySQLError, Unreachable) as error:
