@@ -6,6 +6,7 @@
 #                `innobrim bench --help`, into docs/results/bench, no row of which begins after TIME=55m; PART=soak: the daemon on a
 #                real server with a random fault every minute; PART=no-harm: every scenario with the loop and without;
 #                PART=ablation: and without each mechanism; PART=hostile: a daemon beside a server that answers oddly;
+#                PART=releases: the loop on each release of MySQL and MariaDB that make servers gets;
 #                PART=mutants: small changes in what must not break, and whether a test notices them;
 #                PART=audit: known vulnerabilities in the lock files, all of them looked up; SERVICE=osv
 # make deb       dist/innobrim_*.deb for Debian 12, with its own environment; needs what make servers makes; REVISION=2
@@ -56,9 +57,9 @@ check: lint
 
 ## Side by side: docs/decisions/tests.md. No test is tried again: one that fails now and then is mended.
 test: servers lint
-	$(BIN)/pytest -n $(WORKERS) $(ARGS)
+	$(BIN)/pytest -n $(WORKERS) -m "not prove" $(ARGS)
 
-PARTS := bench soak no-harm ablation hostile mutants audit
+PARTS := bench soak no-harm ablation hostile releases mutants audit
 ifneq ($(filter prove,$(MAKECMDGOALS)),)
 ifeq ($(filter $(PART),$(PARTS)),)
 $(error PART=$(PART): there is no such part; there are $(PARTS). A suite of the bench is SUITE=$(PART))
@@ -74,6 +75,8 @@ else ifeq ($(PART),ablation)
 	$(BIN)/python -m tools.ablation $(ARGS)
 else ifeq ($(PART),hostile)
 	HOSTILE_SECONDS=3300 $(BIN)/pytest tests/servers/test_hostile_daemon.py $(ARGS)
+else ifeq ($(PART),releases)
+	$(BIN)/pytest tests/real/test_families.py $(ARGS)
 else ifeq ($(PART),mutants)
 	$(BIN)/python -m tests.mutants $(ARGS)
 else ifeq ($(PART),audit)

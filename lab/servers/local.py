@@ -138,6 +138,13 @@ class LocalServer(LabServer):
             self._directory = None
         atexit.unregister(self.stop)
 
+    def wait_ready(self, seconds: float = 120.0) -> None:
+        """Return when the server answers; the authority that it made for itself is known from then on."""
+        super().wait_ready(seconds)
+        made = None if self._directory is None else self._directory / "data" / "ca.pem"
+        if made is not None and made.is_file():
+            self.authority = made
+
     def signal(self, number: signal.Signals) -> None:
         self._running().send_signal(number)
 

@@ -12,14 +12,24 @@ import pytest
 from lab.servers.base import LabServer
 from lab.servers.choose import server_named
 from lab.servers.reader import Reader, age_ratio
-from lab.servers.spec import MARIADB, MEBIBYTE, MYSQL_56, Kind, LabServerError, ServerSpec
+from lab.servers.spec import (
+    MARIADB,
+    MEBIBYTE,
+    MYSQL,
+    MYSQL_56,
+    MYSQL_57,
+    MYSQL_80,
+    Kind,
+    LabServerError,
+    ServerSpec,
+)
 from lab.workloads.load import Load
 from lab.workloads.sysbench import prepare
 from tests.real.fixtures import missing
 from tests.real.support import DEFAULT, Work, until
 from tuner.records import Capacity
 
-MYSQL_56_PROGRAM = Path(__file__).parents[2] / ".cache" / "mysql-5.6.24" / "mysqld"
+CACHE = Path(__file__).parents[2] / ".cache"
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,8 +57,23 @@ WITH_AUTHORITY = ("--innodb-max-dirty-pages-pct-lwm=0.001", "--performance-schem
 FAMILIES = {
     "mariadb-11.8": Family("innobrim/mariadb:11.8", "11.8.", MARIADB, "mariadb", WITH_AUTHORITY),
     "mariadb-10.11": Family("innobrim/mariadb:10.11", "10.11.", MARIADB, "mariadb", WITH_AUTHORITY),
-    "mysql-5.6": Family(str(MYSQL_56_PROGRAM), "5.6.24", MYSQL_56, "legacy-56"),
+    "mysql-5.6": Family(str(CACHE / "mysql-5.6.24" / "mysqld"), "5.6.24", MYSQL_56, "legacy-56"),
 }
+"""One of each kind, on which every fault is tried."""
+
+RELEASES = FAMILIES | {
+    f"mysql-{version}": Family(str(CACHE / f"mysql-{version}" / "bin" / "mysqld"), version, kind, law)
+    for version, kind, law in (
+        ("5.7.22", MYSQL_57, "legacy-whole"),
+        ("8.0.12", MYSQL_80, "legacy-whole"),
+        ("8.0.15", MYSQL_80, "legacy-whole"),
+        ("8.0.31", MYSQL, "legacy"),
+    )
+}
+"""Further releases, on each of which the loop has to come to its set-point."""
+
+OF_EACH_LAW = {*FAMILIES, "mysql-8.0.15"}
+"""Those of them that make test has time for."""
 
 SHIPPED = Capacity(200, 2000)
 """What all of them start with by themselves."""
@@ -81,7 +106,7 @@ def named(words: str, spec: ServerSpec) -> LabServer:
 @pytest.fixture(scope="session", params=FAMILIES)
 def family(request: pytest.FixtureRequest) -> Family:
     """Return the family whose turn it is."""
-    return FAMILIES[request.param]
+    return RELEASES[request.param]
 
 
 @contextlib.contextmanager

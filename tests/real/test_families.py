@@ -13,7 +13,7 @@ from lab.bench.rig import Sampler
 from lab.servers.base import LabServer
 from tests.faults.verdict import Verdict, judge
 from tests.faults.witness import Witness
-from tests.real.families import SHIPPED, Family
+from tests.real.families import OF_EACH_LAW, RELEASES, SHIPPED, Family
 from tests.real.installation import Innobrim
 from tests.real.recording import error_of, reached
 from tests.real.support import Work, under_load, until
@@ -22,7 +22,16 @@ from tuner.journal.reader import runs
 from tuner.records import Sample, TickRecord
 from tuner.settings import Settings
 
-pytestmark = [pytest.mark.real, pytest.mark.timeout(1500)]
+pytestmark = [
+    pytest.mark.real,
+    pytest.mark.timeout(1500),
+    pytest.mark.parametrize(
+        "family",
+        [pytest.param(name, marks=() if name in OF_EACH_LAW else pytest.mark.prove) for name in RELEASES],
+        indirect=True,
+        scope="session",
+    ),
+]
 
 SET_POINT = 0.65
 BAND = 0.12
