@@ -26,6 +26,7 @@ from tuner.records import (
     Sample,
     Window,
 )
+from tuner.settings import Mode
 
 LOWER = Suggestion(-0.05, 1.0, 1.0)
 LOAD = LoadContext(1e6, 300.0, 0.0, 0.0, float(A))
@@ -244,6 +245,24 @@ def test_what_was_learned_in_another_role_is_not_used_and_is_not_lost(tried: Ben
     assert tried.state.trials.evidence.log == KNOWN.log
 
 
+def test_what_was_learned_on_another_version_is_not_used_while_the_role_is_unknown(asked: Bench) -> None:
+    """It is set aside once the role is known; until then nothing is in use, and nothing tried."""
+    context = asked.state.trials.context
+    assert context is not None
+    old = replace(KNOWN, server=f"8.0.30 {FACTS.flush_law}", wins=(replace(KNOWN.wins[0], context=context),))
+    evidence_of(asked, old)
+    asked.state = replace(asked.state, role=None)
+    asked.server.shows["role_known"] = False
+    asked.turns(3)
+
+    assert (asked.state.trials.used, asked.state.trials.evidence) == (None, old)
+    assert progress(asked).phase is OptimiserPhase.BARRED
+    assert "role" in progress(asked).why
+    asked.server.shows["role_known"] = True
+    asked.turn()
+    assert asked.state.trials.evidence.wins == ()
+
+
 # What may be suggested.
 
 
@@ -279,6 +298,15 @@ def test_an_answer_at_a_tick_without_a_reading_is_asked_for_again(asked: Bench) 
 
     assert asked.answer(suggest(1))[0]
     assert (asked.state.trials.asking, asked.state.trials.number) == (0, 1)
+
+
+def test_advisory_mode_tries_nothing() -> None:
+    """A loop that writes nothing has nothing to compare."""
+    bench = Bench(replace(BAYES, mode=Mode.ADVISORY)).ready()
+    bench.turns(800)
+
+    assert progress(bench).phase is OptimiserPhase.BARRED
+    assert progress(bench).why == "the mode is advisory"
 
 
 @given(headroom=HEADROOMS, suggestion=SUGGESTIONS, budget=st.floats(0.1, 1.0))

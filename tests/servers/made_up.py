@@ -35,7 +35,7 @@ class MadeUpAdapter(Adapter):
         size = int(answers[SIZE])
         return Points(flush_limit=size // 2, sync_point=size // 2, stall_point=size, low_water_base=0)
 
-    def exported(self, answers: Answers) -> Mapping[str, int]:
+    def expected_limits(self, answers: Answers) -> Mapping[str, int]:
         """Return the one limit, which is a round number on every such server."""
         return {LIMIT: int(answers[LIMIT]) // 10_000 * 10_000}
 

@@ -339,7 +339,7 @@ class Adapter(ABC):
         """
 
     @abstractmethod
-    def exported(self, answers: Answers) -> Mapping[str, int]:
+    def expected_limits(self, answers: Answers) -> Mapping[str, int]:
         """Return what the server must say its own limits are, by counter or status variable."""
 
     def limits_mismatch(self, answers: Answers) -> str:
@@ -352,7 +352,7 @@ class Adapter(ABC):
             answers: variables, and what ``limit_counters`` and ``limit_status`` said, by name.
         """
         size = ", ".join(f"{name} = {answers[name]}" for name in self.sized_by)
-        for name, value in self.exported(answers).items():
+        for name, value in self.expected_limits(answers).items():
             theirs = int(answers[name])
             if abs(theirs - value) >= BLOCK and not (name == MARGIN and theirs == 0):
                 return (

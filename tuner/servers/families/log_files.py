@@ -280,7 +280,7 @@ class MySQL57Adapter(LogFilesAdapter):
         """Return the limits that file size and number of files imply; they stay until a restart."""
         return log_group_limits_5(**self.settings(answers))
 
-    def exported(self, answers: Answers) -> Mapping[str, int]:
+    def expected_limits(self, answers: Answers) -> Mapping[str, int]:
         """Return what the counters must say: what the server uses."""
         limits = self.limits(answers)
         return dict(zip(self.limit_counters, (limits.flush_limit, limits.sync_point), strict=True))
@@ -304,7 +304,7 @@ class MySQL57Adapter(LogFilesAdapter):
         own = {name: int(answers[name]) for name in self.limit_counters}
         with contextlib.suppress(ValueError):  # more threads than a log of this size has room for
             for threads in range(MOST_THREADS + 1):
-                if self.exported({**answers, THREADS: str(threads)}) == own:
+                if self.expected_limits({**answers, THREADS: str(threads)}) == own:
                     return threads
         return None
 
@@ -356,7 +356,7 @@ class MySQL80Adapter(LogFilesAdapter):
             return ours
         return limits_with(ours.soft, int(answers[ASYNC]), int(answers[SYNC]), ours.concurrency_margin)
 
-    def exported(self, answers: Answers) -> Mapping[str, int]:
+    def expected_limits(self, answers: Answers) -> Mapping[str, int]:
         """Return what the counters must say: the raw values, with no margin taken off."""
         ours = self._ours(answers)
         return {ASYNC: ours.raw_async, SYNC: ours.raw_sync, MARGIN: ours.concurrency_margin}
@@ -387,7 +387,7 @@ class MySQL8012Adapter(MySQL80Adapter):
         """Return the limits that file size and number of files imply."""
         return log_group_limits_8012(**self.settings(answers))
 
-    def exported(self, answers: Answers) -> Mapping[str, int]:
+    def expected_limits(self, answers: Answers) -> Mapping[str, int]:
         """Return what the counters must say: what the flush law and the checkpointer use."""
         limits = self.limits(answers)
         return {ASYNC: limits.flush_limit, SYNC: limits.sync_point + FLUSH_ORDER_LAG}

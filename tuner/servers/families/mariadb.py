@@ -231,7 +231,7 @@ class MariaDBAdapter(Adapter):
         size = int(answers["innodb_log_file_size"])
         return mariadb_limits(size, release=self.release, page_size=self.page_size)
 
-    def exported(self, answers: Answers) -> Mapping[str, int]:
+    def expected_limits(self, answers: Answers) -> Mapping[str, int]:
         """Return what the status variable must say."""
         return {MAX_AGE: self.limits(answers).stall_point}
 

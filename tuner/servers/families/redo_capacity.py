@@ -156,7 +156,7 @@ class RedoCapacityAdapter(Adapter):
         threads = int(answers["innodb_thread_concurrency"])
         return redo_limits(int(answers[RESIZED]), page_size=self.page_size, thread_concurrency=threads)
 
-    def exported(self, answers: Answers) -> Mapping[str, int]:
+    def expected_limits(self, answers: Answers) -> Mapping[str, int]:
         """Return what the counters must say: the raw values; nothing during a resize."""
         if answers.get("Innodb_redo_log_resize_status", "OK") != "OK":
             return {}
