@@ -1,6 +1,6 @@
 """What each of those who may ask for an M asks for just now; ``precedence`` says who is heard.
 
-Which set-point the policy holds is decided in ``targets``: person > schedule > optimiser > policy, in bounds.
+Which set-point the policy holds ``setpoint.choose`` decides: person > schedule > optimiser > policy, bounded.
 """
 
 from __future__ import annotations

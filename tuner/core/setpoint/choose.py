@@ -1,4 +1,4 @@
-"""What the loop aims at: which set-point, and who or what decides it."""
+"""Which set-point the loop aims at, and who or what decides it."""
 
 from __future__ import annotations
 
@@ -53,7 +53,9 @@ class Requests(NamedTuple):
     windows: Mapping[str, str]  # the windows that set a budget, by the budget's name
 
 
-def update_targets(state: State, sample: Sample, found: Estimate, *, now: float) -> tuple[State, list[Event]]:
+def update_set_point(
+    state: State, sample: Sample, found: Estimate, *, now: float
+) -> tuple[State, list[Event]]:
     """Decide the set-point, and say what bounds it and which budgets are not kept."""
     state = replace(state, sawtooth=_sawtooth(state, sample))
     found = replace(found, baseline_ratio=_baseline_ratio(state, sample, found))
