@@ -106,7 +106,7 @@ def step(state: State, tick: Tick) -> tuple[State, TickRecord]:
     windows = state.schedule
     for command in tick.commands:
         context = CommandContext(command=command, sample=sample, now=now)
-        state, answer, said = handlers.carry_out(state, context)
+        state, answer, said = handlers.handle_command(state, context)
         answers.append(answer)
         events.extend(said)
     events.extend(schedule.changes(windows, state.schedule, wall=tick.wall))
