@@ -14,7 +14,7 @@ from tests.factory import ACTIVE
 from tuner.core.estimate.trends import AUTHORITY_LOST
 from tuner.core.writes import guards
 from tuner.core.writes.guards import EMERGENCY_SPACING, TABLE, GuardContext, GuardedWish, guard
-from tuner.core.writes.tokens import HOUR, TokenBucket, depth
+from tuner.core.writes.token_bucket import HOUR, TokenBucket, depth
 from tuner.records import Capacity, DecisionKind
 
 SET, EMERGENCY = DecisionKind.SET, DecisionKind.EMERGENCY

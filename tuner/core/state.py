@@ -25,7 +25,7 @@ from tuner.core.setpoint.announced import Announced
 from tuner.core.setpoint.caution import Caution
 from tuner.core.trials.engine import Trials
 from tuner.core.writes.restore_pace import RestorePace
-from tuner.core.writes.tokens import TokenBucket
+from tuner.core.writes.token_bucket import TokenBucket
 from tuner.records import Capacity, Estimate, Facts, Hold, Lifecycle, Overlay, Sample, Window
 from tuner.settings import Mode, Settings
 
