@@ -13,10 +13,10 @@ from tuner.core.commands.context import CommandContext
 from tuner.core.decide import drain, precedence
 from tuner.core.gate import GateState
 from tuner.core.leaving import lowwater, park, restore
-from tuner.core.memory import Learned, recall
+from tuner.core.memory import Learned, estimator_of
 from tuner.core.ownership import transitions
 from tuner.core.ownership.standing import why_advisory
-from tuner.core.state import Originals, State, Writes
+from tuner.core.state import OriginalPair, State, Writes
 from tuner.core.trials import optimising
 from tuner.core.trials.engine import Trials
 from tuner.core.writes.plan import PAIR
@@ -60,14 +60,14 @@ def start(
         learned: what earlier runs learned about this server.
         lost: the parts of that which could not be read, each with the reason.
     """
-    kept = Originals(capacity=originals, saved=True) if originals is not None else None
+    kept = OriginalPair(capacity=originals, saved=True) if originals is not None else None
     return State(
         settings=settings,
         facts=facts,
         mode=settings.mode,
         originals=kept,
         writes=Writes(left=left, known=known),
-        estimator=recall(learned, version=facts.version),
+        estimator=estimator_of(learned, version=facts.version),
         gate=GateState(proven=learned.proof_of(facts.flush_law) if learned is not None else ""),
         trials=Trials(evidence=learned.evidence) if learned is not None else Trials(),
         pending_events=_pending_events(facts, learned, lost),

@@ -30,7 +30,7 @@ from tuner.core.setpoint import budgets
 from tuner.core.setpoint.announced import drop, update
 from tuner.core.setpoint.budgets import foreseen
 from tuner.core.setpoint.resting import baseline_law, heeded_from, resting_ratio
-from tuner.core.state import Role, State
+from tuner.core.state import ReplicationRole, State
 from tuner.core.trials import optimising
 from tuner.records import Estimate, Event, Sample, winners
 from tuner.settings import HIGHEST_CHECKPOINT_AGE_RATIO, Settings
@@ -132,7 +132,7 @@ def _take_set_point(
     )
     if requests.wish is None and wanted > law.highest:
         wanted, source = law.highest, SetPointSource.FLUSH_LAW
-    cap = requests.settings.max_replica_set_point if role_of(sample) is Role.REPLICA else math.inf
+    cap = requests.settings.max_replica_set_point if role_of(sample) is ReplicationRole.REPLICA else math.inf
     if (bound_by_waits := state.caution.bound(wanted)) < wanted:
         wanted, source = bound_by_waits, SetPointSource.FREE_PAGES
     if cap < wanted:
