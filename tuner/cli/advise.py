@@ -22,8 +22,8 @@ from tuner.core.step import start
 from tuner.daemon.board import Board, BoardInbox
 from tuner.findings.advice import advise as advise_on
 from tuner.findings.advice import broken_budgets, durations, expected_effect, statements
-from tuner.findings.authority import pages_dirtied
 from tuner.findings.finding import Finding
+from tuner.findings.m_moves_age import pages_dirtied
 from tuner.findings.providers import in_its_way
 from tuner.loop import drive
 from tuner.records import Estimate, Missed, Sample, TickRecord

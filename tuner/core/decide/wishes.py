@@ -19,7 +19,7 @@ from tuner.core.estimate.trends import AUTHORITY_LOST
 from tuner.core.estimate.window import flushed_share, idled, warm
 from tuner.core.fallback import relief, unanswered
 from tuner.core.fallback.unanswered import Unanswered
-from tuner.core.laws import asleep, catches_up, law_of, without_authority
+from tuner.core.laws import asleep, catches_up, law_of, why_m_moves_no_age
 from tuner.core.state import Drain, Override, Return, State
 from tuner.core.trials import optimising
 from tuner.records import Capacity, DecisionKind, Estimate, Reason, Sample
@@ -97,7 +97,7 @@ def of_policy(
     """Return what the policy asks for, or the way back in its place; nothing where nothing is to tune."""
     x, f = found.age_ratio, situation.set_point
     law = LAWS[state.facts.flush_law]
-    remark = without_authority(law) or (law.beyond if x >= 1.0 else "")
+    remark = why_m_moves_no_age(law) or (law.beyond if x >= 1.0 else "")
     remarks = (remark, *state.caution.remarks) if remark else state.caution.remarks
     remarks = (*remarks, _saves(state, now=situation.now)) if proposal.saves else remarks
     held = _share(f, sample, found)

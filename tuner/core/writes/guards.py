@@ -106,7 +106,10 @@ def authority(wish: GuardedWish, context: GuardContext) -> GuardedWish:
 
 
 def emergency_ceiling(wish: GuardedWish, context: GuardContext) -> GuardedWish:
-    """Bound an emergency by 1.2 times what the device was seen to give; by 2.4 where it is not the limit."""
+    """Bound an emergency by 1.2 times what the device was seen to give; by 2.4 where it is not the limit.
+
+    Records name it ``authority``, as they do the guard above: the device is what bounds M in both.
+    """
     if context.sustained_capacity is None or (context.sync_stalls and context.authority >= AUTHORITY_LOST):
         return wish
     known = max(float(context.current.io_capacity_max), DEVICE_MARGIN * context.sustained_capacity)
