@@ -51,7 +51,7 @@ OWNERS: dict[str, set[str]] = {
     "announced": {"setpoint/choose"},
     "sawtooth": {"setpoint/choose"},
     "baseline_guard": {"baseline/restoring", "observe", "ownership/transitions"},
-    "holds": {"leaving/park"},
+    "holds": {"holds"},
     "drain": {"decide/drain", "commands/handlers", "laws"},
     "returning": {"decide/drain", "laws"},
     "schedule": {"commands/schedule", "decide/drain", "commands/handlers"},

@@ -12,6 +12,7 @@ from tuner.core.commands import handlers, schedule
 from tuner.core.commands.context import CommandContext
 from tuner.core.decide import drain, precedence
 from tuner.core.gate import GateState
+from tuner.core.holds import update_holds
 from tuner.core.leaving import lowwater, park, restore
 from tuner.core.memory import Learned, estimator_of
 from tuner.core.ownership import transitions
@@ -116,7 +117,7 @@ def step(state: State, tick: Tick) -> tuple[State, TickRecord]:
         sample = state.estimator.last
     else:
         state = replace(state, missed=tick.reading.reason if isinstance(tick.reading, Missed) else "")
-    state, changed = park.update_holds(state, sample, now=now)
+    state, changed = update_holds(state, sample, now=now)
     events.extend(changed)
     state, said_of_window = drain.update_window(state, sample, now=now, wall=tick.wall)
     state, said_of_drain = drain.update(state, sample, now=now)
