@@ -244,6 +244,24 @@ def test_what_was_learned_in_another_role_is_not_used_and_is_not_lost(tried: Ben
     assert tried.state.trials.evidence.log == KNOWN.log
 
 
+def test_what_was_learned_on_another_version_is_not_used_while_the_role_is_unknown(asked: Bench) -> None:
+    """It is set aside once the role is known; until then nothing is in use, and nothing tried."""
+    context = asked.state.trials.context
+    assert context is not None
+    old = replace(KNOWN, server=f"8.0.30 {FACTS.flush_law}", wins=(replace(KNOWN.wins[0], context=context),))
+    evidence_of(asked, old)
+    asked.state = replace(asked.state, role=None)
+    asked.server.shows["role_known"] = False
+    asked.turns(3)
+
+    assert (asked.state.trials.used, asked.state.trials.evidence) == (None, old)
+    assert progress(asked).phase is OptimiserPhase.BARRED
+    assert "role" in progress(asked).why
+    asked.server.shows["role_known"] = True
+    asked.turn()
+    assert asked.state.trials.evidence.wins == ()
+
+
 # What may be suggested.
 
 

@@ -157,6 +157,7 @@ def _bars(state: State, sample: Sample, decision: Decision) -> str:
     holds = state.holds
     pairs = (
         (not LAWS[state.facts.flush_law].m_moves_age, f"{NOT_MOVED} here"),
+        (state.role is None, "the server's role, which evidence is kept by, is not known yet"),
         (state.mode is not Mode.ACTIVE, "the mode is advisory"),
         (state.lifecycle is not Lifecycle.RUNNING, "the daemon is starting or stopping"),
         (bool(holds), f"held: {', '.join(hold.code.value for hold in holds)}"),
