@@ -168,11 +168,11 @@ def test_what_a_person_ends_says_with_which_command() -> None:
 
 def test_an_event_says_what_ends_it() -> None:
     """An event is shown with the statements that end it, in order."""
-    off = Event("degraded", "the counters are off", remedies=(Remedy.ENABLE_COUNTERS,))
+    off = Event(code="degraded", message="the counters are off", remedies=(Remedy.ENABLE_COUNTERS,))
 
     assert told(off) == f"the counters are off; ended by {'; '.join(ENABLE_COUNTERS)}"
     assert sql_of(off.remedies) == ENABLE_COUNTERS
-    assert told(Event("set", "C/M → 100/200")) == "C/M → 100/200"
+    assert told(Event(code="set", message="C/M → 100/200")) == "C/M → 100/200"
     assert clears(
         Hold(HoldCode.PRIVILEGE_LOST, 0.0, "denied", (Remedy.RESUME_WITH_GRANT,)), FACTS
     ).startswith("innobrim resume, after GRANT")

@@ -302,6 +302,12 @@ def test_everything_that_can_be_remembered_comes_back(bench: Bench) -> None:
     assert decode_state(encode_state(bench.state)) == bench.state
 
 
+def test_bytes_of_something_else_are_refused() -> None:
+    """What is no state of this version is an error, not a guess."""
+    with pytest.raises(msgspec.ValidationError):
+        decode_state(msgspec.msgpack.encode({"settings": {"mode": "active", "surprise": 1}}))
+
+
 # A server that is another one now begins afresh, says so, and finds again what it was known for before.
 
 

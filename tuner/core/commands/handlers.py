@@ -42,7 +42,7 @@ def handle_command(
     if outcome.event:
         said = f"{outcome.message}: {command.reason}" if command.reason else outcome.message
         remedies = outcome.remedies
-        events = (Event(outcome.event, said, command.who, remedies=remedies),)
+        events = (Event(code=outcome.event, message=said, who=command.who, remedies=remedies),)
     answer = Acknowledgement(command.number, outcome.accepted, outcome.message, outcome.remedies)
     return outcome.state, answer, events
 
