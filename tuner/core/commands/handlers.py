@@ -30,7 +30,7 @@ def originals_name(identity: str, capacity: Capacity) -> str:
     return f"{identity} {capacity}"
 
 
-def carry_out(
+def handle_command(
     state: State,
     context: CommandContext,
 ) -> tuple[State, Acknowledgement, tuple[Event, ...]]:
