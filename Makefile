@@ -5,8 +5,8 @@
 # make prove     the long measurements, an hour at a time, gone on with by the same command: PART=bench SUITE=contenders, one of
 #                `innobrim bench --help`, into docs/results/bench, no row of which begins after TIME=55m; PART=soak: the daemon on a
 #                real server with a random fault every minute; PART=no-harm: every scenario with the loop and without;
-#                PART=hostile: a daemon beside a server that answers oddly; PART=releases: the loop on each release of MySQL and
-#                MariaDB that make servers gets;
+#                PART=ablation: and without each mechanism; PART=hostile: a daemon beside a server that answers oddly;
+#                PART=releases: the loop on each release of MySQL and MariaDB that make servers gets;
 #                PART=mutants: small changes in what must not break, and whether a test notices them;
 #                PART=audit: known vulnerabilities in the lock files, all of them looked up; SERVICE=osv
 # make deb       dist/innobrim_*.deb for Debian 12, with its own environment; needs what make servers makes; REVISION=2
@@ -59,18 +59,20 @@ check: lint
 test: servers lint
 	$(BIN)/pytest -n $(WORKERS) -m "not prove" $(ARGS)
 
-PARTS := bench soak no-harm hostile releases mutants audit
+PARTS := bench soak no-harm ablation hostile releases mutants audit
 ifneq ($(filter prove,$(MAKECMDGOALS)),)
 ifeq ($(filter $(PART),$(PARTS)),)
 $(error PART=$(PART): there is no such part; there are $(PARTS). A suite of the bench is SUITE=$(PART))
 endif
 endif
 
-prove: setup $(if $(filter no-harm mutants audit,$(PART)),,servers)
+prove: setup $(if $(filter no-harm ablation mutants audit,$(PART)),,servers)
 ifeq ($(PART),soak)
 	$(BIN)/python -m tests.soak $(ARGS)
 else ifeq ($(PART),no-harm)
 	$(BIN)/python -m tools.no_harm $(ARGS)
+else ifeq ($(PART),ablation)
+	$(BIN)/python -m tools.ablation $(ARGS)
 else ifeq ($(PART),hostile)
 	HOSTILE_SECONDS=3300 $(BIN)/pytest tests/servers/test_hostile_daemon.py $(ARGS)
 else ifeq ($(PART),releases)

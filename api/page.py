@@ -47,15 +47,23 @@ def page_routes() -> APIRouter:
     routes = APIRouter()
 
     @routes.get("/", include_in_schema=False)
+    async def page(request: Request) -> Response:
+        """Return the page; nothing in its query names another file."""
+        return _answer(request, "index.html")
+
     @routes.get("/static/{name:path}", include_in_schema=False)
-    async def file(request: Request, name: str = "index.html") -> Response:
-        """Return the page, or a file of it."""
-        asset = assets().get(name)
-        if asset is None:
-            raise ApiError("not-found", f"the page has no file {name[:100]!r}")
-        headers = {"Cache-Control": "no-cache", "Content-Security-Policy": POLICY, "ETag": asset.tag}
-        if asset.tag in request.headers.get("if-none-match", ""):
-            return Response(status_code=304, headers=headers)
-        return Response(asset.content, media_type=asset.media_type, headers=headers)
+    async def file(request: Request, name: str) -> Response:
+        """Return a file of the page."""
+        return _answer(request, name)
 
     return routes
+
+
+def _answer(request: Request, name: str) -> Response:
+    asset = assets().get(name)
+    if asset is None:
+        raise ApiError("not-found", f"the page has no file {name[:100]!r}")
+    headers = {"Cache-Control": "no-cache", "Content-Security-Policy": POLICY, "ETag": asset.tag}
+    if asset.tag in request.headers.get("if-none-match", ""):
+        return Response(status_code=304, headers=headers)
+    return Response(asset.content, media_type=asset.media_type, headers=headers)

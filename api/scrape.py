@@ -17,12 +17,16 @@ from prometheus_client.metrics_core import (
 from prometheus_client.metrics_core import Metric as Family
 from prometheus_client.process_collector import ProcessCollector
 from prometheus_client.registry import Collector, CollectorRegistry
+from prometheus_client.utils import floatToGoString
 
 from api.daemon import Daemon
 from api.metrics import METRICS, NAMESPACE, Metric, Scrape, Series
 from api.problems import Refusals
 from tuner.daemon.tally import BOUNDS, Histogram
 from tuner.records import Sample
+
+EXACT = 2**53
+"""A whole number from here on can be another one as a float."""
 
 
 class MetricsPage(Collector):
@@ -37,7 +41,8 @@ class MetricsPage(Collector):
 
     def text(self) -> bytes:
         """Return every metric in Prometheus' text format."""
-        return generate_latest(self)
+        found = list(self.collect())
+        return _exact(generate_latest(_Collected(found)), found)
 
     def collect(self) -> Iterator[Family]:
         """Yield every metric that has a value."""
@@ -63,6 +68,28 @@ class MetricsPage(Collector):
             settings=board.settings() if shown is not None else None,
             facts=board.facts() if live else None,
         )
+
+
+class _Collected(Collector):
+    """What was collected, for the library to write out."""
+
+    def __init__(self, found: list[Family]) -> None:
+        self._found = found
+
+    def collect(self) -> list[Family]:
+        """Return it."""
+        return self._found
+
+
+def _exact(text: bytes, found: list[Family]) -> bytes:
+    """Put the digits of large whole numbers in their place: the library writes every value as a float."""
+    for sample in itertools.chain.from_iterable(family.samples for family in found):
+        value = sample.value
+        if type(value) is int and abs(value) >= EXACT and not sample.labels:
+            written = floatToGoString(value)  # type: ignore[no-untyped-call] # the library is untyped
+            line, exact = (f"\n{sample.name} {one}\n".encode() for one in (written, value))
+            text = text.replace(line, exact)
+    return text
 
 
 def _family(metric: Metric, value: float | Histogram | Series) -> Family:

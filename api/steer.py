@@ -140,7 +140,7 @@ def steering_routes(daemon: Daemon) -> APIRouter:
 
     async def ask(request: Request, name: str, body: BodyT, **given: Any) -> Response:  # noqa: ANN401 - fields of a command
         command = Command(name=name, who=who(request.scope), reason=body.reason, **given)
-        return encoded(await carry_out(daemon, command))
+        return encoded(await submit(daemon, command))
 
     @routes.put("/mode", **_taking(ModeBody))
     async def mode(request: Request) -> Response:
@@ -200,7 +200,7 @@ def _taking(body: type[Struct]) -> dict[str, Any]:
     return {"responses": _CHANGED, "openapi_extra": extra}
 
 
-async def carry_out(daemon: Daemon, command: Command) -> Change:
+async def submit(daemon: Daemon, command: Command) -> Change:
     """Hand a command to the loop and return its answer, waiting at most ``ANSWER_SECONDS``.
 
     Raises:

@@ -3,7 +3,7 @@
 A Gaussian process over the suggestions tried so far under a load like this one, with the noise learned, says
 where an improvement is likeliest; scikit-optimize does the fit and the search, on its ask/tell interface. It
 is asked inside a trust region only, a box around the best suggestion known to be safe that grows with each
-success and shrinks with each failure. Every question is answered by a new model from the law's own log, so
+success and shrinks with each failure. Every question is answered by a new model from the policy's own log, so
 that old evidence is forgotten, and the same log and seed give the same answer.
 """
 

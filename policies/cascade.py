@@ -1,4 +1,4 @@
-"""The law that knows what the tail will cost and where the age comes to rest: the inner loop of a cascade.
+"""The policy that knows what the tail will cost and where the age comes to rest: the inner loop of a cascade.
 
 The outer loop says which age ratio is the set-point (``setpoint``); this one moves M until the age is there,
 by feed-forward first and feedback for what remains.
@@ -72,7 +72,7 @@ class CascadeState:
 
     at: float = 0.0  # time of the last tick, seconds
     wrote_at: float = -1e9  # time of the last write of ours, seconds; negative before the first
-    landed_at: float | None = None  # time since when the law has been holding, seconds; None while it travels
+    landed_at: float | None = None  # since when it has been holding, seconds; None while it travels
     # travelling has ended, or the load is another one, and the M to rest with is not written yet
     landing: bool = False
     # time before which it is not, so that the averages are those of the load that is there now
@@ -88,7 +88,7 @@ class CascadeState:
 
 @dataclass(frozen=True, slots=True)
 class Cascade:
-    """The default law."""
+    """The default policy."""
 
     law: FlushLaw
     name: str = "cascade"

@@ -1,6 +1,6 @@
 """What each policy is, for whoever chooses one: a line each, and the constants that matter.
 
-The values are those of the laws' own modules, so that what is printed is what decides.
+The values are those of the policies' own modules, so that what is printed is what decides.
 """
 
 from __future__ import annotations
@@ -12,9 +12,9 @@ from policies import bayes, calm, cascade, disturbance, pace, pid, saving, trave
 
 @dataclass(frozen=True, slots=True)
 class Constant:
-    """A number that a law decides by."""
+    """A number that a policy decides by."""
 
-    name: str  # as in the law's module
+    name: str  # as in the policy's module
     value: float  # in the unit
     unit: str  # empty for a share or a factor
     meaning: str  # in words
@@ -22,7 +22,7 @@ class Constant:
 
 @dataclass(frozen=True, slots=True)
 class About:
-    """One law."""
+    """One policy."""
 
     name: str  # it is asked for by this
     does: str  # what it does, in a line
@@ -90,4 +90,4 @@ CATALOGUE: tuple[About, ...] = (
         by_itself=True,
     ),
 )
-"""Every law there is, the default first."""
+"""Every policy there is, the default first."""

@@ -1,4 +1,4 @@
-"""The law that always wants the same M: the honest base case."""
+"""The policy that always wants the same M: the honest base case."""
 
 from __future__ import annotations
 

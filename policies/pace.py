@@ -1,4 +1,4 @@
-"""The law for servers on which M does not move the age: it raises an M that is too low, and nothing else.
+"""The policy for servers on which M does not move the age: it raises an M that is too low, and nothing else.
 
 Too low is one with which the age runs on, and one below what the server was found with, as an override or an
 earlier park leaves it.

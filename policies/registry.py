@@ -1,4 +1,4 @@
-"""Laws by name."""
+"""Flush laws and policies by name."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def make_policy(
 ) -> Policy[Any]:
     """Return the policy of that name.
 
-    Where M does not move the age, that is the pacing law, whichever law steers the age was asked for;
+    Where M does not move the age, that is the pacing policy, whichever that steers the age was asked for;
     and where the server sleeps at times, the one that knows where the age goes.
 
     Args:
@@ -68,7 +68,7 @@ def make_policy(
         need_share: what the law's ``need_share`` was seen to be.
 
     Raises:
-        ValueError: no law of that name.
+        ValueError: no flush law, or no policy, of that name.
     """
     if flush_law not in LAWS:
         raise ValueError(f"flush law {flush_law!r} is not known; known are: {', '.join(LAWS)}")

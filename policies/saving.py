@@ -1,4 +1,4 @@
-"""What the default law does while changes are scarce: it rests, a little on the safe side.
+"""What the default policy does while changes are scarce: it rests, a little on the safe side.
 
 A load, or a disk, that moves all the time makes every answer too late: by the time that one shows, the next
 one is wanted, and the answers themselves keep the age moving. What is left then is one M that is right on

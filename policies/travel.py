@@ -23,9 +23,9 @@ CLIMB_SHARE = 0.9
 """Where batches end early, M stays at this share of the M to rest with at least while the age has to grow."""
 
 LOW = 0.2
-"""Farther than this below the set-point the law travels: too low costs throughput, and heals by itself."""
+"""Farther than this below the set-point the policy travels: too low costs throughput, and heals by itself."""
 
-HIGH = 0.12  # Farther than this above the set-point the law travels, and wherever the sync point is reached
+HIGH = 0.12  # Farther than this above it the policy travels, and wherever the sync point is reached
 
 OVER = 0.09
 """An age that leads farther than this beyond the sync point ends holding before the error is there."""
@@ -39,7 +39,7 @@ def far(situation: Situation, equilibrium: Equilibrium, *, travelling: bool) -> 
     """Tell whether the age is where only travelling helps.
 
     Args:
-        travelling: the law is on the way already, which ends nearer to the set-point than it begins.
+        travelling: the policy is on the way already, which ends nearer to the set-point than it begins.
     """
     error = situation.error
     if travelling:

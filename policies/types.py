@@ -37,7 +37,7 @@ class Situation(NamedTuple):
     # False where the server is busy with something else than its load, so that averages of what the load is
     # like stay as they are
     learns: bool = True
-    hold_gain: float = 1.0  # factor on the law's own gain while holding, for laws that have one
+    hold_gain: float = 1.0  # factor on the policy's own gain while holding, for policies that have one
     # set-point before this tick where it was moved on purpose, to be followed at once; else 0
     moved_from: float = 0.0
     saving: bool = False  # changes are scarce: only those are to be made that are worth one
@@ -85,7 +85,7 @@ class Proposal:
 
     io_capacity_max: float  # wanted M in pages/s, not yet rounded or bounded
     terms: dict[str, float]  # named parts of the answer, for the record
-    act: bool = True  # False when the law is content with the value in force
+    act: bool = True  # False when the policy is content with the value in force
     saves: bool = False  # it rests at one M, because changes are scarce
 
 
@@ -94,7 +94,7 @@ class Policy(Protocol[StateT]):
 
     @property
     def name(self) -> str:
-        """Return the name that the law is asked for by."""
+        """Return the name that the policy is asked for by."""
         ...
 
     def start(self) -> StateT:
@@ -106,7 +106,7 @@ class Policy(Protocol[StateT]):
         ...
 
     def wrote(self, state: StateT, io_capacity_max: int) -> StateT:
-        """Tell the law which M really went into force, so that it cannot wind up."""
+        """Tell the policy which M really went into force, so that it cannot wind up."""
         ...
 
     def resumed(self, state: StateT, now: float) -> StateT:

@@ -10,7 +10,9 @@ import hashlib
 import os
 import statistics
 import time
+from collections.abc import Callable
 from pathlib import Path
+from typing import NamedTuple
 
 import click
 from msgspec.structs import replace
@@ -37,7 +39,7 @@ INTRODUCTION = f"""\
 Simulated servers, default settings, active from the start, {len(SEEDS)} seeds; `make prove PART=no-harm`. \
 Means over the seeds; changes are the most in any hour of any seed, emergencies and the changes after them \
 not counted. Starved are seconds with less than half of the median commits of the untouched server; \
-ours / untouched. What each mechanism of the loop is worth was [measured once](mechanisms.md).
+ours / untouched. What each mechanism of the loop is worth is [a table of its own](mechanisms.md).
 """
 HEAD = (
     "scenario",
@@ -52,16 +54,33 @@ HEAD = (
 )
 
 
-def compared(scenario: Scenario) -> Row:
+in_minutes = click.option(
+    "--minutes", type=click.FloatRange(0.1), default=55.0, show_default=True, help="No run begins after."
+)
+
+
+class Job(NamedTuple):
+    """One run: a scenario with its seed, and the mechanism that the loop is without; None for none."""
+
+    scenario: Scenario
+    without: str | None = None
+
+    @property
+    def key(self) -> Row:
+        """Return what tells its row from others."""
+        return {"scenario": self.scenario.name, "seed": self.scenario.seed, "without": self.without}
+
+
+def compared(job: Job) -> Row:
     """Return what both came to; each figure is ours, and what the server came to that was left alone."""
+    scenario = job.scenario
     run = run_policy(scenario, Settings(mode=Mode.ACTIVE))
     traces = (run.trace, trace_pair(scenario, starting_pair(scenario)))
     rates = [trace.rates(scenario.measured_from) for trace in traces]
     outcomes = [trace.outcome(scenario.measured_from) for trace in traces]
     median = statistics.median(rates[1])
     return {
-        "scenario": scenario.name,
-        "seed": scenario.seed,
+        **job.key,
         "commits": [statistics.fmean(one) for one in rates],
         "pages": [one.pages_per_commit for one in outcomes],
         "starved": [starved_seconds(one, median) for one in rates],
@@ -71,8 +90,39 @@ def compared(scenario: Scenario) -> Row:
     }
 
 
-def _in_time(end: float, scenario: Scenario) -> Row | None:
-    return compared(scenario) if time.monotonic() < end else None
+def finished(run: Callable[[Job], Row], jobs: list[Job], *, minutes: float) -> list[Row]:
+    """Return the rows of all jobs; what is not kept is run, a job on each processor.
+
+    Args:
+        run: returns a job's row; it can be pickled.
+        jobs: what is wanted.
+        minutes: no run begins after.
+
+    Raises:
+        ClickException: they did not all end in time; those that did are kept.
+    """
+    end = time.monotonic() + 60.0 * minutes
+    ledger = Ledger(KEPT / f"{_text()}.jsonl")
+    todo = [job for job in jobs if not ledger.find(**job.key)]
+    left = len(todo)
+    with Workers(os.cpu_count() or 1) as workers:
+        for job, row in workers.each(functools.partial(_in_time, run, end), todo):
+            if row is not None:
+                ledger.add(row)
+                left -= 1
+                what = f", without {job.without}" if job.without else ""
+                click.echo(
+                    f"{len(jobs) - left} of {len(jobs)}: {job.scenario.name}, seed {job.scenario.seed}{what}"
+                )
+    if left:
+        raise click.ClickException(
+            f"not every scenario was run in {minutes:g} minutes; the same command goes on"
+        )
+    return [row for job in jobs if (row := ledger.find(**job.key))]
+
+
+def _in_time(run: Callable[[Job], Row], end: float, job: Job) -> Row | None:
+    return run(job) if time.monotonic() < end else None
 
 
 def page(rows: list[Row]) -> str:
@@ -98,36 +148,24 @@ def _line(name: str, rows: list[Row]) -> tuple[str, ...]:
 
 
 def _text() -> str:
-    """Return what tells one state of the loop and the simulated server from another."""
+    """Return what tells one state of the loop, the simulated server and these measurements from another."""
     found = hashlib.sha256()
-    for folder in ("policies", "tuner/core", "lab/plant", "lab/scenarios"):
+    for folder in ("policies", "tuner/core", "tuner/records", "lab/plant", "lab/scenarios"):
         for path in sorted((ROOT / folder).rglob("*.*")):
             if path.suffix in {".py", ".toml"}:
                 found.update(path.read_bytes())
+    for path in (Path(__file__), Path(__file__).with_name("ablation.py")):
+        found.update(path.read_bytes())
     return found.hexdigest()[:12]
 
 
 @click.command()
-@click.option(
-    "--minutes", type=click.FloatRange(0.1), default=55.0, show_default=True, help="No run begins after."
-)
+@in_minutes
 def main(minutes: float) -> None:
     """Run every scenario with the loop and without it, and write docs/results/no-harm.md."""
-    end = time.monotonic() + 60.0 * minutes
     known = [load_scenario(name) for name in scenario_names() if name not in LEFT_OUT]
-    wanted = [replace(one, seed=seed) for one in known for seed in SEEDS]
-    ledger = Ledger(KEPT / f"{_text()}.jsonl")
-    todo = [one for one in wanted if not ledger.find(scenario=one.name, seed=one.seed)]
-    with Workers(os.cpu_count() or 1) as workers:
-        for one, row in workers.each(functools.partial(_in_time, end), todo):
-            if row is not None:
-                ledger.add(row)
-                click.echo(f"{len(ledger.rows)} of {len(wanted)}: {one.name}, seed {one.seed}")
-    if len(ledger.rows) < len(wanted):
-        raise click.ClickException(
-            f"not every scenario was run in {minutes:g} minutes; the same command goes on"
-        )
-    PAGE.write_text(page(ledger.rows), encoding="utf-8")
+    jobs = [Job(replace(one, seed=seed)) for one in known for seed in SEEDS]
+    PAGE.write_text(page(finished(compared, jobs, minutes=minutes)), encoding="utf-8")
     click.echo(f"wrote {PAGE.relative_to(ROOT)}")
 
 

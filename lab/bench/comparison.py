@@ -81,7 +81,7 @@ class Asked(Struct, frozen=True):
         return [Task(one, policy) for one in self.seeded(scenario) for policy in who]
 
 
-def carry_out(task: Task) -> Run:
+def run_task(task: Task) -> Run:
     """Return what came of a run.
 
     Raises:
@@ -145,7 +145,7 @@ class Comparison:
         """Return what came of some tasks, in their order; carries out those that were not yet."""
         todo = [task for task in dict.fromkeys(tasks) if task not in self._runs]
         whole, ended = sum(task.scenario.seconds for task in todo), 0
-        for task, run in self._workers.each(carry_out, todo):
+        for task, run in self._workers.each(run_task, todo):
             self._runs[task] = run
             ended += task.scenario.seconds
             self._progress(Progress(stage, ended / whole))

@@ -372,6 +372,8 @@ def _value(name: str, text: str) -> object:
         value: object = tomllib.loads(f"value = {text}")["value"]
     except tomllib.TOMLDecodeError:
         value = text
+    if name.startswith("server.set.") and (isinstance(value, bool) or not isinstance(value, (str, int))):
+        return text  # mysqld reads it: 75.5 or true
     return value.split(",") if name == "contenders" and isinstance(value, str) else value
 
 

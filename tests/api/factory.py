@@ -215,7 +215,7 @@ class AnsweringLoop:
                 self._drain = None
         message = refusal or f"{command.name} accepted"
         self.publish(
-            events=(Event(command.name, message, command.who, wall=START),),
+            events=(Event(code=command.name, message=message, who=command.who, wall=START),),
             answers=(Acknowledgement(command.number, refusal is None, message),),
         )
 

@@ -89,6 +89,11 @@ def test_every_file_that_is_named_is_there(app: FastAPI) -> None:
             assert answer.headers["content-type"].startswith("text/javascript")
 
 
+def test_a_query_leaves_the_page_as_it_is(app: FastAPI) -> None:
+    """Whatever a proxy or a bookmark adds to the address."""
+    assert get(app, "/?name=page.css").content == get(app, "/?name=nothing").content == get(app, "/").content
+
+
 def test_a_file_is_not_sent_twice(app: FastAPI) -> None:
     """A browser that has a file asks whether it still is the same, and gets no more than a yes."""
     tag = get(app, "/static/page.css").headers["etag"]

@@ -137,7 +137,9 @@ def test_decisions_show_only_changes(board: Board) -> None:
 def happen(board: Board, count: int) -> None:
     """Put so many events on the board."""
     events = tuple(
-        Event("override", f"event {number}", "uid 0 over the unix socket", wall=START + number)
+        Event(
+            code="override", message=f"event {number}", who="uid 0 over the unix socket", wall=START + number
+        )
         for number in range(1, count + 1)
     )
     board.publish(record(events=events), Settings(), FACTS)

@@ -147,7 +147,7 @@ def test_events_and_new_decisions_come_before_their_tick(site: Site) -> None:
     new = Decision(kind=DecisionKind.SET, reason="raise", detail="up", target=Capacity(250, 500))
     with site.stream() as stream:
         until(stream, 1)
-        site.tick(events=(Event("hold", "paused", "a person", wall=START),))
+        site.tick(events=(Event(code="hold", message="paused", who="a person", wall=START),))
         site.tick(decision=new)
         found = until(stream, 3)
 
@@ -160,7 +160,7 @@ def test_a_client_that_comes_back_misses_nothing(site: Site) -> None:
     """With the id of its last message a client gets every tick and event that came meanwhile."""
     with site.stream() as stream:
         last_id = until(stream, 1)[-1][2]
-    site.tick(events=(Event("mode", "active", "a person", wall=START),))
+    site.tick(events=(Event(code="mode", message="active", who="a person", wall=START),))
     site.tick(120)
 
     with site.stream(last_id) as stream:
@@ -217,7 +217,7 @@ def test_a_client_that_does_not_read_is_cut_off(site: Site, monkeypatch: pytest.
     """One that takes nothing loses its connection, and no other client waits for it."""
     monkeypatch.setattr(connections, "STALLED_SECONDS", 0.2)
     monkeypatch.setattr(connections, "LOOK_SECONDS", 0.05)
-    large = (Event("note", "x" * 200_000, "test", wall=START),)
+    large = (Event(code="note", message="x" * 200_000, who="test", wall=START),)
     with socket.socket() as deaf, site.stream() as other:
         deaf.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
         deaf.settimeout(5.0)
@@ -369,7 +369,7 @@ def test_what_a_revoked_token_has_not_taken_yet_is_dropped(board: Board, tmp_pat
     guarded = Guarded(tmp_path)
     ours = (tmp_path / "token").read_text().strip()
     grafana = make(tmp_path, "grafana", Role.READ, expires=START + 60.0)
-    large = (Event("note", "x" * 50_000, "test", wall=START),)
+    large = (Event(code="note", message="x" * 50_000, who="test", wall=START),)
     with (
         served(board, access=Access(guarded.register)) as site,
         socket.socket() as slow,

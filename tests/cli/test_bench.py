@@ -276,6 +276,24 @@ def test_a_key_or_value_that_no_plan_takes_is_said(run: Bench, word: str, said: 
     ended(run("--set", word), 2, said)
 
 
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        ("75.5", "75.5"),
+        ("true", "true"),
+        ("2026-01-02", "2026-01-02"),
+        ("128", 128),
+        ('"0128"', "0128"),
+        ("ON", "ON"),
+    ],
+)
+def test_a_variable_of_mysqld_takes_every_value(text: str, value: str | int) -> None:
+    """What is no whole number and no text for TOML goes to mysqld as it was typed."""
+    (one,) = changed(load_suite("quick"), [f"server.set.innodb_max_dirty_pages_pct={text}"]).plans
+
+    assert one.server.set == {"innodb_max_dirty_pages_pct": value}
+
+
 def test_keys_of_every_plan_are_replaced(run: Bench) -> None:
     """With --set, texts without quotes and lists with commas; the help has every key."""
     words = ("server.set.log_bin=binlog", "contenders=default,2000/4000", "load.rate=100", "crash=true")

@@ -130,8 +130,10 @@ def test_status_says_that_counters_are_off_and_what_turns_them_on(daemon: Answer
 def test_status_says_what_was_forgotten_and_how_a_drain_ended(daemon: AnsweringLoop, run: Run) -> None:
     """Neither vanishes with its tick, and who to ask about a change is said; a new drain ends the latter."""
     daemon.holding = (Hold(HoldCode.FOREIGN_CHANGE, 10.0, "C/M were 1/2 and are 3/4", (Remedy.RESUME,)),)
-    lost = Event("learned_lost", "of what was learned: 1 of 3 trials: no list", wall=START)
-    daemon.publish(events=(lost, Event("drain_ended", "drain to 64.0 MiB ended: C/M were 1/2", wall=START)))
+    lost = Event(code="learned_lost", message="of what was learned: 1 of 3 trials: no list", wall=START)
+    daemon.publish(
+        events=(lost, Event(code="drain_ended", message="drain to 64.0 MiB ended: C/M were 1/2", wall=START))
+    )
 
     ended(run("status"), 0, "min ago: of what was learned: 1 of 3 trials: no list")
     ended(
@@ -264,7 +266,7 @@ def test_drain_waits_until_the_age_is_down(daemon: AnsweringLoop, run: Run, play
 def test_drain_that_is_ended_is_exit_1_with_the_reason(daemon: AnsweringLoop, run: Run, play: Play) -> None:
     """Whoever ended the drain is named."""
     daemon.template = draining(50, 79)
-    over = Event("drain_ended", "drain to 64.0 MiB ended: cancelled by bob", wall=START)
+    over = Event(code="drain_ended", message="drain to 64.0 MiB ended: cancelled by bob", wall=START)
     play(draining(51, 78), record(52), events=(over,))
     result = run(*DRAIN, "--ttl", "30m", "--json")
 
@@ -338,8 +340,8 @@ def test_park_that_the_server_refuses_is_exit_1_at_once(
 ) -> None:
     """An account that may not write, and a write that failed, is said; a failure from before is none."""
     daemon.template = record(50, reading=ELSEWHERE)
-    daemon.publish(events=(Event("write_failed", "an old one", wall=START),))
-    failed = Event("write_failed", "deadlock (error 1213)", wall=START)
+    daemon.publish(events=(Event(code="write_failed", message="an old one", wall=START),))
+    failed = Event(code="write_failed", message="deadlock (error 1213)", wall=START)
     play(record(51, reading=ELSEWHERE), events=(failed,) if why == "write" else ())
     said = "the write failed: deadlock (error 1213)"
     if why == "privilege":

@@ -20,6 +20,7 @@ from tests.api.factory import AnsweringLoop, answering, application, record
 from tests.cli.support import Run, ended, free_port
 from tests.cli.virtual import Virtual
 from tuner.cli import watch
+from tuner.cli.answer import Unreachable
 from tuner.cli.client import Daemon, Where
 from tuner.cli.watch import LONGEST_WAIT, Watcher
 from tuner.daemon.board import Board
@@ -153,6 +154,24 @@ def test_a_daemon_that_is_gone_and_back(folder: Path) -> None:
     assert "api.sock" in silent.gone
     assert not silent.refused
     assert waits == [1.0, 2.0, 4.0, 8.0, 16.0, LONGEST_WAIT]
+
+
+def test_a_daemon_may_be_gone_for_a_weekend(
+    folder: Path, daemon: AnsweringLoop, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """However often nobody answered, it is asked again."""
+
+    def silent(*_: object) -> None:
+        raise Unreachable("nobody there")
+
+    daemon.publish()
+    found = watcher(folder)
+    found.ask()
+    monkeypatch.setattr(found._daemon, "get", silent)
+    for _ in range(1100):
+        found.ask()
+
+    assert found.wait == LONGEST_WAIT
 
 
 def test_the_numbers_are_asked_for_when_there_may_be_new_ones(

@@ -197,9 +197,19 @@ def test_a_kubernetes_service_of_that_name_changes_nothing(
 ) -> None:
     """Each of a Service's links is known by its own form; one with a key's name is noted."""
     for name, value in links(service, address, protocol).items():
-        assert given.load("", {name: value}) == Config()
+        assert given.load("", links("INNOBRIM") | {name: value}) == Config()
         noted = f"{name}={value}: is the address of" if name in BY_VARIABLE else None
         assert [note.partition(" a Kubernetes")[0] for note in given.notes] == [noted] * (noted is not None)
+
+
+@pytest.mark.parametrize("name", ["INNOBRIM_SERVICE_HOST", "INNOBRIM_SERVICE_PORT"])
+def test_a_link_alone_that_may_be_a_slip_is_said(given: Given, name: str) -> None:
+    """Without the rest of a Service it may be meant for server.host or server.port: that is said."""
+    assert given.load("", {name: links("INNOBRIM")[name], "INNOBRIM_PORT": "8634"}) == Config()
+    (note, _) = sorted(given.notes, reverse=True)
+
+    assert note.startswith(f"{name}=")
+    assert name.replace("SERVICE", "SERVER") in note
 
 
 def test_a_key_beside_a_service_of_its_name_counts(given: Given) -> None:

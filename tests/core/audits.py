@@ -9,8 +9,8 @@ from policies.setpoint import LOWEST, STEP
 from tests.factory import FACTS
 from tuner.core.estimate.occurrences import CALM_SECONDS
 from tuner.core.setpoint import budgets
+from tuner.core.setpoint.choose import headroom_of
 from tuner.core.state import State
-from tuner.core.targets import headroom_of
 from tuner.core.writes.plan import MOST_RATIO
 from tuner.records import Decision, DecisionKind, Estimate, HoldCode, Sample, TickRecord
 from tuner.settings import Settings

@@ -135,6 +135,13 @@ def test_long_is_said_of_what_nobody_bounds() -> None:
     assert not Durations(WARN_SECONDS, WARN_SECONDS, WARN_SECONDS).long(None)
 
 
+def test_pages_flushed_since_the_checkpoint_are_read_too() -> None:
+    """The older the checkpoint, the longer the recovery, by more than reading the redo takes."""
+    near, far = (Recovery().recovery_seconds(at(0.5, 0.001, lag=lag)) for lag in (0, A // 2))
+
+    assert far - near == pytest.approx(A / 2 / (100 * MEBIBYTE) + 0.001 * A / 2 / 1000.0, rel=0.01)
+
+
 def test_a_server_with_nothing_to_recover_takes_its_start() -> None:
     """An empty flush list and a fresh checkpoint predict the fixed part alone, and no bound of any use.
 
@@ -239,7 +246,11 @@ def times(code: str, bounds: list[float], **how: float) -> int:
 
 @given(st.lists(st.sampled_from(sorted(NEWS | {"alarm", "headroom"})), max_size=200))
 def test_every_end_follows_a_beginning(sources: list[str]) -> None:
-    """Whatever decides in whatever order, beginnings and ends take turns, and once while it lasts."""
+    """Whatever decides in whatever order, beginnings and ends take turns, and once while it lasts.
+
+    What bounds a set-point every day is no news.
+    """
+    assert follow(["headroom", "alarm", "highest", "person"] * 20) == []
     assert follow(["role", "alarm"] * 60 + ["alarm"] * 60) == ["bound_role", "unbound_role"]
     said = follow([*sources, *["alarm"] * (int(OVER_SECONDS) + 1)])
 

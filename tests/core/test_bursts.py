@@ -6,6 +6,7 @@ import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from tests.factory import MEBIBYTE
 from tuner.core.estimate.trends import HOUR_SECONDS, HOURS, LARGEST_BURST, Bursts, Late, Week, hour_of_week
@@ -203,3 +204,16 @@ def test_no_clock_makes_a_restart_harmful(wall: float, at: float, burst: float, 
     assert after.week.valid
     assert after.late().valid or wall < 0.0
     assert 0.0 <= after.expected(wall) <= burst
+
+
+def test_the_largest_burst_that_can_be_is_believed_after_a_restart() -> None:
+    """A burst that fills the largest redo log that MySQL takes, 512 GiB, is kept, with room to spare."""
+    largest = 512.0 * 1024**3
+    bursts = Bursts().updated(None, age=0.0, wall=MONDAY, elapsed=1.0)
+    kept = bursts.updated(1e12, age=largest, wall=MONDAY + 600.0, elapsed=600.0).interrupted()
+
+    assert kept.late().recent == largest
+    assert kept.late().valid
+    assert replace(kept.late(), recent=8.0 * largest).valid
+    assert not replace(kept.late(), recent=1e18).valid
+    assert not kept.week.met(3, 1e18).valid

@@ -234,6 +234,18 @@ def test_seconds_that_one_clock_did_not_count_are_a_gap(how: str, lost: float) -
     assert any(f" {lost + off:.0f} s " in said for off in (-2.0, -1.0, 0.0, 1.0))
 
 
+@pytest.mark.parametrize("pace", [0.0, 0.003, 0.1, 0.4])
+def test_a_clock_that_creeps_is_found_out_within_seconds(pace: float) -> None:
+    """A clock that counts a fraction of the time never gathers the readings that an emergency believes."""
+    state, longest = Clocks(), 0.0
+    for n in range(300):
+        state, why = update(state, reading(float(n), ours=pace * n))
+        longest = pace + (0.0 if why else longest)
+
+    assert longest < 3.0
+    assert state.gap is not None
+
+
 @pytest.mark.parametrize(
     ("source", "counted", "shown"),
     [(7, [1000.0, 1001.0, 1301.0], [51.0, 351.0]), (None, [50.0, 50.0, 51.5], [51.5])],

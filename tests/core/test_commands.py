@@ -206,6 +206,26 @@ def test_mode_changes_and_what_is_no_mode(advisory: Bench) -> None:
     )
 
 
+@pytest.mark.parametrize(
+    "asked",
+    [command("mode", value="advisory"), command("settings", who="SIGHUP", settings=Settings())],
+    ids=["a person", "a reload"],
+)
+def test_leaving_active_parks_once_and_is_quiet_after(bench: Bench, asked: Command) -> None:
+    """On the way to advisory a safe setting is left behind, where one of ours was in force; then nothing."""
+    begun = len(bench.records)
+    bench.turn(asked)
+    bench.turns(60)
+    fresh = Bench()
+    fresh.turns(3)
+    fresh.turn(asked)
+    fresh.turns(5)
+
+    assert bench.record.mode is Mode.ADVISORY
+    assert bench.wrote(since=begun) == [DecisionKind.PARK]
+    assert fresh.server.applied == []
+
+
 def test_settings_take_effect_and_are_said(bench: Bench) -> None:
     """New settings are in force in the same tick; the answer names what changed, from and to."""
     chosen = replace(ACTIVE, set_point=0.6, dwell_seconds=30.0, policy="pid")

@@ -13,7 +13,7 @@ from msgspec.structs import replace
 from policies.flushlaw import LEGACY, LEGACY_56, MARIADB
 from policies.setpoint import FLUSH_ORDER_LAG
 from tests.core.readings import PAGES, RATE, follow, limited, steady
-from tests.factory import LIMITS, OTHER_IDENTITY, A, sample
+from tests.factory import LIMITS, MEBIBYTE, OTHER_IDENTITY, A, sample
 from tuner.core.estimate.estimator import EstimatorState, update
 from tuner.core.estimate.trends import Seen
 from tuner.records import Sample
@@ -42,6 +42,16 @@ def test_rates_do_not_depend_on_when_readings_come(gaps: list[float]) -> None:
 
     assert found.redo_rate == pytest.approx(RATE, rel=1e-5)
     assert found.flush_rate == pytest.approx(PAGES, rel=0.01)
+
+
+def test_without_a_ledger_the_slope_is_drawn_out() -> None:
+    """Before the ledger reaches the tail, the age ahead follows from how it grows now."""
+    readings = [sample(float(s), age=0.5 * A + 2e5 * s, pages_adaptive=1_000 + 320 * s) for s in range(10)]
+    state, found = follow(readings)
+
+    assert not found.ledger
+    assert found.age_slope == pytest.approx(2e5, rel=1e-3)
+    assert state.tail.age_ahead(readings[-1], found, 30.0) == pytest.approx(0.5 * A + 2e5 * 39.0, rel=1e-3)
 
 
 def test_time_to_the_limits_follows_the_slope() -> None:
@@ -95,6 +105,28 @@ def test_no_rate_is_taken_across_two_servers_or_in_no_time(
 
     assert (found, told) == (None, went_back)
     assert len(state.window) == 1
+
+
+def test_burstiness_is_the_spread_of_the_redo_rate() -> None:
+    """A load that comes in waves has some; a constant one has none."""
+    lsn, wavy = 10_000_000_000, []
+    for second in range(600):
+        lsn += 1_600_000 if second // 30 % 2 else 400_000
+        wavy.append(sample(float(second), lsn_current=lsn, lsn_oldest=lsn - round(0.7 * A)))
+
+    assert 0.2 < follow(wavy)[1].burstiness < 0.8
+
+
+@pytest.mark.parametrize("lag", [0, 2 * MEBIBYTE])
+def test_the_checkpoint_lags_behind_the_age(lag: int) -> None:
+    """The time between two checkpoints, and what the server keeps for the order of its flush lists."""
+    readings = [
+        sample(float(second), lsn_checkpoint=sample(float(second - second % 7)).lsn_oldest - lag)
+        for second in range(60)
+    ]
+    _, found = follow(readings, flush_order_lag=lag)
+
+    assert found.checkpoint_lag == pytest.approx(lag + 7 * RATE, rel=0.02)
 
 
 @pytest.mark.parametrize("away", [60.0, 86_400.0, 3_650 * 86_400.0])
@@ -292,6 +324,34 @@ def test_batches_that_end_early_are_told_from_a_slow_device(
 
     assert found is not None
     assert (found.sustained_capacity is not None) is device
+
+
+def test_a_burst_beyond_the_device_is_remembered() -> None:
+    """Redo that came in faster than the device could follow counts as a burst, and fades over hours."""
+    state, _ = follow(limited(30))
+    readings = []
+    for s in range(1, 30):
+        lsn = 10_030_000_000 + 2_000_000 * s
+        oldest = lsn - round(0.7 * A) - 1_000_000 * s
+        readings.append(sample(30.0 + s, lsn_current=lsn, lsn_oldest=oldest, flush_requested=1_000))
+    state, burst = follow(readings, state)
+    assert burst.burst_bytes > 10 * MEBIBYTE
+
+    last = readings[-1]
+    quiet = [
+        replace(
+            last,
+            monotonic=last.monotonic + s,
+            uptime=last.uptime + s,
+            lsn_current=last.lsn_current + 200_000 * s,
+            lsn_oldest=last.lsn_oldest + 200_000 * s,
+            pages_adaptive=last.pages_adaptive + 80 * s,
+            flush_requested=80,
+        )
+        for s in range(1, 600)
+    ]
+    state, burst = follow(quiet[:30], state)
+    assert 0.0 < follow(quiet[30:], state)[1].burst_bytes < burst.burst_bytes
 
 
 def test_what_the_device_kept_up_is_forgotten_in_time() -> None:

@@ -202,7 +202,7 @@ def test_readings_that_cannot_be_compared_say_nothing(before: dict[str, Any], ch
     assert update(GateState(), LEGACY, last, now, estimate()) == GateState()
 
 
-def test_the_gate_asks_nothing_of_a_law_without_authority() -> None:
+def test_the_gate_asks_nothing_of_a_law_by_which_m_moves_no_age() -> None:
     """The percentage of a server that does not flush by it proves and disproves nothing."""
     state = GateState()
     for second in range(2 * NEEDED):

@@ -13,8 +13,8 @@ from tests.bench import Bench
 from tests.factory import ACTIVE
 from tuner.core.estimate.trends import AUTHORITY_LOST
 from tuner.core.writes import guards
-from tuner.core.writes.guards import EMERGENCY_SPACING, TABLE, GuardContext, Wish, guard
-from tuner.core.writes.tokens import HOUR, TokenBucket, depth
+from tuner.core.writes.guards import EMERGENCY_SPACING, TABLE, GuardContext, GuardedWish, guard
+from tuner.core.writes.token_bucket import HOUR, TokenBucket, depth
 from tuner.records import Capacity, DecisionKind
 
 SET, EMERGENCY = DecisionKind.SET, DecisionKind.EMERGENCY
@@ -36,9 +36,9 @@ def context(**changes: Any) -> GuardContext:  # noqa: ANN401 - any field
     return GuardContext(**(values | changes))
 
 
-def ask(io_capacity_max: float, kind: DecisionKind = SET, **changes: Any) -> Wish:  # noqa: ANN401 - any field
+def ask(io_capacity_max: float, kind: DecisionKind = SET, **changes: Any) -> GuardedWish:  # noqa: ANN401 - any field
     """Pass a wish through its guards."""
-    return guard(Wish(kind=kind, io_capacity_max=io_capacity_max), context(**changes))
+    return guard(GuardedWish(kind=kind, io_capacity_max=io_capacity_max), context(**changes))
 
 
 def test_an_m_that_the_configuration_names_is_set_to_the_page() -> None:
@@ -103,7 +103,7 @@ def test_what_bounds_a_wish(check: Any, wanted: float, changes: dict[str, Any], 
     wait at the sync point it asks for what the load needs, whatever the device gave so far.
     """
     given = {"kind": SET, **changes}
-    found = check(Wish(given.pop("kind"), wanted), context(**given))
+    found = check(GuardedWish(given.pop("kind"), wanted), context(**given))
 
     assert found.io_capacity_max == pytest.approx(comes)
     code = "authority" if check is guards.emergency_ceiling else check.__name__
@@ -114,7 +114,7 @@ def test_what_bounds_a_wish(check: Any, wanted: float, changes: dict[str, Any], 
 def test_m_becomes_a_whole_multiple_without_a_word(ratio: int | None, pair: Capacity) -> None:
     """Near what C was, or by the ratio that somebody set; that is no news."""
     settings = replace(ACTIVE, ratio=ratio)
-    wish = guards.ratio(Wish(SET, 1_201.0), context(home=200, settings=settings))
+    wish = guards.ratio(GuardedWish(SET, 1_201.0), context(home=200, settings=settings))
 
     assert (wish.pair, wish.io_capacity_max, wish.touched) == (pair, 1_200.0, ())
 

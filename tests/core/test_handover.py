@@ -141,6 +141,24 @@ def test_a_restore_under_way_waits_for_a_read_only_server(bench: Bench) -> None:
     assert bench.record.mode is Mode.ADVISORY
 
 
+def test_a_foreign_value_found_on_the_way_back_is_yielded_to(bench: Bench) -> None:
+    """Values that somebody changed while the server was read-only are not taken for our own."""
+    bench.server.shows = READ_ONLY
+    bench.turn()
+    bench.server.capacity, bench.server.shows = Capacity(300, 900), {}
+
+    assert "foreign_change" in held(bench.turn())
+
+
+def test_with_consent_a_read_only_server_is_tuned() -> None:
+    """allow_read_only_writes lets the loop go on as anywhere else."""
+    bench = Bench(ANYWAY)
+    bench.server.shows = {"read_only": True, "replica": True}
+
+    assert held(bench.in_control().record) == set()
+    assert bench.state.writes.own == bench.server.capacity
+
+
 @pytest.mark.parametrize(
     ("settings", "new", "said"),
     [

@@ -270,6 +270,15 @@ def test_another_writer_is_not_disturbed(bench: Bench) -> None:
     assert len(bench.server.applied) == written
 
 
+def test_a_pause_while_out_of_reach_does_not_park_beside_another_writer(bench: Bench) -> None:
+    """A park that was owed while the server was silent is dropped when somebody else writes there now."""
+    bench.silent(1, command("pause"))
+    bench.server.writer, written = False, len(bench.server.applied)
+    bench.turns(3)
+
+    assert len(bench.server.applied) == written
+
+
 # A declared baseline: taken over again by itself, and when it waits for a person.
 
 BASELINE, OTHER, LEFT = Capacity(200, 2_000), Capacity(300, 3_000), Capacity(225, 450)

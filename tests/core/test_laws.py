@@ -11,7 +11,7 @@ from tests.bench import Bench, FakeServer
 from tests.core.loops import drain
 from tests.factory import ACTIVE, DEFAULT, FACTS, A, command, held, sample
 from tuner.core.decide.wishes import CATCHING_UP
-from tuner.core.laws import unproven
+from tuner.core.laws import asleep, unproven
 from tuner.core.memory import learn
 from tuner.core.step import start
 from tuner.records import Capacity, DecisionKind, Sample
@@ -51,6 +51,15 @@ def test_a_law_that_changes_is_taken_over(bench: Bench) -> None:
         "the flush law is high_checkpoint now and was legacy",
         "the flush law is legacy now and was high_checkpoint",
     ]
+
+
+def test_readings_that_do_not_say_leave_the_facts_law(bench: Bench) -> None:
+    """A reading without a law, or with one that this version does not know, changes nothing."""
+    bench.server.shows = {"flush_law": "next-year's"}
+    bench.turns(3)
+
+    assert bench.state.facts.flush_law == "legacy"
+    assert bench.codes("flush_law") == []
 
 
 def test_a_law_that_changed_with_a_restart_is_said_as_such(bench: Bench) -> None:
@@ -201,6 +210,15 @@ def test_nothing_is_written_while_it_sleeps(rate: float) -> None:
     assert all(one.authority == 1.0 for one in found[5:])
     assert "authority_lost" not in bench.codes()
     assert held(bench.turns(2)) == set()
+
+
+def test_a_law_that_has_no_sleep_is_not_asleep() -> None:
+    """On a server that always heeds the age, seconds without a page are the device's."""
+    bench = sleeping()
+    bench.server.told = bench.server.shows = {"flush_law": "mariadb"}
+    bench.turns(20)
+
+    assert asleep(bench.state) == ""
 
 
 def test_an_m_below_the_demand_is_raised_once_it_is_awake() -> None:

@@ -86,6 +86,15 @@ def test_size_is_bounded(pattern: list[int]) -> None:
         assert len(ledger.lsns) == len(ledger.pages) <= 2 * KNOTS + KNOTS // 4 + 1
 
 
+def test_a_long_run_keeps_the_whole_age() -> None:
+    """After a long time the ledger still reaches back to a tail that is a whole flush limit old."""
+    ledger = filled([(100_000, 40)] * 5_000, residence=LIMIT)
+    end = ledger.lsns[-1]
+
+    assert ledger.covers(end - LIMIT)
+    assert ledger.between(end - LIMIT, end) == pytest.approx(LIMIT / 100_000 * 40, rel=0.01)
+
+
 def test_what_is_not_covered_is_known() -> None:
     """A fresh ledger says that it does not reach back, and an empty one answers nothing."""
     fresh, empty = Ledger().add(lsn=1e9, new_pages=0.0, oldest=5e8, flush_limit=LIMIT), Ledger()

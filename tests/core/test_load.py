@@ -10,7 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from tests.core.trial_load import TrialLoad
+from policies.suggestions import NEAR, distance
+from tests.core.trial_load import GOOD, TrialLoad
 from tests.factory import sample
 from tuner.core.estimate.averages import Statements, counted
 from tuner.core.estimate.load import PRIOR, STEEPEST, Curve, Load
@@ -63,6 +64,16 @@ def test_what_other_ages_showed_is_forgotten_within_a_day() -> None:
 def test_an_age_that_never_moved_tells_nothing() -> None:
     """Held at one age from the start, what another would save is taken to be the usual."""
     assert travelled(0.5, start=0.9, rest=3_600).combining_exponent == pytest.approx(PRIOR, abs=0.05)
+
+
+def test_a_load_that_changed_is_learned_anew() -> None:
+    """Another travel under another load outweighs what the first one showed."""
+    curve = travelled(0.0)
+    for second in range(600):
+        ratio = 0.1 + 0.8 * second / 600
+        curve = curve.see(ratio=ratio, density=1e-4 * ratio**-0.8, elapsed=1.0)
+
+    assert curve.combining_exponent > 0.6
 
 
 @given(
@@ -210,3 +221,19 @@ def test_it_follows_the_load_but_not_a_backup() -> None:
     assert half_way is not None
     assert 0.3 < half_way < 0.55
     assert load.step(200).state.averages.statements.read_share == pytest.approx(0.6, abs=0.01)
+
+
+def test_what_won_under_many_writes_is_not_in_use_under_many_reads() -> None:
+    """Another share of reads is another load; with the first one the suggestion is back."""
+    load = TrialLoad(rows=1.02, wave=0.003, share=0.2).ended()
+    assert load.state.in_force == GOOD
+    won = load.state.evidence.wins[0].context
+    load.share = 0.9
+    load.step(200)
+
+    assert load.state.in_force is None
+    assert load.codes()[-1] == "suggestion_dropped"
+    assert load.state.context is not None
+    assert distance(load.state.context, won) > NEAR
+    load.share = 0.2
+    assert load.step(200).codes()[-1] == "suggestion_used"

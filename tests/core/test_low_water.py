@@ -12,8 +12,8 @@ from tests.core.low_water import MARK_SAVED, OFF, ON, OURS, beside, in_force, ma
 from tests.factory import DEFAULT, SAVED, command, held
 from tuner.core.leaving.lowwater import LEAVING_SECONDS, may_be_written
 from tuner.core.ownership.standing import standing_of, take_up
+from tuner.core.setpoint.choose import headroom_of
 from tuner.core.state import decode_state, encode_state
-from tuner.core.targets import headroom_of
 from tuner.records import (
     LOW_WATER_MARK,
     SET_LOW_WATER,

@@ -26,6 +26,7 @@ from tuner.records import (
     Sample,
     Window,
 )
+from tuner.settings import Mode
 
 LOWER = Suggestion(-0.05, 1.0, 1.0)
 LOAD = LoadContext(1e6, 300.0, 0.0, 0.0, float(A))
@@ -297,6 +298,15 @@ def test_an_answer_at_a_tick_without_a_reading_is_asked_for_again(asked: Bench) 
 
     assert asked.answer(suggest(1))[0]
     assert (asked.state.trials.asking, asked.state.trials.number) == (0, 1)
+
+
+def test_advisory_mode_tries_nothing() -> None:
+    """A loop that writes nothing has nothing to compare."""
+    bench = Bench(replace(BAYES, mode=Mode.ADVISORY)).ready()
+    bench.turns(800)
+
+    assert progress(bench).phase is OptimiserPhase.BARRED
+    assert progress(bench).why == "the mode is advisory"
 
 
 @given(headroom=HEADROOMS, suggestion=SUGGESTIONS, budget=st.floats(0.1, 1.0))

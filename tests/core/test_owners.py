@@ -34,7 +34,7 @@ OWNERS: dict[str, set[str]] = {
     "facts_due": {"observe"},
     "clocks": {"observe"},
     "estimator": {"observe", "decide/drain"},
-    "estimate": {"observe", "targets"},
+    "estimate": {"observe", "setpoint/choose"},
     "occurrences": {"observe"},
     "last_good": {"observe"},
     "good_since_restart": {"observe"},
@@ -43,19 +43,19 @@ OWNERS: dict[str, set[str]] = {
     "policy": {"decide/wishes", "decide/carry_out", "decide/drain", "laws"},
     "relief": {"decide/wishes", "laws"},
     "unanswered": {"decide/wishes", "observe", "laws"},
-    "set_point": {"targets", "laws", "commands/overlay"},
-    "set_point_source": {"targets"},
-    "set_point_window": {"targets"},
+    "set_point": {"setpoint/choose", "laws", "commands/overlay"},
+    "set_point_source": {"setpoint/choose"},
+    "set_point_window": {"setpoint/choose"},
     "park_target": {"leaving/park", "observe", "commands/overlay"},
     "caution": {"observe"},
-    "announced": {"targets"},
-    "sawtooth": {"targets"},
+    "announced": {"setpoint/choose"},
+    "sawtooth": {"setpoint/choose"},
     "baseline_guard": {"baseline/restoring", "observe", "ownership/transitions"},
-    "holds": {"leaving/park"},
+    "holds": {"holds"},
     "drain": {"decide/drain", "commands/handlers", "laws"},
     "returning": {"decide/drain", "laws"},
     "schedule": {"commands/schedule", "decide/drain", "commands/handlers"},
-    "trials": {"trials/optimising", "observe", "targets"},
+    "trials": {"trials/optimising", "observe", "setpoint/choose"},
     "low_water": {"leaving/lowwater"},
     "settings": {"commands/overlay"},
     "configured": {"commands/overlay"},
@@ -168,11 +168,11 @@ def test_what_a_person_ends_says_with_which_command() -> None:
 
 def test_an_event_says_what_ends_it() -> None:
     """An event is shown with the statements that end it, in order."""
-    off = Event("degraded", "the counters are off", remedies=(Remedy.ENABLE_COUNTERS,))
+    off = Event(code="degraded", message="the counters are off", remedies=(Remedy.ENABLE_COUNTERS,))
 
     assert told(off) == f"the counters are off; ended by {'; '.join(ENABLE_COUNTERS)}"
     assert sql_of(off.remedies) == ENABLE_COUNTERS
-    assert told(Event("set", "C/M → 100/200")) == "C/M → 100/200"
+    assert told(Event(code="set", message="C/M → 100/200")) == "C/M → 100/200"
     assert clears(
         Hold(HoldCode.PRIVILEGE_LOST, 0.0, "denied", (Remedy.RESUME_WITH_GRANT,)), FACTS
     ).startswith("innobrim resume, after GRANT")

@@ -299,3 +299,15 @@ def test_settings_are_told_apart_by_what_they_came_to() -> None:
     rows = {one.io_capacity_max: one.rows for one in state.seen}
     assert rows == {450: pytest.approx(3_000.0), 1_000: pytest.approx(1_000.0)}
     assert state.best == 450
+
+
+def test_lru_flushing_holds_nothing(bench: Bench) -> None:
+    """In a pool short of free pages the loop stays in control: no hold, and no park."""
+    bench.server.lru_rate = 9e4
+    bench.server.oldest = bench.server.lsn - 0.2 * A
+    seen = len(bench.records)
+    bench.turns(300)
+
+    assert bench.state.caution.lru_share > 0.5
+    assert not any(one.holds for one in bench.records[seen:])
+    assert DecisionKind.PARK not in bench.wrote(since=seen)

@@ -20,7 +20,7 @@ from tuner.core.estimate.estimator import EstimatorState, update
 from tuner.core.estimate.load import Curve, Regression, Response
 from tuner.core.estimate.recovery import Recovery
 from tuner.core.estimate.trends import Late, Week
-from tuner.core.memory import Known, Learned, known_of, learn, learned_of, recall, remember
+from tuner.core.memory import Known, Learned, estimator_of, known_of, learn, learned_of, remember
 from tuner.core.state import decode_state, encode_state
 from tuner.core.step import start
 from tuner.core.trials.evidence import ASIDE, REMEMBERED, Evidence
@@ -84,22 +84,22 @@ def exponent(state: EstimatorState) -> float:
 def test_a_new_daemon_goes_on_with_what_the_old_one_learned() -> None:
     """The exponent is the same after a restart; rates, ledger and device belong to one life."""
     state = taught()
-    again = recall(kept(learn(state)))
+    again = estimator_of(kept(learn(state)))
 
     assert learn(again) == learn(state)
     assert exponent(again) == pytest.approx(exponent(state), abs=0.02)
     assert abs(exponent(again) - exponent(EstimatorState())) > 0.1
     assert (again.window, again.tail.ledger.lsns, again.last) == ((), (), None)
-    assert recall(None) == EstimatorState()
+    assert estimator_of(None) == EstimatorState()
 
 
 def test_measured_recoveries_last_and_another_version_forgets_them() -> None:
     """The factor goes on under the same server version; an upgrade begins with the prior."""
     known = kept(replace(learn(taught()), recovery_factor=0.5, measured_on="9.7.4"))
 
-    assert recall(known, version="9.7.4").recovery.factor == 0.5
-    assert learn(recall(known, version="9.7.4")) == known
-    assert recall(known, version="9.8.0").recovery == Recovery()
+    assert estimator_of(known, version="9.7.4").recovery.factor == 0.5
+    assert learn(estimator_of(known, version="9.7.4")) == known
+    assert estimator_of(known, version="9.8.0").recovery == Recovery()
 
 
 def test_the_figures_shown_are_those_of_what_is_kept() -> None:
@@ -300,6 +300,12 @@ def test_everything_that_can_be_remembered_comes_back(bench: Bench) -> None:
     bench.turn()
     assert bench.state.latches.foreign is not None
     assert decode_state(encode_state(bench.state)) == bench.state
+
+
+def test_bytes_of_something_else_are_refused() -> None:
+    """What is no state of this version is an error, not a guess."""
+    with pytest.raises(msgspec.ValidationError):
+        decode_state(msgspec.msgpack.encode({"settings": {"mode": "active", "surprise": 1}}))
 
 
 # A server that is another one now begins afresh, says so, and finds again what it was known for before.

@@ -81,6 +81,16 @@ def test_an_age_that_the_set_point_puts_beyond_is_no_surge() -> None:
     assert same.see(now=2.0, lag=0.0, redo_rate=RATE, checkpoint_age=93e6, allowed=allowed).surges
 
 
+def test_a_gap_in_the_readings_begins_anew() -> None:
+    """After a time without readings the peaks of before say nothing."""
+    calm = seen(2.0 * SPAN_SECONDS)
+    after = calm.see(
+        now=(calm.at or 0.0) + 60.0, lag=0.0, redo_rate=RATE, checkpoint_age=1.0, allowed=ALLOWED
+    )
+
+    assert after.seconds(RECKONED) == RECKONED
+
+
 @given(st.lists(st.tuples(st.floats(0.1, 20.0), st.floats(0.0, 1e9), st.floats(0.0, 1e8)), max_size=60))
 def test_the_margin_is_never_wider_than_beforehand_nor_much_narrower(
     readings: list[tuple[float, float, float]],

@@ -17,7 +17,7 @@ from tuner.core.commands.schedule import settings_of
 from tuner.core.decide.drain import refusal
 from tuner.core.decide.trajectory import lowest_target
 from tuner.records import Capacity, Command, DrainProgress, Sample, Window, effects, winners
-from tuner.settings import Settings
+from tuner.settings import Mode, Settings
 
 BUDGETS = ("max_recovery_seconds", "max_shutdown_seconds")
 
@@ -138,6 +138,18 @@ def test_a_window_that_goes_on_is_not_said_again(bench: Bench) -> None:
     assert longer.events == ()
     assert longer.schedule[0].ends == EPOCH + 1_200.0
     assert {"schedule_ends", "schedule_begins"} <= set(codes(other))
+
+
+@pytest.mark.parametrize("effect", [{"set_point": 0.4}, {"drain": True}], ids=str)
+def test_advisory_mode_shows_a_window_and_writes_nothing(effect: dict[str, float]) -> None:
+    """The set-point is the window's, what would be set follows from it, and no statement is sent."""
+    bench = Bench(Settings(mode=Mode.ADVISORY))
+    bench.turns(60)
+    found = in_force(bench, window(**effect))
+    bench.turns(60)
+
+    assert "drain" in effect or found == (0.4, "schedule nightly")
+    assert bench.server.applied == []
 
 
 # Drains: begun, kept and ended with their window.

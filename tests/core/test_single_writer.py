@@ -10,8 +10,6 @@ from tests.factory import ACTIVE, A, command, held
 from tuner.records import STRANGER, DecisionKind, Remedy
 from tuner.settings import Mode
 
-"""A session whose client vanished keeps its lock for 15 s at most, and the lock is asked for every 5 s."""
-
 
 def together(*loops: Bench, holder: Bench | None, seconds: int) -> None:
     """Let loops turn beside the one server that they share; one of them holds its writer lock."""

@@ -11,11 +11,22 @@ from tests.bench import Bench, FakeServer
 from tests.core.loops import at_rest
 from tests.factory import ACTIVE, DEFAULT, SAVED
 from tuner.core.estimate.sawtooth import SPAN_SECONDS
-from tuner.records import DecisionKind, Sample
+from tuner.records import DecisionKind, Lifecycle, Sample
 
 SELDOM = replace(ACTIVE, stale_seconds=25.0, emergency_seconds=20.0)
 JITTER = (0.0, 0.03, -0.02, 0.01, -0.03)
 """How late a tick comes, seconds."""
+
+
+def test_the_first_readings_decide_nothing() -> None:
+    """One reading gives no rates, and rates need ten seconds; a daemon that just started is quiet."""
+    bench = Bench(originals=DEFAULT)
+    assert bench.state.lifecycle is Lifecycle.STARTING
+    bench.turns(8)
+
+    assert {record.decision.kind for record in bench.records} == {DecisionKind.KEEP}
+    assert bench.record.decision.reason == "warming_up"
+    assert [record.lifecycle for record in bench.records[:2]] == [Lifecycle.STARTING, Lifecycle.RUNNING]
 
 
 def test_an_idle_server_is_left_alone() -> None:
@@ -34,6 +45,14 @@ def test_a_small_redo_log_under_a_high_rate_is_filled_too(rate: float) -> None:
 
     assert bench.record.estimate is not None
     assert bench.record.estimate.age_ratio == pytest.approx(bench.set_point, abs=0.1)
+
+
+def test_the_budget_is_counted_and_shown() -> None:
+    """The record shows how many changes of the last hour count, and there are never more than allowed."""
+    bench = Bench(replace(ACTIVE, max_changes_per_hour=2), originals=DEFAULT)
+
+    assert bench.turns(300).changes_last_hour == len(bench.server.applied) == 2
+    assert bench.turn(seconds=3_600.0).changes_last_hour == 0
 
 
 def test_a_load_that_goes_away_and_returns_causes_no_sync_flushing() -> None:

@@ -12,12 +12,13 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from policies.bayes import SURE
-from policies.types import ANALYTIC, LoadContext, Suggestion
+from policies.types import ANALYTIC, LoadContext, Suggestion, Trial
 from tests.core.trial_load import GOOD, STEP, TrialLoad
 from tests.factory import A, estimate
 from tuner.core.trials import engine
-from tuner.core.trials.engine import HARM, WORTH, accepted, block_of, verdict
-from tuner.core.trials.switchback import LOOKS, Block, Running, difference, differences
+from tuner.core.trials.engine import HARM, WORTH, Trials, accepted, block_of, verdict
+from tuner.core.trials.evidence import REMEMBERED, Evidence
+from tuner.core.trials.switchback import LOOKS, Block, Running, difference, differences, judged
 from tuner.records import OptimiserPhase
 
 LOAD = LoadContext(1e6, 333.0, 0.0, 0.0, float(A))
@@ -214,6 +215,24 @@ def test_nothing_is_begun_before_the_load_is_quiet() -> None:
     assert (slow.asking, "a block would take" in slow.why) == (0, True)
 
 
+@pytest.mark.parametrize(
+    ("number", "suggestion", "why"),
+    [
+        (7, GOOD, "trial 1 is asked for"),
+        (1, Suggestion(offset=0.2), "outside the limits"),
+        (1, Suggestion(offset=math.nan), "outside the limits"),
+    ],
+)
+def test_a_wrong_answer_changes_nothing(number: int, suggestion: Suggestion, why: str) -> None:
+    """What was not asked for, or is no suggestion, is refused with the reason."""
+    load = TrialLoad().until(OptimiserPhase.ASKING)
+    after, said = accepted(load.state, number, suggestion, load.look())
+
+    assert after == load.state
+    assert why in said
+    assert "none is asked for" in accepted(Trials(), 1, GOOD, load.look())[1]
+
+
 def test_nothing_to_suggest_is_an_answer() -> None:
     """The question is asked again in an hour."""
     load = TrialLoad().until(OptimiserPhase.ASKING)
@@ -224,6 +243,15 @@ def test_nothing_to_suggest_is_an_answer() -> None:
     assert why == ""
     assert load.now - asked == pytest.approx(engine.NOTHING_REST, abs=3 * STEP)
     assert load.state.asking == 2
+
+
+def test_what_is_remembered_is_bounded() -> None:
+    """Neither the log nor what won grows for ever."""
+    log = tuple(Trial(GOOD, LOAD, -0.01, 0.001, float(n)) for n in range(REMEMBERED))
+    load = TrialLoad(rows=0.98, state=Trials(evidence=Evidence(log=log))).ended()
+
+    assert len(load.state.evidence.log) == REMEMBERED
+    assert load.state.evidence.log[0].at == 1.0
 
 
 def test_progress_says_what_is_in_use_and_by_how_much() -> None:
@@ -284,6 +312,14 @@ def test_an_even_growth_makes_no_difference(noise: list[float], slope: float, ga
     assert leaning.error == pytest.approx(plain.error, abs=1e-9)
     assert len(differences(noise)) == 4
     assert plain.low <= plain.mean <= plain.high
+
+
+def test_what_differs_in_throughput_is_not_judged_by_pages() -> None:
+    """Fewer pages for each row change are no gain where there are fewer row changes."""
+    blocks = tuple(Block(-0.02 * (i % 2) + 1e-4 * i, 0.05 * (i % 2), 1e6, 100.0) for i in range(9))
+    found = judged(blocks, LOOKS[4])
+
+    assert (found.by_pages, found.mean) == (False, pytest.approx(-0.02))
 
 
 def test_the_analytic_point_wins_nothing_over_itself() -> None:

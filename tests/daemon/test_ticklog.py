@@ -75,7 +75,7 @@ def test_a_quiet_minute_is_one_line(stream: io.StringIO, log: TickLog) -> None:
 def test_changes_are_said_at_once_and_once(stream: io.StringIO, log: TickLog) -> None:
     """A hold that stays is said when it begins and when it ends, not every second between."""
     hold = Hold(HoldCode.STALE, 3.0, "no answer for 5 s")
-    begins = (Event("hold_stale", "held: no answer for 5 s"),)
+    begins = (Event(code="hold_stale", message="held: no answer for 5 s"),)
     for number in range(20):
         held = 3 <= number < 10
         log.say(tick(number, holds=(hold,) if held else (), events=begins if number == 3 else ()))

@@ -12,8 +12,8 @@ from tests.findings.checked import Odd, line, look
 from tuner.core.holds import law_in_doubt, not_writer
 from tuner.core.step import start
 from tuner.findings.advice import advise, counters_off
-from tuner.findings.authority import without_authority
 from tuner.findings.finding import Finding
+from tuner.findings.m_moves_age import m_moves_no_age
 from tuner.findings.preconditions import Line, way_of_writing
 from tuner.findings.providers import in_its_way
 from tuner.records import Bounds, Capacity, Facts, Hold, HoldCode, Remedy
@@ -312,7 +312,7 @@ def test_a_list_and_a_fraction_come_in_the_providers_way() -> None:
     """Two statements that add up are one parameter: of two the second would win."""
     counters = counters_off(replace(FACTS, **OFF))  # type: ignore[arg-type] # by name
     (rds,), (google,) = (in_its_way(counters, one).sql for one in PROVIDERS[:2])
-    (mark,) = without_authority(replace(FACTS, **SOFT))  # type: ignore[arg-type] # by name
+    (mark,) = m_moves_no_age(replace(FACTS, **SOFT))  # type: ignore[arg-type] # by name
 
     assert rds.count("ParameterName=innodb_monitor_enable") == 1
     assert "ParameterValue='module_log,module_buffer'," in rds

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from tests.journal.written import record
-from tuner.journal.codec import CodecError, decode, encode
+from tuner.journal.codec import RECORDS, CodecError, decode, encode
 from tuner.records import Missed
 
 
@@ -39,6 +39,11 @@ def test_a_cut_or_changed_record_is_refused(at: int) -> None:
     for wrong in (blob[:at], blob[:at] + bytes([blob[at] ^ 1]) + blob[at + 1 :], blob + b"x"):
         with pytest.raises(CodecError):
             decode(wrong)
+
+
+def test_earlier_ticks_are_refused_by_intent_alone() -> None:
+    """The order of a record's fields counts as well: who changes this number tells it in the CHANGELOG."""
+    assert RECORDS == "06657d2c348d82d6"
 
 
 def test_a_missed_reading_stays_one() -> None:

@@ -30,7 +30,7 @@ def ended(directory: Path) -> Ending:
 
 def moved_to(identity: str) -> Event:
     """Return what is noted where another server answers."""
-    return Event("other_server", "another one answers", subject=identity)
+    return Event(code="other_server", message="another one answers", subject=identity)
 
 
 @pytest.mark.parametrize(("ask", "kind"), [("", "set"), ("park", "park"), ("restore", "restore")])
@@ -107,7 +107,11 @@ def test_whose_a_write_was_is_known_longer_than_events_are_kept(
     monkeypatch.setattr(store, "SLACK", 5)
     journal = put(writer(), RUN)
     for number in range(1, 61):
-        event = moved_to(f"server {number}") if flaps or number == 1 else Event("role", "another one")
+        event = (
+            moved_to(f"server {number}")
+            if flaps or number == 1
+            else Event(code="role", message="another one")
+        )
         journal.record(record(number, SET, event))
         assert journal.flush(SOON)
     assert journal.close(SOON)

@@ -87,7 +87,7 @@ ORIGINALS = Originals("uuid-1", PAIR, 5.0, "9.7.4", 6.0)
 
 def event_of(one: str | Event) -> Event:
     """Return an event, given by its code or as it is."""
-    return Event(one, f"{one} happened") if isinstance(one, str) else one
+    return Event(code=one, message=f"{one} happened") if isinstance(one, str) else one
 
 
 def record(number: int, decision: Decision = KEEP, *events: str | Event) -> TickRecord:

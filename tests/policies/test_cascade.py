@@ -225,3 +225,10 @@ def test_every_answer_is_a_rate(situations: list[Situation], *, wrote: bool, law
         assert all(math.isfinite(term) for term in proposal.terms.values())
         if wrote:
             state = law.wrote(state, min(2**32, max(100, round(proposal.io_capacity_max))))
+
+
+def test_an_error_larger_than_the_set_point_still_gives_a_move() -> None:
+    """A mean of minutes below a set-point that has fallen since asks for a lower M, and ends no tick."""
+    move = LAW._move(situation(set_point=0.3), 1.0, -0.4)
+
+    assert -100.0 < move < 0.0

@@ -155,6 +155,16 @@ def test_nor_is_it_led_into_emergencies_where_the_baseline_holds_it_by_sync_flus
         assert left >= headroom.emergency_seconds * rate
 
 
+def test_where_writers_wait_at_the_sync_point_twice_the_room_is_kept() -> None:
+    """On a server that stalls its writers there, seconds of reaction count twice."""
+    bursty = with_(redo_rate=1e6, burst_bytes=20 * MEBIBYTE)
+    soft, _ = highest_ratio(bursty, {})
+    hard, why = highest_ratio(bursty._replace(sync_stalls=True), {})
+
+    assert why == "headroom"
+    assert soft - hard == pytest.approx(4.0 * 1e6 / CALM.flush_limit)
+
+
 @pytest.mark.parametrize(("steady", "noise"), [(False, NOISE), (True, 0.0)])
 def test_the_alarm_caps_the_checkpoint_age(*, steady: bool, noise: float) -> None:
     """At its highest the checkpoint age stays below the operator's share of S, and what it wanders by."""

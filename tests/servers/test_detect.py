@@ -6,6 +6,7 @@ import pymysql
 import pytest
 
 from tests.servers.fixtured import Fixtured, Rows, opened
+from tests.servers.injected import INJECTED
 from tuner.records import Bounds, Facts
 from tuner.servers.detect import detect
 from tuner.servers.port import Unreachable, Unsupported
@@ -117,6 +118,15 @@ def test_limits_are_compared_only_where_they_can_be(
     session.reading.metrics.update(metrics)
 
     assert found(session).blockers == ()
+
+
+def test_a_server_that_says_no_version_is_not_used(session: Fixtured) -> None:
+    """Such a server is refused by name, and nothing that it said steers the terminal."""
+    session.reading.variables["version"] = INJECTED[0]
+    with pytest.raises(Unsupported, match="no version") as caught:
+        detect(session)
+
+    assert str(caught.value).isprintable()
 
 
 def test_a_read_only_server_is_blocked(session: Fixtured) -> None:

@@ -11,10 +11,40 @@ from tests.servers.fixtured import BOOTED, FILES, MARGINS, REFUSED, TAKEN, fixtu
 from tests.servers.scripted import good
 from tuner.core.gate import SECONDS_APART
 from tuner.records import Facts, Sample
-from tuner.servers.adapter import CHANGES
+from tuner.servers.adapter import CHANGES, MAXIMUM_32, MAXIMUM_64
 from tuner.servers.enginestatus import parse
 from tuner.servers.fixture import Fixture
 from tuner.servers.port import Unsupported
+
+LAW = {
+    "mysql-5.6": "legacy-56",
+    "mysql-5.7": "legacy-whole",
+    "mysql-8.0.1": "legacy-whole",
+    "mysql-8.0.29": "legacy-whole",
+    "mysql-": "legacy",
+    "percona-5.7.44-legacy": "legacy-57",
+    "percona-5.7": "high_checkpoint-57",
+    "percona-8.0.28": "high_checkpoint-whole",
+    "percona-8.4.6-legacy": "legacy",
+    "percona-8": "high_checkpoint",
+    "mariadb-10.5.23": "mariadb-wakes",
+    "mariadb-10.6.16": "age-blind",
+    "mariadb-10.6.22": "mariadb",
+    "mariadb-11.8.6-lwm": "mariadb",
+    "mariadb-": "soft-limit",
+    "rds-mariadb": "soft-limit",
+    "": "legacy",
+}
+"""By what a fixture's name begins with, the first that fits."""
+
+PROVIDER = {
+    "rds": "Amazon RDS",
+    "cloudsql": "Google Cloud SQL",
+    "azure": "Azure Database for MySQL",
+    "heatwave": "MySQL HeatWave",
+}
+NARROW = ("mysql-26", "mysql-9", "mysql-8.4", "percona-8.4", "mariadb-10.11.18", "mariadb-11.8.6")
+"""Whose C and M have 32 bits."""
 
 RECORDED = [name for name in TAKEN if not fixture(name).synthetic]
 BLOCK, PAYLOAD = 512, 496
@@ -30,15 +60,18 @@ def sampled(name: str, number: int = 0) -> tuple[Facts, Sample, Fixture]:
 
 @pytest.mark.parametrize("name", TAKEN)
 def test_the_server_is_what_its_name_says(name: str) -> None:
-    """Family, version and start are found, the law is one that we have, and nothing stands in the way."""
+    """Family, law, privilege, provider and range of the knobs are found, and nothing stands in the way."""
     facts, _, fixture = sampled(name)
 
     assert facts.family == next(one for one in ("mariadb", "percona", "mysql") if one in name)
     assert facts.version == fixture.version
-    assert facts.flush_law in LAWS
+    assert facts.flush_law == next(law for start, law in LAW.items() if name.startswith(start))
     assert facts.blockers == facts.unseen == ()
     assert facts.started == BOOTED
-    assert bool(facts.managed) == name.startswith(("rds", "cloudsql", "azure", "heatwave"))
+    new = facts.family != "mariadb" and int(fixture.version.partition(".")[0]) >= 8
+    assert facts.write_privilege == ("SYSTEM_VARIABLES_ADMIN" if new else "SUPER")
+    assert facts.managed == PROVIDER.get(name.partition("-")[0], "")
+    assert facts.capacity_maximum == (MAXIMUM_32 if name.startswith(NARROW) else MAXIMUM_64)
     assert bool(facts.unverified) == (facts.flush_law == "age-blind")
 
 

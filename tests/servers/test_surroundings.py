@@ -178,6 +178,16 @@ def test_a_plugin_that_is_not_there_is_no_missing_grant(session: Scripted) -> No
     assert (seen[0], seen[-1]) == (False, True)
 
 
+@pytest.mark.usefixtures("replica")
+def test_the_role_over_a_new_connection_is_known_soon(session: Scripted, live: Live) -> None:
+    """After a failover behind one address, a part refused there costs the others seconds, and not ten."""
+    live(2)
+    session.connection = object()
+    session.around |= {"group": [("group", "PRIMARY", None)], "locks": DENIED}
+
+    assert samples(live(1 + len(PARTS)))[-1].group_role == "PRIMARY"
+
+
 def test_latency_can_be_watched_closely(known: MySQLServer, session: Scripted, live: Live) -> None:
     """While somebody needs it, the latency is asked at every reading, and nothing else with it."""
     known.watches_latency = True

@@ -187,7 +187,7 @@ def test_a_server_is_measured_where_results_of_the_loop_name_it(
 
 def test_the_loop_is_compared_with_the_server_left_alone() -> None:
     """Every figure is there of both, from the seconds that count, and becomes a line."""
-    row = no_harm.compared(parse_scenario(SHORT, source="test"))
+    row = no_harm.compared(no_harm.Job(parse_scenario(SHORT, source="test")))
 
     assert row["commits"][0] > row["commits"][1] > 0.0
     assert row["starved"][0] <= row["starved"][1] <= 180

@@ -16,14 +16,14 @@ from tuner.core.laws import law_of
 from tuner.core.leaving.park import PARKED_RATIO, parked
 from tuner.core.limits import bounds
 from tuner.core.setpoint.budgets import KEYS, Budget, durations_of
+from tuner.core.setpoint.choose import budgets_now, headroom_of
 from tuner.core.state import State
 from tuner.core.step import start
-from tuner.core.targets import budgets_now, headroom_of
 from tuner.daemon.board import Board, BoardInbox
 from tuner.findings.advice import advise as advise_on
 from tuner.findings.advice import broken_budgets, durations, expected_effect, statements
-from tuner.findings.authority import pages_dirtied
 from tuner.findings.finding import Finding
+from tuner.findings.m_moves_age import pages_dirtied
 from tuner.findings.providers import in_its_way
 from tuner.loop import drive
 from tuner.records import Estimate, Missed, Sample, TickRecord

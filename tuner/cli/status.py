@@ -35,7 +35,7 @@ from tuner.cli.wording import (
     to_write,
 )
 from tuner.core.estimate.trends import HOURS
-from tuner.core.laws import without_authority
+from tuner.core.laws import why_m_moves_no_age
 from tuner.core.memory import Known
 from tuner.core.setpoint.budgets import SHORT, Durations, durations_of
 from tuner.core.trials.evidence import describe
@@ -327,7 +327,7 @@ def _flush_law(status: Status) -> FlushLaw | None:
 
 def _law(status: Status) -> str:
     law = _flush_law(status)
-    remark = "" if law is None else without_authority(law) or law.sleeps
+    remark = "" if law is None else why_m_moves_no_age(law) or law.sleeps
     if status.server is not None and status.server.managed:
         remark = remark.replace("SET GLOBAL ", "")  # whose value is right, and which the provider refuses
     return f"{law.name}: {remark}" if law is not None and remark else ""

@@ -124,7 +124,6 @@ class Watcher:
         self.wait = interval
         self.failure: Exception | None = None
         self._daemon, self._interval, self._span = daemon, interval, span
-        self._failures = 0
 
     def ask(self) -> View:
         """Return what is known after one more question.
@@ -133,12 +132,11 @@ class Watcher:
             CommandError: there was no answer, and never one before.
         """
         try:
-            self.view, self._failures, self.wait = self._answered(), 0, self._interval
+            self.view, self.wait = self._answered(), self._interval
         except CommandError as error:
             if self.view is None:
                 raise
-            self.wait = min(LONGEST_WAIT, self._interval * 2.0**self._failures)
-            self._failures += 1
+            self.wait = min(LONGEST_WAIT, 2.0 * self.wait if self.view.gone else self._interval)
             self.view = replace(
                 self.view,
                 gone=error.message,

@@ -54,6 +54,9 @@ _SERVICE_LINK = re.compile(
 )
 """A variable with its value as Kubernetes sets it for the address of a Service."""
 
+_SLIPS = frozenset({f"{PREFIX}SERVICE_HOST", f"{PREFIX}SERVICE_PORT"})
+"""Such variables that a slip of the finger makes of ``server.host`` and ``server.port``."""
+
 __all__ = ["ConfigError", "load_config"]
 
 PASSWORD_PLACES = (
@@ -302,6 +305,9 @@ def _take_environment(gathered: _Gathered, environ: Mapping[str, str]) -> None:
             if key is not None:
                 link = f"is the address of a Kubernetes Service, and is not taken for {key.dotted}"
                 gathered.notes.append(f"{shown}: {link}; a number sets that")
+            elif name in _SLIPS and "://" not in text + environ.get(f"{PREFIX}PORT", ""):
+                link = "is taken for the address of a Kubernetes Service, and for no key"
+                gathered.notes.append(f"{shown}: {link}; {_variable_hint(name)}")
         elif name in NO_KEYS:
             gathered.notes.append(f"{shown}: {NO_KEYS[name]}")
         elif key is None:

@@ -1,7 +1,7 @@
 """Reasons not to write: one table of what sets each, what ends it, and what it stops besides writes.
 
-They are worked out afresh at every tick, from what is latched and what was seen; ``tuner.findings.remedies``
-has the words of what ends them.
+They are worked out afresh at every tick by ``update_holds``, from what is latched and what was seen.
+``tuner.findings.remedies`` has the words of what ends them.
 """
 
 from __future__ import annotations
@@ -16,10 +16,11 @@ from policies.registry import LAWS
 from tuner.core import laws
 from tuner.core.gate import NEEDED, NEEDED_QUIET
 from tuner.core.limits import contradiction
-from tuner.core.ownership import foreign
+from tuner.core.ownership import foreign, handover, transitions
 from tuner.core.ownership.handover import read_only
-from tuner.core.state import State
-from tuner.records import STRANGER, Hold, HoldCode, Remedy, Sample
+from tuner.core.state import OwedPark, ParkFor, State
+from tuner.records import STRANGER, Event, Hold, HoldCode, Remedy, Sample
+from tuner.settings import Mode
 
 Remedies = tuple[Remedy, ...]
 
@@ -43,6 +44,39 @@ class Rule(NamedTuple):
     bars_server: bool = False  # the server takes no write of ours at all
     lasts: bool = False  # only a reading can end it, so that a missed one does not
     unsettles: bool = False  # nothing that the server shows meanwhile is counted for its baseline
+
+
+def update_holds(state: State, sample: Sample | None, *, now: float) -> tuple[State, list[Event]]:
+    """Work out the holds, say what changed, and owe a park where entering or leaving one asks for it.
+
+    A restore goes on under a hold, at its own pace: no park comes in between.
+    """
+    held = current_holds(state, sample, now=now)
+    before, after = {hold.code for hold in state.holds}, {hold.code for hold in held}
+    begun, ended = after - before, before - after
+    events = [
+        Event(code=f"hold_{hold.code.value}", message=f"held: {hold.reason}", remedies=hold.remedies)
+        for hold in held
+        if hold.code in begun
+    ]
+    events += [
+        Event(code=f"clear_{code.value}", message=f"no longer held: {code.value}") for code in sorted(ended)
+    ]
+    ours = state.mode is Mode.ACTIVE and state.writes.own is not None and not state.restoring
+    owed: OwedPark | None = None
+    if sample is not None:
+        state, changed, owed = handover.update(state, sample, now=now)
+        events += changed
+    for code in sorted(begun):
+        if code in PARKED_ON_ENTRY:
+            owed = OwedPark(ParkFor.HOLD, f"hold {code.value}")
+    if HoldCode.STALE in ended:
+        owed = OwedPark(ParkFor.CONTACT, "first good contact after stale samples")
+    held_before = bool(before - {HoldCode.STALE})
+    free = ours and not held_before and not (after & NEVER_PARKED) and state.park_owed is None
+    if owed is not None and free:
+        state = transitions.owe_park(state, owed, role_at=now if owed.kind is ParkFor.ROLE else None)
+    return state if held == state.holds else replace(state, holds=held), events
 
 
 def current_holds(state: State, sample: Sample | None, *, now: float) -> tuple[Hold, ...]:
@@ -244,8 +278,7 @@ TABLE: Mapping[HoldCode, Rule] = MappingProxyType(
         HoldCode.MODEL_MISMATCH: Rule(seen=lambda state, _, __: law_in_doubt(state), parks=True),
     }
 )
-"""What ends a foreign change is in ``foreign.cleared``; who parks on entry, and at the first contact
-after stale, is in ``leaving.park.update_holds``."""
+"""What ends a foreign change is in ``foreign.cleared``."""
 
 PARKED_ON_ENTRY = frozenset(code for code, rule in TABLE.items() if rule.parks)
 NEVER_PARKED = frozenset(code for code, rule in TABLE.items() if rule.bars_park)

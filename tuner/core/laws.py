@@ -37,7 +37,7 @@ def law_of(state: State) -> FlushLaw:
     return with_need(LAWS[state.facts.flush_law], state.estimator.trends.need_share)
 
 
-def without_authority(law: FlushLaw) -> str:
+def why_m_moves_no_age(law: FlushLaw) -> str:
     """Return that M does not move the age, and what would let it; empty where it does."""
     return "" if law.m_moves_age else f"{NOT_MOVED} below the flush limit here: {law.remedy}"
 
@@ -57,7 +57,7 @@ def take_law(state: State, name: str) -> tuple[State, list[Event]]:
     before = state.facts.flush_law
     if name == before or name not in LAWS:
         return state, []
-    remark = without_authority(LAWS[name])
+    remark = why_m_moves_no_age(LAWS[name])
     drain = state.drain if not remark or state.drain is None else replace(state.drain, cancelled=remark)
     message = f"the flush law is {name} now and was {before}" + (f"; {remark}" if remark else "")
     state = replace(

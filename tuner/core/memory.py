@@ -75,7 +75,7 @@ def learn(state: EstimatorState, *, proven: str = "", law: str = "", evidence: E
     )
 
 
-def recall(learned: Learned | None, *, version: str = "") -> EstimatorState:
+def estimator_of(learned: Learned | None, *, version: str = "") -> EstimatorState:
     """Return a fresh state that knows what was learned.
 
     Args:

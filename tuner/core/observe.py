@@ -13,8 +13,8 @@ from tuner.core.memory import forgotten
 from tuner.core.ownership import foreign, transitions
 from tuner.core.ownership.restarts import SETTLED_READINGS, begin_anew
 from tuner.core.setpoint import caution
+from tuner.core.setpoint.choose import update_set_point
 from tuner.core.state import State
-from tuner.core.targets import update_targets
 from tuner.records import Event, EventCode, Facts, Hold, HoldCode, Receipt, Sample
 from tuner.settings import Mode
 
@@ -159,7 +159,7 @@ def take_sample(state: State, sample: Sample, *, now: float) -> tuple[State, lis
             now=now,
         )
         state = replace(state, gate=seen, caution=careful)
-        state, bounded = update_targets(state, sample, found, now=now)
+        state, bounded = update_set_point(state, sample, found, now=now)
         state = park.keep_ready(state, sample)
         events += [*warned, *bounded]
     state, changed = foreign.compare(state, sample, now=now)

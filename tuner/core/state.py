@@ -25,7 +25,7 @@ from tuner.core.setpoint.announced import Announced
 from tuner.core.setpoint.caution import Caution
 from tuner.core.trials.engine import Trials
 from tuner.core.writes.restore_pace import RestorePace
-from tuner.core.writes.tokens import TokenBucket
+from tuner.core.writes.token_bucket import TokenBucket
 from tuner.records import Capacity, Estimate, Facts, Hold, Lifecycle, Overlay, Sample, Window
 from tuner.settings import Mode, Settings
 
@@ -33,7 +33,7 @@ SAME_START_SECONDS = 5.0
 """A server whose start time moved by less than this has not been restarted; uptime counts whole seconds."""
 
 
-class Role(StrEnum):
+class ReplicationRole(StrEnum):
     """The part that a server plays among others."""
 
     PRIMARY = "primary"
@@ -43,7 +43,7 @@ class Role(StrEnum):
 class SeenRole(Struct, frozen=True):
     """A server's role as last seen, and whether it refuses clients' writes."""
 
-    role: Role
+    role: ReplicationRole
     read_only: bool
 
     def __str__(self) -> str:
@@ -107,7 +107,7 @@ class Writes(Struct, frozen=True):
     adjusted: Capacity | None = None
 
 
-class Originals(Struct, frozen=True):
+class OriginalPair(Struct, frozen=True):
     """What the server was set to before us."""
 
     capacity: Capacity  # the pair as it was
@@ -119,7 +119,7 @@ class OtherServer(Struct, frozen=True):
 
     identity: str  # which server
     started: float  # when it had started, on our monotonic clock, seconds
-    originals: Originals  # what it was set to before us
+    originals: OriginalPair  # what it was set to before us
     low_water: int | None = None  # the same of its low-water mark, where ours may be in force; None otherwise
 
 
@@ -205,7 +205,7 @@ class State(Struct, frozen=True):
     unanswered: Unanswered = Unanswered()
     baseline_guard: BaselineGuard = BaselineGuard()
     writes: Writes = Writes()
-    originals: Originals | None = None
+    originals: OriginalPair | None = None
     other_servers: tuple[OtherServer, ...] = ()
     latches: Latches = Latches()
     holds: tuple[Hold, ...] = ()

@@ -12,11 +12,12 @@ from tuner.core.commands import handlers, schedule
 from tuner.core.commands.context import CommandContext
 from tuner.core.decide import drain, precedence
 from tuner.core.gate import GateState
+from tuner.core.holds import update_holds
 from tuner.core.leaving import lowwater, park, restore
-from tuner.core.memory import Learned, recall
+from tuner.core.memory import Learned, estimator_of
 from tuner.core.ownership import transitions
 from tuner.core.ownership.standing import why_advisory
-from tuner.core.state import Originals, State, Writes
+from tuner.core.state import OriginalPair, State, Writes
 from tuner.core.trials import optimising
 from tuner.core.trials.engine import Trials
 from tuner.core.writes.plan import PAIR
@@ -60,14 +61,14 @@ def start(
         learned: what earlier runs learned about this server.
         lost: the parts of that which could not be read, each with the reason.
     """
-    kept = Originals(capacity=originals, saved=True) if originals is not None else None
+    kept = OriginalPair(capacity=originals, saved=True) if originals is not None else None
     return State(
         settings=settings,
         facts=facts,
         mode=settings.mode,
         originals=kept,
         writes=Writes(left=left, known=known),
-        estimator=recall(learned, version=facts.version),
+        estimator=estimator_of(learned, version=facts.version),
         gate=GateState(proven=learned.proof_of(facts.flush_law) if learned is not None else ""),
         trials=Trials(evidence=learned.evidence) if learned is not None else Trials(),
         pending_events=_pending_events(facts, learned, lost),
@@ -106,7 +107,7 @@ def step(state: State, tick: Tick) -> tuple[State, TickRecord]:
     windows = state.schedule
     for command in tick.commands:
         context = CommandContext(command=command, sample=sample, now=now)
-        state, answer, said = handlers.carry_out(state, context)
+        state, answer, said = handlers.handle_command(state, context)
         answers.append(answer)
         events.extend(said)
     events.extend(schedule.changes(windows, state.schedule, wall=tick.wall))
@@ -116,7 +117,7 @@ def step(state: State, tick: Tick) -> tuple[State, TickRecord]:
         sample = state.estimator.last
     else:
         state = replace(state, missed=tick.reading.reason if isinstance(tick.reading, Missed) else "")
-    state, changed = park.update_holds(state, sample, now=now)
+    state, changed = update_holds(state, sample, now=now)
     events.extend(changed)
     state, said_of_window = drain.update_window(state, sample, now=now, wall=tick.wall)
     state, said_of_drain = drain.update(state, sample, now=now)

@@ -9,14 +9,14 @@ from policies.registry import LAWS
 from tuner.core.commands.schedule import settings_of
 from tuner.core.setpoint.budgets import KEYS, SHORT, WARN_SECONDS, Budget, Durations, Name, durations_of
 from tuner.core.writes.plan import Steps, near, plan
-from tuner.findings.authority import (
+from tuner.findings.finding import Finding
+from tuner.findings.m_moves_age import (
     for_load,
+    m_moves_no_age,
     pages_dirtied,
     while_asleep,
-    without_authority,
     written_as_they_come,
 )
-from tuner.findings.finding import Finding
 from tuner.findings.providers import in_its_way
 from tuner.findings.remedies import clears, sql_of
 from tuner.records import (
@@ -72,7 +72,7 @@ def advise(
     ]
     if facts.disabled_counters:
         found.append(counters_off(facts))
-    unmoved = [*without_authority(facts), *while_asleep(facts)]
+    unmoved = [*m_moves_no_age(facts), *while_asleep(facts)]
     if sample is not None and estimate is not None and dirtied is not None:
         unmoved = [for_load(one, sample, estimate, dirtied=dirtied) for one in unmoved]
     found += unmoved

@@ -10,7 +10,7 @@ from msgspec.structs import replace
 
 from tuner.core.leaving.lowwater import unfit
 from tuner.findings.advice import counters_off
-from tuner.findings.authority import without_authority
+from tuner.findings.m_moves_age import m_moves_no_age
 from tuner.findings.preconditions import (
     PROBES,
     Line,
@@ -136,7 +136,7 @@ def _low_water_mark(sample: Sample, facts: Facts, settings: Settings) -> list[Li
 
 def _needed(facts: Facts) -> frozenset[str]:
     """Return the names of the lines whose warning keeps active mode from writing."""
-    return NEEDED_ACTIVE - {"counters"} if without_authority(facts) else NEEDED_ACTIVE
+    return NEEDED_ACTIVE - {"counters"} if m_moves_no_age(facts) else NEEDED_ACTIVE
 
 
 def _in_its_way(line: Line, provider: str) -> Line:
@@ -146,7 +146,7 @@ def _in_its_way(line: Line, provider: str) -> Line:
 
 
 def _verified(facts: Facts) -> Line:
-    if not facts.unverified and without_authority(facts):
+    if not facts.unverified and m_moves_no_age(facts):
         return Line("verified", "ok", f"nothing is to be verified: {facts.flush_law} goes by no percentage")
     if not facts.unverified:
         return Line("verified", "ok", "the server's counters can verify the law; active mode waits for that")

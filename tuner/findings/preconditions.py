@@ -18,7 +18,7 @@ from tuner.core.setpoint.budgets import (
 )
 from tuner.core.writes.plan import near
 from tuner.findings.advice import broken_budgets, durations, statements
-from tuner.findings.authority import while_asleep, without_authority
+from tuner.findings.m_moves_age import m_moves_no_age, while_asleep
 from tuner.records import CAPACITY_MINIMUM, SET_GLOBAL, Facts, Sample, revoke
 from tuner.servers.endpoint import Endpoint, signed_for_anybody
 from tuner.servers.passwords import CHECKED_TLS
@@ -108,8 +108,8 @@ def redo_capacity(sample: Sample, facts: Facts, _settings: Settings) -> Line:
 
 
 def authority(_sample: Sample, facts: Facts, _settings: Settings) -> Line:
-    """Say whether M decides the age here."""
-    lacking, gap = without_authority(facts), while_asleep(facts)
+    """Say whether M moves the age here; the line has its published name."""
+    lacking, gap = m_moves_no_age(facts), while_asleep(facts)
     for finding in (*lacking, *gap):
         found = f"{finding.title}: {finding.reason}"
         outcome: Outcome = "warning" if lacking else "ok"

@@ -275,25 +275,25 @@ class Tick(Struct, frozen=True):
     facts: Facts | None = None
 
 
-class Event(Struct, frozen=True):
+class Event(Struct, frozen=True, kw_only=True):
     """A change of state worth keeping: hold entered or left, write, command, restart.
 
     Attributes:
+        wall: when, Unix time; that of its tick, which ``tuner.core.step`` stamps on it.
         code: stable name.
         message: the same in words.
         who: person or part that caused it.
         subject: what it is about, where a program goes by it: the server of ``other_server``, and what
             ``trial_ended`` came to, won or not_used.
         remedies: what ends it.
-        wall: when, Unix time; that of its tick, which ``tuner.core.step`` stamps on it.
     """
 
+    wall: float = 0.0
     code: str
     message: str
     who: str = "loop"
     subject: str = ""
     remedies: tuple[Remedy, ...] = ()
-    wall: float = 0.0
 
 
 class DrainProgress(Struct, frozen=True):

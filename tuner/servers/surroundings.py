@@ -264,19 +264,20 @@ class Surroundings:
         together = [name for name in self._due if name not in self._alone]
         anew, self._asked_by = session.current is not self._asked_by, session.current
         if together and (anew or any(self._due[name] <= now for name in together)):
-            if self._ask_together(session, together):
+            if self._ask_together(session, together, now):
                 self._due |= dict.fromkeys(together, now + SURROUNDINGS_SECONDS)
         elif alone := [name for name in self._due if name in self._alone and self._due[name] <= now]:
             self._ask_alone(session, alone[0], now)
         elif latency and "latency" in together:
-            self._ask_together(session, ["latency"])
+            self._ask_together(session, ["latency"], now)
         return self._seen | {"role_known": self._answered >= ROLE & self._parts.keys()}
 
-    def _ask_together(self, session: Session, names: Sequence[str]) -> bool:
-        """Ask for some parts by one statement; where it fails all are to blame until each was asked alone."""
+    def _ask_together(self, session: Session, names: Sequence[str], now: float) -> bool:
+        """Ask for some parts by one statement; where it fails, each is asked alone next."""
         try:
             self._ask(session, names)
         except (pymysql.MySQLError, Unreachable) as error:
+            self._due |= dict.fromkeys(self._due.keys() - self._alone, now)
             self._alone |= self._due.keys()
             if isinstance(error, Unreachable):
                 raise

@@ -40,8 +40,8 @@ def test_two_processes_do_what_one_does() -> None:
 def test_no_run_is_done_twice(monkeypatch: pytest.MonkeyPatch) -> None:
     """What the search tried is not run again to be judged."""
     done: list[Task] = []
-    carry_out = module.carry_out
-    monkeypatch.setattr(module, "carry_out", lambda task: (done.append(task), carry_out(task))[1])
+    run_task = module.run_task
+    monkeypatch.setattr(module, "run_task", lambda task: (done.append(task), run_task(task))[1])
     Comparison(replace(ASKED, policies=("fixed",), seeds=1), jobs=1).run()
 
     assert len(done) == len(set(done)) > len(ASKED.policies)

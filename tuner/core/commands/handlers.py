@@ -30,7 +30,7 @@ def originals_name(identity: str, capacity: Capacity) -> str:
     return f"{identity} {capacity}"
 
 
-def carry_out(
+def handle_command(
     state: State,
     context: CommandContext,
 ) -> tuple[State, Acknowledgement, tuple[Event, ...]]:
@@ -42,7 +42,7 @@ def carry_out(
     if outcome.event:
         said = f"{outcome.message}: {command.reason}" if command.reason else outcome.message
         remedies = outcome.remedies
-        events = (Event(outcome.event, said, command.who, remedies=remedies),)
+        events = (Event(code=outcome.event, message=said, who=command.who, remedies=remedies),)
     answer = Acknowledgement(command.number, outcome.accepted, outcome.message, outcome.remedies)
     return outcome.state, answer, events
 

@@ -1,7 +1,7 @@
 """What the active windows of the schedule change: set-point and budgets.
 
 Which windows are active comes in as a command, since it is a matter of the wall clock; what they ask for is
-weighed here, and beside a person's word in ``targets`` and ``decide.drain``.
+weighed here, and beside a person's word in ``setpoint.choose`` and ``decide.drain``.
 """
 
 from __future__ import annotations

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
-from tuner.core.decide.wishes import Wanted, emergency_from, policy_of, relieved
+from tuner.core.decide.wishes import Wish, emergency_from, policy_of, relieved
 from tuner.core.estimate.trends import AUTHORITY_LOST
 from tuner.core.holds import barred_by_stranger, listed
 from tuner.core.leaving import park
@@ -31,70 +31,70 @@ def nothing(state: State, base: Decision, *, now: float) -> tuple[State, Decisio
     return park.await_rates(state, now=now), barred(state, base)
 
 
-def carry_out(
+def guard_and_plan(
     state: State,
-    wanted: Wanted,
+    wish: Wish,
     current: Capacity,
     found: Estimate,
     *,
     now: float,
 ) -> tuple[State, Decision]:
     """Pass the winning wish through guards, mode and holds; plan its SETs when it gets through."""
-    base = kept(state, current, wanted.reason, wanted.detail)
-    base = replace(base, source=wanted.source, terms=wanted.terms, policy=policy_of(state).name)
-    if wanted.kind is DecisionKind.KEEP:
+    base = kept(state, current, wish.reason, wish.detail)
+    base = replace(base, source=wish.source, terms=wish.terms, policy=policy_of(state).name)
+    if wish.kind is DecisionKind.KEEP:
         return state, barred(state, base)
-    wish = _guarded(state, wanted, current, found, now=now)
-    base = replace(base, guards=wish.touched)
-    if wish.refused:
-        base = replace(base, reason=wish.refused, detail=f"{wanted.detail}; {wish.detail}")
+    guarded = _guarded(state, wish, current, found, now=now)
+    base = replace(base, guards=guarded.touched)
+    if guarded.refused:
+        base = replace(base, reason=guarded.refused, detail=f"{wish.detail}; {guarded.detail}")
         return state, barred(state, base)
-    target = wish.pair
+    target = guarded.pair
     if target is None or target == current:
         return state, barred(state, base)
     if target == state.writes.adjusted and current == state.writes.own:
-        base = replace(base, reason=Reason.ADJUSTED, detail=f"{wanted.detail}; the server makes this of it")
+        base = replace(base, reason=Reason.ADJUSTED, detail=f"{wish.detail}; the server makes this of it")
         return state, barred(state, base)
     last = state.estimator.last
-    urgent = wanted.kind is DecisionKind.EMERGENCY
+    urgent = wish.kind is DecisionKind.EMERGENCY
     passes = urgent and last is not None and barred_by_stranger(state, last)
     why = may_not_write(state, despite_holds=passes)
     if why is not None:
         reason, detail = why
-        return state, replace(base, reason=reason, detail=f"{detail}; would: {wanted.detail}", would=target)
+        return state, replace(base, reason=reason, detail=f"{detail}; would: {wish.detail}", would=target)
     raised_from = emergency_from(state, current)
     back = guards.leads_back(raised_from, current, target.io_capacity_max)
-    counts = wanted.kind in {DecisionKind.DRAIN, DecisionKind.RELIEF} or (
-        wanted.kind is DecisionKind.SET and not back
+    counts = wish.kind in {DecisionKind.DRAIN, DecisionKind.RELIEF} or (
+        wish.kind is DecisionKind.SET and not back
     )
-    pays = counts and wanted.kind is not DecisionKind.DRAIN and state.returning is None
-    if back and wanted.kind is DecisionKind.SET:
+    pays = counts and wish.kind is not DecisionKind.DRAIN and state.returning is None
+    if back and wish.kind is DecisionKind.SET:
         base = replace(base, reason=Reason.WAY_BACK)
     state = written(state, target, now=now, counts=counts, pays=pays)
-    state = _after_emergency(state, wanted, current, target, before=raised_from, now=now)
-    if wanted.kind is DecisionKind.EMERGENCY:
+    state = _after_emergency(state, wish, current, target, before=raised_from, now=now)
+    if wish.kind is DecisionKind.EMERGENCY:
         state = transitions.end_override(state)
-    if wanted.relief is not None:
-        state = relieved(state, wanted.relief, current, found, now=now)
-    if wanted.kind in {DecisionKind.SET, DecisionKind.RELIEF} and state.returning is None:
+    if wish.relief is not None:
+        state = relieved(state, wish.relief, current, found, now=now)
+    if wish.kind in {DecisionKind.SET, DecisionKind.RELIEF} and state.returning is None:
         state = replace(state, policy=policy_of(state).wrote(state.policy, target.io_capacity_max))
-    return state, replace(base, kind=wanted.kind, target=target, steps=plan(current, target))
+    return state, replace(base, kind=wish.kind, target=target, steps=plan(current, target))
 
 
 def _after_emergency(
-    state: State, wanted: Wanted, current: Capacity, target: Capacity, *, before: int, now: float
+    state: State, wish: Wish, current: Capacity, target: Capacity, *, before: int, now: float
 ) -> State:
     """Note where an emergency came from, and that an M of ours was too low, until M is back."""
     writes = state.writes
     too_low, until = writes.too_low, writes.too_low_until
-    if wanted.kind is DecisionKind.EMERGENCY:
+    if wish.kind is DecisionKind.EMERGENCY:
         low = current.io_capacity_max
         if before == 0 and writes.own == current:
             too_low, until = low, now + TOO_LOW_SECONDS
         return transitions.raised(state, raised_from=before or low, too_low=too_low, too_low_until=until)
     on_its_way = guards.back_to(before) < target.io_capacity_max < current.io_capacity_max
-    back = before if wanted.kind is DecisionKind.SET and on_its_way else 0
-    if wanted.kind is DecisionKind.RELIEF:
+    back = before if wish.kind is DecisionKind.SET and on_its_way else 0
+    if wish.kind is DecisionKind.RELIEF:
         too_low = 0
     return transitions.raised(state, raised_from=back, too_low=too_low, too_low_until=until)
 
@@ -106,12 +106,14 @@ def _too_low(state: State, *, now: float) -> int:
     return round(guards.RETURN_MARGIN * writes.too_low)
 
 
-def _guarded(state: State, wanted: Wanted, current: Capacity, found: Estimate, *, now: float) -> guards.Wish:
-    wish = guards.Wish(kind=wanted.kind, io_capacity_max=wanted.io_capacity_max)
+def _guarded(
+    state: State, wish: Wish, current: Capacity, found: Estimate, *, now: float
+) -> guards.GuardedWish:
+    asked = guards.GuardedWish(kind=wish.kind, io_capacity_max=wish.io_capacity_max)
     lowest, highest = bounds(state)
     in_force = current.io_capacity_max
     floors = (floor(state, in_force), _too_low(state, now=now))
-    least = min(max(floors), in_force) if wanted.kind is DecisionKind.SET else 0
+    least = min(max(floors), in_force) if wish.kind is DecisionKind.SET else 0
     context = guards.GuardContext(
         now=now,
         settings=state.settings,
@@ -121,7 +123,7 @@ def _guarded(state: State, wanted: Wanted, current: Capacity, found: Estimate, *
         last_write=state.writes.last,
         changes=len(state.writes.counted),
         authority=found.authority,
-        sustained_capacity=None if _named(state, wanted) else _given(state, wanted, found),
+        sustained_capacity=None if _named(state, wish) else _given(state, wish, found),
         demand=found.demand,
         coupling=found.coupling,
         home=home_of(state, current),
@@ -130,21 +132,21 @@ def _guarded(state: State, wanted: Wanted, current: Capacity, found: Estimate, *
         reserved=state.relief.reserved(now=now),
         sync_stalls=state.facts.sync_stalls,
     )
-    return guards.guard(wish, context)
+    return guards.guard(asked, context)
 
 
-def _named(state: State, wanted: Wanted) -> bool:
+def _named(state: State, wish: Wish) -> bool:
     """Tell whether a person has named this M in the configuration: then the device does not bound it."""
-    return wanted.kind is DecisionKind.SET and state.settings.policy == "fixed"
+    return wish.kind is DecisionKind.SET and state.settings.policy == "fixed"
 
 
-def _given(state: State, wanted: Wanted, found: Estimate) -> float | None:
+def _given(state: State, wish: Wish, found: Estimate) -> float | None:
     """Return what the device gives at most, pages/s; while a backup slows it that is less than D.
 
     It bounds a policy as long as there is evidence of it, a drain only while the device is the limit.
     """
     if found.authority >= AUTHORITY_LOST or found.flush_rate <= 0.0:
-        minds = wanted.kind is not DecisionKind.DRAIN and state.estimator.trends.shown
+        minds = wish.kind is not DecisionKind.DRAIN and state.estimator.trends.shown
         return found.sustained_capacity if minds else None
     return min(found.flush_rate, found.sustained_capacity or found.flush_rate)
 

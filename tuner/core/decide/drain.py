@@ -25,7 +25,7 @@ from tuner.core.decide.trajectory import (
 from tuner.core.decide.wishes import policy_of
 from tuner.core.estimate.trends import MeanRates
 from tuner.core.estimate.window import warm
-from tuner.core.laws import without_authority
+from tuner.core.laws import why_m_moves_no_age
 from tuner.core.state import Drain, Return, State
 from tuner.records import Command, DrainProgress, Estimate, Event, Lifecycle, Sample, Window
 from tuner.settings import Mode
@@ -63,7 +63,7 @@ def refusal(state: State, sample: Sample, found: Estimate, target: int) -> str:
     """Return why the age cannot be brought to this target, with what is possible; empty where it can."""
     law, lag = LAWS[state.facts.flush_law], lag_of(state)
     if not law.m_moves_age:
-        return f"{readable(target)} cannot be reached: {without_authority(law)}"
+        return f"{readable(target)} cannot be reached: {why_m_moves_no_age(law)}"
     if state.set_point is not None and held_as_low(state, sample, target):
         held = state.set_point * sample.flush_limit / AIM + lag
         return f"{readable(target)} is no less than the loop holds anyway: ask for less than {readable(held)}"
@@ -284,7 +284,7 @@ def _reach(state: State, sample: Sample, found: Estimate) -> tuple[str, int]:
     """Return why no age lower than now can be held at the present load, and the lowest that can."""
     law = LAWS[state.facts.flush_law]
     if not law.m_moves_age:
-        return without_authority(law), 0
+        return why_m_moves_no_age(law), 0
     target = round(lowest_target(state, sample, found)[0]) + 1
     return (LOW_ALREADY if held_as_low(state, sample, target) else ""), target
 

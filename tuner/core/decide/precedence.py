@@ -7,7 +7,7 @@ all else in ``wishes``. What becomes of the wish that wins is in ``carry_out``.
 from __future__ import annotations
 
 from tuner.core.decide import carry_out, emergency, wishes
-from tuner.core.decide.wishes import Wanted
+from tuner.core.decide.wishes import Wish
 from tuner.core.estimate.window import warm
 from tuner.core.holds import given_back
 from tuner.core.leaving import lowwater, park, restore
@@ -33,13 +33,13 @@ def decide(state: State, sample: Sample | None, *, now: float) -> tuple[State, D
         called = emergency.called_for(state, sample, found)
         needed = None if called is None else called.io_capacity_max
         return park.park(state, state.park_owed, sample, needed=needed, now=now)
-    state, wanted = _wanted(state, sample, found, now=now)
-    urgent = wanted.kind is DecisionKind.EMERGENCY and carry_out.may_not_write(state) is None
+    state, wish = _first_wish(state, sample, found, now=now)
+    urgent = wish.kind is DecisionKind.EMERGENCY and carry_out.may_not_write(state) is None
     if mark is not None and not urgent:
         return lowwater.write(state, sample, mark, now=now)
     if state.mode is Mode.ACTIVE and state.restoring and given_back(state, sample):
         return restore.restore(state, sample, now=now)
-    return carry_out.carry_out(state, wanted, sample.capacity, found, now=now)
+    return carry_out.guard_and_plan(state, wish, sample.capacity, found, now=now)
 
 
 def _without_rates(
@@ -55,7 +55,7 @@ def _without_rates(
     return carry_out.nothing(state, base, now=now)
 
 
-def _wanted(state: State, sample: Sample, found: Estimate, *, now: float) -> tuple[State, Wanted]:
+def _first_wish(state: State, sample: Sample, found: Estimate, *, now: float) -> tuple[State, Wish]:
     """Return the first wish there is: emergency, override, drain, rest, way back, relief, policy."""
     state, proposal, situation = wishes.ask_policy(state, sample, found, now=now)
     raised = wishes.raised(state, sample, found, now=now)

@@ -1,6 +1,6 @@
 """What each of those who may ask for an M asks for just now; ``precedence`` says who is heard.
 
-Which set-point the policy holds is decided in ``targets``: person > schedule > optimiser > policy, in bounds.
+Which set-point the policy holds ``setpoint.choose`` decides: person > schedule > optimiser > policy, bounded.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from tuner.core.estimate.trends import AUTHORITY_LOST
 from tuner.core.estimate.window import flushed_share, idled, warm
 from tuner.core.fallback import relief, unanswered
 from tuner.core.fallback.unanswered import Unanswered
-from tuner.core.laws import asleep, catches_up, law_of, without_authority
+from tuner.core.laws import asleep, catches_up, law_of, why_m_moves_no_age
 from tuner.core.state import Drain, Override, Return, State
 from tuner.core.trials import optimising
 from tuner.records import Capacity, DecisionKind, Estimate, Reason, Sample
@@ -43,7 +43,7 @@ RAISED_SECONDS = 600.0  # How long an emergency's M may be in force before rates
 IDLE_HOURS = 2.0  # Below one flush limit of redo in this time there is nothing to tune
 
 
-class Wanted(Struct, frozen=True):
+class Wish(Struct, frozen=True):
     """What somebody asks for."""
 
     kind: DecisionKind  # what asks; ``keep`` where nothing is to be written
@@ -73,15 +73,15 @@ def ask_policy(
     return state, proposal, situation
 
 
-def overridden(override: Override, *, now: float) -> Wanted:
+def overridden(override: Override, *, now: float) -> Wish:
     """Return what a person's override asks for."""
     left = override.ends - now
     held = f"{override.who} holds innodb_io_capacity_max {override.io_capacity_max} for {left:.0f} s more"
     m = float(override.io_capacity_max)
-    return Wanted(DecisionKind.OVERRIDE, Reason.OVERRIDE, held, m, source="person")
+    return Wish(DecisionKind.OVERRIDE, Reason.OVERRIDE, held, m, source="person")
 
 
-WARMING_UP = Wanted(DecisionKind.KEEP, Reason.WARMING_UP, "rates need ten seconds of readings")
+WARMING_UP = Wish(DecisionKind.KEEP, Reason.WARMING_UP, "rates need ten seconds of readings")
 """What is asked for before the rates mean anything."""
 
 
@@ -93,11 +93,11 @@ def of_policy(
     found: Estimate,
     *,
     change: relief.Change | None,
-) -> Wanted:
+) -> Wish:
     """Return what the policy asks for, or the way back in its place; nothing where nothing is to tune."""
     x, f = found.age_ratio, situation.set_point
     law = LAWS[state.facts.flush_law]
-    remark = without_authority(law) or (law.beyond if x >= 1.0 else "")
+    remark = why_m_moves_no_age(law) or (law.beyond if x >= 1.0 else "")
     remarks = (remark, *state.caution.remarks) if remark else state.caution.remarks
     remarks = (*remarks, _saves(state, now=situation.now)) if proposal.saves else remarks
     held = _share(f, sample, found)
@@ -105,15 +105,15 @@ def of_policy(
     up = proposal.io_capacity_max > situation.io_capacity_max
     why = idle(state, sample, found) or _catching_up(state, found, up=up)
     if why:
-        return Wanted(DecisionKind.KEEP, Reason.IDLE, why)
+        return Wish(DecisionKind.KEEP, Reason.IDLE, why)
     if change is not None:
         return _relieves(change, where, proposal.terms)
     if not proposal.act:
         return _left_alone(state, proposal, situation, where)
     who = policy_of(state).name if state.returning is None else "the way back from a drain"
     if not up and _fades(found) and found.authority >= AUTHORITY_LOST:
-        return Wanted(DecisionKind.KEEP, Reason.FADING, f"{where}: {_FADING}", terms=proposal.terms)
-    return Wanted(
+        return Wish(DecisionKind.KEEP, Reason.FADING, f"{where}: {_FADING}", terms=proposal.terms)
+    return Wish(
         kind=DecisionKind.SET,
         io_capacity_max=proposal.io_capacity_max,
         reason=Reason.RAISE if up else Reason.LOWER,
@@ -132,18 +132,18 @@ def _share(ratio: float, sample: Sample, found: Estimate) -> float:
     return (ratio * sample.flush_limit + found.checkpoint_lag) / sample.stall_point
 
 
-def at_rest(state: State, sample: Sample, found: Estimate, until: float, *, now: float) -> Wanted:
+def at_rest(state: State, sample: Sample, found: Estimate, until: float, *, now: float) -> Wish:
     """Return the best M that was seen, where the age does not answer to M; until then it rests there."""
     best = state.unanswered.best or sample.io_capacity_max
     left = until - now
     rests = f"innodb_io_capacity_max rests at the best that was seen, and is tried again in {left:.0f} s"
     why = f"{_age(sample, found)}, {state.unanswered.why}: {rests}"
     kind = DecisionKind.KEEP if best == sample.io_capacity_max else DecisionKind.SET
-    return Wanted(kind, Reason.UNANSWERED, why, float(best))
+    return Wish(kind, Reason.UNANSWERED, why, float(best))
 
 
-def _relieves(change: relief.Change, where: str, terms: dict[str, float]) -> Wanted:
-    return Wanted(
+def _relieves(change: relief.Change, where: str, terms: dict[str, float]) -> Wish:
+    return Wish(
         kind=DecisionKind.RELIEF,
         io_capacity_max=change.io_capacity_max,
         reason=Reason.RELIEF if change.begins else Reason.RELIEF_OVER,
@@ -153,7 +153,7 @@ def _relieves(change: relief.Change, where: str, terms: dict[str, float]) -> Wan
     )
 
 
-def _left_alone(state: State, proposal: Proposal, situation: Situation, where: str) -> Wanted:
+def _left_alone(state: State, proposal: Proposal, situation: Situation, where: str) -> Wish:
     reason = Reason.APPROACHING
     if proposal.saves:
         reason = Reason.SAVING
@@ -162,7 +162,7 @@ def _left_alone(state: State, proposal: Proposal, situation: Situation, where: s
     elif abs(situation.error_ahead) <= abs(situation.error) + 0.05:
         reason = Reason.WITHIN_BAND
     why = f"{where}: {_why_kept(state, situation)}"
-    return Wanted(DecisionKind.KEEP, reason, why, terms=proposal.terms)
+    return Wish(DecisionKind.KEEP, reason, why, terms=proposal.terms)
 
 
 def _saves(state: State, *, now: float) -> str:
@@ -187,7 +187,7 @@ def _fades(found: Estimate) -> bool:
     return found.redo_rate_now < FADING * found.redo_rate
 
 
-def drained(state: State, wanted: Drain, sample: Sample, found: Estimate, *, now: float) -> Wanted:
+def drained(state: State, wanted: Drain, sample: Sample, found: Estimate, *, now: float) -> Wish:
     """Return what a drain asks for; the policy goes on watching meanwhile, and is told of no write."""
     aim = aim_of(state, wanted, sample, found)
     arrival = wanted.begun + trajectory.WAY_SECONDS if found.modified_age > aim else now
@@ -212,7 +212,7 @@ def drained(state: State, wanted: Drain, sample: Sample, found: Estimate, *, now
     stays = bool(asleep(state)) or (bool(why) and down)
     left = state.settings.max_changes_per_hour * (1.0 - KEPT_CHANGES) - len(state.writes.counted)
     act = way.act and not stays and (wanted.reached is None or left > 0.0)
-    return Wanted(
+    return Wish(
         kind=DecisionKind.DRAIN if act else DecisionKind.KEEP,
         io_capacity_max=sample.io_capacity_max if stays else way.io_capacity_max,
         reason=Reason.DRAINING if wanted.reached is None else Reason.DRAINED,
@@ -240,7 +240,7 @@ def _why_kept(state: State, situation: Situation) -> str:
     return "on its way there" if ahead < off - ON_COURSE else "off, and left alone for now"
 
 
-def raised(state: State, sample: Sample, found: Estimate, *, now: float) -> Wanted | None:
+def raised(state: State, sample: Sample, found: Estimate, *, now: float) -> Wish | None:
     """Return what an emergency asks for: a raise, or the end of a relief that led to it; None without one."""
     called = emergency.called_for(state, sample, found)
     if called is None:
@@ -250,7 +250,7 @@ def raised(state: State, sample: Sample, found: Estimate, *, now: float) -> Want
         back = relief.by_emergency(state.relief, state.estimator.window, sample, now=now)
         if back is not None:
             return _relieves(back, called.detail, terms)
-    return Wanted(
+    return Wish(
         kind=DecisionKind.EMERGENCY,
         io_capacity_max=called.io_capacity_max,
         reason=Reason.EMERGENCY,

@@ -148,8 +148,8 @@ def update(
         restarted=warming,
     )
     events = [
-        *(Event(f"end_{one.name.value}", f"over after {at - one.began:.0f} s") for one in over),
-        *(Event(f"begin_{name.value}", f"{MEANING[name]}; {_KEPT_OUT}") for name in begun),
+        *(Event(code=f"end_{one.name.value}", message=f"over after {at - one.began:.0f} s") for one in over),
+        *(Event(code=f"begin_{name.value}", message=f"{MEANING[name]}; {_KEPT_OUT}") for name in begun),
     ]
     state, usual = _grow_used_to(state, sample)
     return state, (*events, *usual)
@@ -184,5 +184,5 @@ def _grow_used_to(state: Occurrences, sample: Sample) -> tuple[Occurrences, list
         return state, []
     habits = (*state.habits, *(Habit(one.name, one.shown) for one in statements))
     usual = f"taken for the load's habit after {HABIT_SECONDS / 60:.0f} minutes, and learned from"
-    events = [Event(f"end_{one.name.value}", usual) for one in statements]
+    events = [Event(code=f"end_{one.name.value}", message=usual) for one in statements]
     return replace(state, underway=(), ended=None, busy=None, habits=habits), events

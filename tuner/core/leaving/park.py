@@ -7,11 +7,11 @@ from msgspec.structs import replace
 from policies.flushlaw import FlushLaw
 from policies.pace import AIM
 from tuner.core.estimate.window import telling, warm
-from tuner.core.holds import NEVER_PARKED, PARKED_ON_ENTRY, current_holds, not_writer
+from tuner.core.holds import NEVER_PARKED, not_writer
 from tuner.core.laws import law_of
 from tuner.core.leaving import lowwater
 from tuner.core.limits import bounds, contradiction, home_of
-from tuner.core.ownership import handover, transitions
+from tuner.core.ownership import transitions
 from tuner.core.ownership.standing import cut_short
 from tuner.core.ownership.transitions import kept, written
 from tuner.core.state import OwedPark, ParkFor, State
@@ -22,8 +22,6 @@ from tuner.records import (
     Decision,
     DecisionKind,
     Estimate,
-    Event,
-    HoldCode,
     Reason,
     Receipt,
     Sample,
@@ -96,39 +94,6 @@ def keep_ready(state: State, sample: Sample) -> State:
         highest=highest,
     )
     return replace(state, park_target=pair)
-
-
-def update_holds(state: State, sample: Sample | None, *, now: float) -> tuple[State, list[Event]]:
-    """Work out the holds, say what changed, and owe a park where entering or leaving one asks for it.
-
-    A restore goes on under a hold, at its own pace: no park comes in between.
-    """
-    held = current_holds(state, sample, now=now)
-    before, after = {hold.code for hold in state.holds}, {hold.code for hold in held}
-    begun, ended = after - before, before - after
-    events = [
-        Event(code=f"hold_{hold.code.value}", message=f"held: {hold.reason}", remedies=hold.remedies)
-        for hold in held
-        if hold.code in begun
-    ]
-    events += [
-        Event(code=f"clear_{code.value}", message=f"no longer held: {code.value}") for code in sorted(ended)
-    ]
-    ours = state.mode is Mode.ACTIVE and state.writes.own is not None and not state.restoring
-    owed: OwedPark | None = None
-    if sample is not None:
-        state, changed, owed = handover.update(state, sample, now=now)
-        events += changed
-    for code in sorted(begun):
-        if code in PARKED_ON_ENTRY:
-            owed = OwedPark(ParkFor.HOLD, f"hold {code.value}")
-    if HoldCode.STALE in ended:
-        owed = OwedPark(ParkFor.CONTACT, "first good contact after stale samples")
-    held_before = bool(before - {HoldCode.STALE})
-    free = ours and not held_before and not (after & NEVER_PARKED) and state.park_owed is None
-    if owed is not None and free:
-        state = transitions.owe_park(state, owed, role_at=now if owed.kind is ParkFor.ROLE else None)
-    return state if held == state.holds else replace(state, holds=held), events
 
 
 PARKED_BEFORE = frozenset({ParkFor.STOPPING, ParkFor.LEAVING})

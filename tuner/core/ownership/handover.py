@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
-from tuner.core.state import OwedPark, ParkFor, Role, SeenRole, State
+from tuner.core.state import OwedPark, ParkFor, ReplicationRole, SeenRole, State
 from tuner.records import Event, Sample
 
 SECONDARY = "SECONDARY"
@@ -13,15 +13,15 @@ SECONDARY = "SECONDARY"
 HANDOVER_SECONDS = 60.0  # A role that flaps is parked for once in this time
 
 
-def role_of(sample: Sample) -> Role:
+def role_of(sample: Sample) -> ReplicationRole:
     """Return the role that a reading shows.
 
     A replica has an applier at work or is a group's secondary; ``read_only`` alone makes none, since
     maintenance sets it on a primary too.
     """
     if sample.replica or sample.group_role.upper() == SECONDARY:
-        return Role.REPLICA
-    return Role.PRIMARY
+        return ReplicationRole.REPLICA
+    return ReplicationRole.PRIMARY
 
 
 def seen_role(sample: Sample) -> SeenRole:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
-from tuner.core.state import Originals, Override, OwedPark, ParkFor, State, Writes
+from tuner.core.state import OriginalPair, Override, OwedPark, ParkFor, State, Writes
 from tuner.core.writes.guards import HOUR
 from tuner.core.writes.restore_pace import RestorePace
 from tuner.records import Capacity, Decision, DecisionKind, Hold, HoldCode, Lifecycle, Reason, Receipt
@@ -130,7 +130,7 @@ def raised(state: State, *, raised_from: int, too_low: int, too_low_until: float
 
 def note_originals(state: State, pair: Capacity) -> State:
     """Note what the server was set to before us."""
-    return replace(state, originals=Originals(capacity=pair))
+    return replace(state, originals=OriginalPair(capacity=pair))
 
 
 def originals_saved(state: State) -> State:

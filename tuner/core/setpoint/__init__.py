@@ -1,1 +1,1 @@
-"""What bounds how high the age may be."""
+"""How high the age may be: each bound in its module, and in ``choose`` the set-point and who decides it."""

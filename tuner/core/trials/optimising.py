@@ -13,7 +13,7 @@ from policies.setpoint import SetPointSource
 from policies.types import Suggestion
 from tuner.core.commands.context import CommandContext, Outcome, refused
 from tuner.core.laws import NOT_MOVED
-from tuner.core.state import Role, State
+from tuner.core.state import ReplicationRole, State
 from tuner.core.trials import engine
 from tuner.core.trials.engine import Trials, TrialTick
 from tuner.core.trials.evidence import describe, describe_switch
@@ -119,14 +119,14 @@ def progress(state: State, *, now: float) -> OptimiserProgress | None:
     return engine.progress(state.trials, now=now)
 
 
-def server_of(facts: Facts, role: Role = Role.PRIMARY) -> str:
+def server_of(facts: Facts, role: ReplicationRole = ReplicationRole.PRIMARY) -> str:
     """Return what evidence is kept for: a server of another version, law or role is another one.
 
     Args:
         facts: version and flush law.
         role: what replays another's writes has learned nothing for the day when it takes its own.
     """
-    return f"{facts.version} {facts.flush_law}{' as a replica' if role is Role.REPLICA else ''}"
+    return f"{facts.version} {facts.flush_law}{' as a replica' if role is ReplicationRole.REPLICA else ''}"
 
 
 def _tick(state: State, sample: Sample, found: Estimate, *, now: float) -> TrialTick:

@@ -67,8 +67,8 @@ class GuardContext(Struct, frozen=True):
         return leads_back(self.raised_from, self.current, io_capacity_max)
 
 
-class Wish(Struct, frozen=True):
-    """A wanted M on its way through the guards."""
+class GuardedWish(Struct, frozen=True):
+    """A wish on its way through the guards."""
 
     kind: DecisionKind  # what asks
     io_capacity_max: float  # wanted M, pages/s
@@ -77,23 +77,23 @@ class Wish(Struct, frozen=True):
     touched: tuple[str, ...] = ()  # codes of the guards that changed or stopped it
     pair: Capacity | None = None  # what it comes to as C and M; None before that is known
 
-    def changed(self, code: str, io_capacity_max: float) -> Wish:
+    def changed(self, code: str, io_capacity_max: float) -> GuardedWish:
         """Return the wish with another value."""
         return replace(self, io_capacity_max=io_capacity_max, touched=(*self.touched, code))
 
-    def stopped(self, code: Reason, detail: str) -> Wish:
+    def stopped(self, code: Reason, detail: str) -> GuardedWish:
         """Return the wish refused."""
         touched = self.touched if code in self.touched else (*self.touched, code)
         return replace(self, refused=code, detail=detail, touched=touched)
 
 
-def limits(wish: Wish, context: GuardContext) -> Wish:
+def limits(wish: GuardedWish, context: GuardContext) -> GuardedWish:
     """Keep M inside the configured limits and the server's own."""
     bounded = min(float(context.highest), max(float(context.lowest), wish.io_capacity_max))
     return wish if bounded == wish.io_capacity_max else wish.changed("limits", bounded)
 
 
-def authority(wish: Wish, context: GuardContext) -> Wish:
+def authority(wish: GuardedWish, context: GuardContext) -> GuardedWish:
     """Leave the load its share of the device: an M that asks for all that it gives starves the commits.
 
     Who drains wants all that the device gives, and is bounded where more would move nothing.
@@ -105,8 +105,11 @@ def authority(wish: Wish, context: GuardContext) -> Wish:
     return wish if wish.io_capacity_max <= ceiling else wish.changed("authority", ceiling)
 
 
-def emergency_ceiling(wish: Wish, context: GuardContext) -> Wish:
-    """Bound an emergency by 1.2 times what the device was seen to give; by 2.4 where it is not the limit."""
+def emergency_ceiling(wish: GuardedWish, context: GuardContext) -> GuardedWish:
+    """Bound an emergency by 1.2 times what the device was seen to give; by 2.4 where it is not the limit.
+
+    Records name it ``authority``, as they do the guard above: the device is what bounds M in both.
+    """
     if context.sustained_capacity is None or (context.sync_stalls and context.authority >= AUTHORITY_LOST):
         return wish
     known = max(float(context.current.io_capacity_max), DEVICE_MARGIN * context.sustained_capacity)
@@ -120,7 +123,7 @@ def back_to(raised_from: int) -> float:
     return RETURN_MARGIN * raised_from * (1.0 + ROUNDING)
 
 
-def way_back(wish: Wish, context: GuardContext) -> Wish:
+def way_back(wish: GuardedWish, context: GuardContext) -> GuardedWish:
     """Let a way back from an emergency end a little above where that began: there M was too low."""
     back = RETURN_MARGIN * context.raised_from
     if 0 < back < context.current.io_capacity_max and wish.io_capacity_max < back:
@@ -128,7 +131,7 @@ def way_back(wish: Wish, context: GuardContext) -> Wish:
     return wish
 
 
-def step(wish: Wish, context: GuardContext) -> Wish:
+def step(wish: GuardedWish, context: GuardContext) -> GuardedWish:
     """Move M by no more than the step factor in one write."""
     if context.is_way_back(wish.io_capacity_max):
         return wish
@@ -137,7 +140,7 @@ def step(wish: Wish, context: GuardContext) -> Wish:
     return wish if bounded == wish.io_capacity_max else wish.changed("step", bounded)
 
 
-def ratio(wish: Wish, context: GuardContext) -> Wish:
+def ratio(wish: GuardedWish, context: GuardContext) -> GuardedWish:
     """Make M a whole multiple of C; rounding is no news, so it is not counted as touched."""
     pair = near(
         wish.io_capacity_max,
@@ -149,7 +152,7 @@ def ratio(wish: Wish, context: GuardContext) -> Wish:
     return replace(wish, io_capacity_max=float(pair.io_capacity_max), pair=pair)
 
 
-def dead_band(wish: Wish, context: GuardContext) -> Wish:
+def dead_band(wish: GuardedWish, context: GuardContext) -> GuardedWish:
     """Refuse a change too small to be worth a write, both of M and of the gain in force.
 
     The two differ where a pair is no whole multiple, as a write that was left half-way may be. Where the load
@@ -183,7 +186,7 @@ def _at_limit(context: GuardContext) -> str:
     return f"innodb_io_capacity_max is {current}, the {end} that is allowed: {whose}"
 
 
-def dwell(wish: Wish, context: GuardContext) -> Wish:
+def dwell(wish: GuardedWish, context: GuardContext) -> GuardedWish:
     """Refuse a write too soon after the last one."""
     if context.last_write is None:
         return wish
@@ -193,7 +196,7 @@ def dwell(wish: Wish, context: GuardContext) -> Wish:
     )
 
 
-def budget(wish: Wish, context: GuardContext) -> Wish:
+def budget(wish: GuardedWish, context: GuardContext) -> GuardedWish:
     """Refuse a write beyond the hourly budget, and one that lowers M where only the last of it is left.
 
     So a budget that runs out does so with an M that is too high for the load, which is dear, and not with one
@@ -215,7 +218,7 @@ def budget(wish: Wish, context: GuardContext) -> Wish:
     return wish
 
 
-def raises(wish: Wish, context: GuardContext) -> Wish:
+def raises(wish: GuardedWish, context: GuardContext) -> GuardedWish:
     """Refuse an emergency that limits, device or a whole ratio have turned into a lowering.
 
     An odd pair has a gain below its M: a larger gain with a smaller M would lower what is flushed at most.
@@ -228,14 +231,14 @@ def raises(wish: Wish, context: GuardContext) -> Wish:
     )
 
 
-def spacing(wish: Wish, context: GuardContext) -> Wish:
+def spacing(wish: GuardedWish, context: GuardContext) -> GuardedWish:
     """Refuse an emergency raise before the server can have answered the last write."""
     if context.last_write is None or context.now - context.last_write >= EMERGENCY_SPACING:
         return wish
     return wish.stopped(Reason.SPACING, "the server has not had time to answer the last write")
 
 
-Guard = Callable[[Wish, GuardContext], Wish]
+Guard = Callable[[GuardedWish, GuardContext], GuardedWish]
 
 TABLE: dict[DecisionKind, tuple[Guard, ...]] = {
     DecisionKind.SET: (limits, authority, way_back, step, ratio, dead_band, dwell, budget),
@@ -247,7 +250,7 @@ TABLE[DecisionKind.DRAIN] = TABLE[DecisionKind.SET]
 """Restore is exempt from all of them: originals go back as they were. A park is made inside the limits."""
 
 
-def guard(wish: Wish, context: GuardContext) -> Wish:
+def guard(wish: GuardedWish, context: GuardContext) -> GuardedWish:
     """Pass a wish through its guards in order; stop at the first refusal."""
     for check in TABLE[wish.kind]:
         wish = check(wish, context)

@@ -30,7 +30,7 @@ OVERDUE = 1.05
 """Age ratio that no load reaches of which C pages a second suffice, where flushing begins at 1."""
 
 
-def without_authority(facts: Facts) -> list[Finding]:
+def m_moves_no_age(facts: Facts) -> list[Finding]:
     """Return the finding for a server on which M does not move the age; empty where it does."""
     law = LAWS.get(facts.flush_law, LEGACY)
     if law.m_moves_age:

@@ -1,4 +1,4 @@
-"""What the loop aims at: which set-point, and who or what decides it."""
+"""Which set-point the loop aims at, and who or what decides it."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from tuner.core.setpoint import budgets
 from tuner.core.setpoint.announced import drop, update
 from tuner.core.setpoint.budgets import foreseen
 from tuner.core.setpoint.resting import baseline_law, heeded_from, resting_ratio
-from tuner.core.state import Role, State
+from tuner.core.state import ReplicationRole, State
 from tuner.core.trials import optimising
 from tuner.records import Estimate, Event, Sample, winners
 from tuner.settings import HIGHEST_CHECKPOINT_AGE_RATIO, Settings
@@ -53,7 +53,9 @@ class Requests(NamedTuple):
     windows: Mapping[str, str]  # the windows that set a budget, by the budget's name
 
 
-def update_targets(state: State, sample: Sample, found: Estimate, *, now: float) -> tuple[State, list[Event]]:
+def update_set_point(
+    state: State, sample: Sample, found: Estimate, *, now: float
+) -> tuple[State, list[Event]]:
     """Decide the set-point, and say what bounds it and which budgets are not kept."""
     state = replace(state, sawtooth=_sawtooth(state, sample))
     found = replace(found, baseline_ratio=_baseline_ratio(state, sample, found))
@@ -130,7 +132,7 @@ def _take_set_point(
     )
     if requests.wish is None and wanted > law.highest:
         wanted, source = law.highest, SetPointSource.FLUSH_LAW
-    cap = requests.settings.max_replica_set_point if role_of(sample) is Role.REPLICA else math.inf
+    cap = requests.settings.max_replica_set_point if role_of(sample) is ReplicationRole.REPLICA else math.inf
     if (bound_by_waits := state.caution.bound(wanted)) < wanted:
         wanted, source = bound_by_waits, SetPointSource.FREE_PAGES
     if cap < wanted:
