@@ -195,6 +195,19 @@ def test_a_release_that_rounds_otherwise_is_no_other_build(rounded: int) -> None
     assert found.flush_limit == pytest.approx(usual.flush_limit + rounded, abs=512)
 
 
+def test_limits_that_no_counter_shows_are_worked_out() -> None:
+    """MySQL 8.0 before 8.0.30 with the counters of its limits off gives a whole sample, with our limits."""
+    _, usual, _ = read("mysql-8.0.29")
+    server, session, _ = opened("mysql-8.0.29")
+    for name in ("log_max_modified_age_async", "log_max_modified_age_sync"):
+        session.reading.metrics[name] = ("disabled", "0")
+    server.facts()
+    found = good(server)
+
+    assert not found.degraded
+    assert (found.flush_limit, found.sync_point) == (usual.flush_limit, usual.sync_point)
+
+
 FIVES = ("mysql-5.6.24", "mysql-5.7.44", "percona-5.7.44")
 
 

@@ -218,6 +218,7 @@ class Adapter(ABC):
         lru: counter for the pages flushed from the LRU tail.
         by_age: counter for the pages that the server expects to flush for age; None where there is none.
         further: counters of a reading, beside those of all families.
+        optional: counters that are read where they are on, and that no sample needs.
         counters: InnoDB counters that a full sample is made of.
         own_law: flush law where that is no variable.
         percona_laws: flush laws of Percona Server by what ``innodb_cleaner_lsn_age_factor`` says.
@@ -248,6 +249,7 @@ class Adapter(ABC):
     lru: ClassVar[str] = "buffer_LRU_batch_flush_total_pages"
     by_age: ClassVar[str | None] = "buffer_flush_n_to_flush_by_age"
     further: ClassVar[tuple[str, ...]] = ()
+    optional: ClassVar[tuple[str, ...]] = ()
     surroundings: ClassVar[str] = "replication and latency"
     redo_variable: ClassVar[str] = "innodb_log_file_size"
     sized_by: ClassVar[tuple[str, ...]] = ("innodb_log_file_size",)
@@ -300,7 +302,7 @@ class Adapter(ABC):
         names = [name for name in asked if name not in absent]
         self.counter_query = (
             f"SELECT name, count FROM information_schema.innodb_metrics WHERE {self.counter_on}"
-            f" AND name IN ({quoted(self.counters)})"
+            f" AND name IN ({quoted((*self.counters, *self.optional))})"
             + "".join(f" UNION ALL SELECT '{name}', @@GLOBAL.{name}" for name in names)
             + f" UNION ALL SELECT 'identity', {self.identity}"
             + f" UNION ALL SELECT 'writer', COALESCE(IS_USED_LOCK('{WRITER_LOCK}') = CONNECTION_ID(), 1)"

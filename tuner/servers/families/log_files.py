@@ -340,7 +340,8 @@ class MySQL80Adapter(LogFilesAdapter):
     percona_laws: ClassVar = {"legacy": "legacy-whole", "high_checkpoint": "high_checkpoint-whole"}
     oldest = "log_lsn_buf_pool_oldest_approx"
     waits = "log_on_file_space_waits"
-    further: ClassVar[tuple[str, ...]] = (ASYNC, SYNC, MARGIN)
+    further: ClassVar[tuple[str, ...]] = (MARGIN,)
+    optional: ClassVar[tuple[str, ...]] = (ASYNC, SYNC)
     limit_counters: ClassVar[tuple[str, ...]] = (ASYNC, SYNC, MARGIN)
 
     @classmethod
@@ -375,7 +376,7 @@ class MySQL8012Adapter(MySQL80Adapter):
     """MySQL 8.0.11 and 8.0.12: no margin is taken off, and no counter shows one."""
 
     title = "MySQL 8.0.12"
-    further = ()
+    further = optional = ()
     limit_counters = (ASYNC, SYNC)
 
     @classmethod
