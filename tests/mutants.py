@@ -42,7 +42,8 @@ TARGETS = {
     "tuner/core/writes/guards.py": f"tests/core/test_guards.py tests/core/test_emergency.py {GOLDEN}",
     "tuner/core/gate.py": "tests/core/test_gate.py",
     "api/tokens.py": "tests/api/test_tokens.py",
-    "tuner/without_daemon.py": "tests/test_restore.py tests/test_park.py tests/test_park_limits.py",
+    "tuner/without_daemon.py": "tests/test_restore_without_daemon.py tests/test_park_without_daemon.py"
+    " tests/test_park_without_daemon_in_time.py",
     "tuner/core/leaving/lowwater.py": f"tests/core/test_low_water.py {GOLDEN}",
     "tuner/core/leaving/park.py": f"tests/core/test_parking.py {GOLDEN}",
     "tuner/core/leaving/restore.py": f"tests/core/test_parking.py tests/core/test_restore_pace.py {GOLDEN}",

@@ -138,7 +138,7 @@ def test_a_missing_grant_ends_in_one_line(
 ) -> None:
     """An account without a grant ends each command with the server's words and exit 1, not a traceback."""
     server = FakeServer(refusal)
-    monkeypatch.setattr(run_command, "MySQLServer", lambda *_, **__: server)
+    monkeypatch.setattr(run_command, "RealServer", lambda *_, **__: server)
     monkeypatch.setattr(run_command, "configure_logs", lambda **_: None)
     for module in (check_command, advise_command):
         monkeypatch.setattr(module, "real_server", lambda *_, **__: server)

@@ -23,7 +23,7 @@ from tuner.records import Capacity, Sample
 from tuner.servers import session
 from tuner.servers.endpoint import Endpoint
 from tuner.servers.failures import LOST
-from tuner.servers.mysql import MySQLServer
+from tuner.servers.server import RealServer
 from tuner.servers.surroundings import PARTS
 from tuner.system.clock import SystemClock
 
@@ -129,14 +129,14 @@ def wire(monkeypatch: pytest.MonkeyPatch) -> Wire:
 
 
 @pytest.fixture
-def server() -> MySQLServer:
+def server() -> RealServer:
     """Return an adapter that lost its connection a moment ago."""
-    made = MySQLServer(Endpoint(user="innobrim"), SystemClock())
+    made = RealServer(Endpoint(user="innobrim"), SystemClock())
     made._session._lost = (7, 0.0)
     return made
 
 
-def test_a_reading_and_a_write_are_counted(wire: Wire, server: MySQLServer) -> None:
+def test_a_reading_and_a_write_are_counted(wire: Wire, server: RealServer) -> None:
     """A tick that connects, ends a lost session, reads and writes sends no more than what is counted."""
     server._surroundings.look(wire.answers)
     server.claims_writer = True
@@ -148,7 +148,7 @@ def test_a_reading_and_a_write_are_counted(wire: Wire, server: MySQLServer) -> N
     assert len(wire.sent) == counted <= STATEMENTS_OF_A_TICK, wire.sent
 
 
-def test_a_write_after_a_refused_one_is_counted(wire: Wire, server: MySQLServer) -> None:
+def test_a_write_after_a_refused_one_is_counted(wire: Wire, server: RealServer) -> None:
     """A tick that logs in again to write sends no more than what is counted, the reading included."""
     server._surroundings.look(wire.answers)
     server.claims_writer = True
@@ -166,7 +166,7 @@ def test_a_write_after_a_refused_one_is_counted(wire: Wire, server: MySQLServer)
 
 
 @pytest.mark.parametrize("hangs", ["", list(PARTS)[-1]], ids=["all refused", "the last part hangs"])
-def test_the_facts_are_counted(wire: Wire, server: MySQLServer, hangs: str) -> None:
+def test_the_facts_are_counted(wire: Wire, server: RealServer, hangs: str) -> None:
     """A tick that asks what server it is sends no more, whatever is off, refused, or gives no answer."""
     server.enables_counters = True
     wire.refuses, wire.hangs = True, hangs
@@ -180,7 +180,7 @@ def test_the_facts_are_counted(wire: Wire, server: MySQLServer, hangs: str) -> N
 def test_every_statement_is_announced(wire: Wire) -> None:
     """Each wait for the server begins with a sign of life that covers it: none is taken for a dead loop."""
     beats: list[float] = []
-    server = MySQLServer(Endpoint(user="innobrim", timeout=1.0), SystemClock(), beat=beats.append)
+    server = RealServer(Endpoint(user="innobrim", timeout=1.0), SystemClock(), beat=beats.append)
     server._session._lost = (7, 0.0)
     server._surroundings.look(wire.answers)
     server.claims_writer = True

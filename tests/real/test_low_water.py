@@ -15,7 +15,7 @@ from tests.real.families import FAMILIES, SPEC, named
 from tests.real.guarded import guard
 from tuner.cli.setup_sql import drawn
 from tuner.records import LOW_WATER_MARK, LOWEST_ABOVE_ZERO, Bounds, Sample
-from tuner.servers.mysql import MySQLServer
+from tuner.servers.server import RealServer
 from tuner.system.clock import SystemClock
 from tuner.without_daemon import restore_offline
 
@@ -33,9 +33,9 @@ def mariadb() -> Iterator[LabServer]:
 
 
 @contextlib.contextmanager
-def written_by(server: LabServer, account: Account) -> Iterator[MySQLServer]:
+def written_by(server: LabServer, account: Account) -> Iterator[RealServer]:
     """Yield the daemon's way to the server with that account, and the option."""
-    adapter = MySQLServer(server.endpoint(account), SystemClock())
+    adapter = RealServer(server.endpoint(account), SystemClock())
     adapter.writes_low_water = adapter.claims_writer = True
     try:
         yield adapter
@@ -43,7 +43,7 @@ def written_by(server: LabServer, account: Account) -> Iterator[MySQLServer]:
         adapter.close()
 
 
-def reading(adapter: MySQLServer) -> Sample:
+def reading(adapter: RealServer) -> Sample:
     """Return a reading, which there is."""
     found = adapter.read()
     assert isinstance(found, Sample), found

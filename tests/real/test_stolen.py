@@ -24,7 +24,7 @@ from tests.real.thefts import ATTEMPTS, EVERYBODY, ITS_OWN, MAY_NOT, of
 from tuner.cli.setup_sql import drawn
 from tuner.findings.check import check
 from tuner.records import Bounds, Capacity, Facts
-from tuner.servers.mysql import MySQLServer
+from tuner.servers.server import RealServer
 from tuner.servers.setupsql import CONNECTIONS
 from tuner.settings import Settings
 from tuner.system.clock import SystemClock
@@ -59,9 +59,9 @@ class Stolen:
         """Return a session of the thief's."""
         return contextlib.closing(self.server.connect(self.account))
 
-    def adapter(self) -> MySQLServer:
+    def adapter(self) -> RealServer:
         """Return the daemon's own way to the server, with that account."""
-        return MySQLServer(self.server.endpoint(self.account), SystemClock())
+        return RealServer(self.server.endpoint(self.account), SystemClock())
 
 
 @pytest.fixture(scope="module", params=SERVERS)
@@ -245,14 +245,14 @@ def test_two_sessions_at_once_stay_within_the_bounds(stolen: Stolen) -> None:
 
 
 @pytest.fixture
-def daemon(stolen: Stolen) -> Iterator[MySQLServer]:
+def daemon(stolen: Stolen) -> Iterator[RealServer]:
     """Yield the daemon's own adapter, logged in with that account."""
     found = stolen.adapter()
     yield found
     found.close()
 
 
-def test_the_daemon_writes_through_the_procedure(stolen: Stolen, daemon: MySQLServer) -> None:
+def test_the_daemon_writes_through_the_procedure(stolen: Stolen, daemon: RealServer) -> None:
     """The daemon finds the procedure and its bounds, writes by it, and reads both values back."""
     facts = daemon.facts()
     up = daemon.apply((("innodb_io_capacity_max", 3000), ("innodb_io_capacity", 1500)), Capacity(1500, 3000))
@@ -281,7 +281,7 @@ def test_the_daemon_turns_counters_on_through_the_procedure(stolen: Stolen) -> N
     assert facts.disabled_counters == ()
 
 
-def test_a_write_that_the_procedure_refuses_says_why(daemon: MySQLServer) -> None:
+def test_a_write_that_the_procedure_refuses_says_why(daemon: RealServer) -> None:
     """Beyond its bounds nothing is set; the receipt has the procedure's words, and is no lost privilege."""
     daemon.facts()
     beyond = BOUNDS.highest_io_capacity_max + 1
@@ -291,7 +291,7 @@ def test_a_write_that_the_procedure_refuses_says_why(daemon: MySQLServer) -> Non
     assert (receipt.done, receipt.in_force, receipt.denied) == (0, START, False)
 
 
-def test_check_says_which_way_is_in_force(stolen: Stolen, daemon: MySQLServer) -> None:
+def test_check_says_which_way_is_in_force(stolen: Stolen, daemon: RealServer) -> None:
     """The procedure alone is fine; the privilege beside it is a warning with the REVOKE that mends it."""
     privilege = daemon.facts().write_privilege
     alone = _privilege_line(daemon)
@@ -310,7 +310,7 @@ def test_check_says_which_way_is_in_force(stolen: Stolen, daemon: MySQLServer) -
     assert str(BOUNDS) in alone.message
 
 
-def test_a_procedure_that_is_gone_is_a_lost_privilege(stolen: Stolen, daemon: MySQLServer) -> None:
+def test_a_procedure_that_is_gone_is_a_lost_privilege(stolen: Stolen, daemon: RealServer) -> None:
     """Without its procedure the daemon writes nothing; once it is back, the next write finds it."""
     daemon.claims_writer = True
     daemon.read()
@@ -328,11 +328,11 @@ def test_a_procedure_that_is_gone_is_a_lost_privilege(stolen: Stolen, daemon: My
     assert back == START
 
 
-def _without_error(daemon: MySQLServer, steps: tuple[tuple[str, int], ...]) -> Capacity | None:
+def _without_error(daemon: RealServer, steps: tuple[tuple[str, int], ...]) -> Capacity | None:
     receipt = daemon.apply(steps, START)
     return None if receipt.error else receipt.in_force
 
 
-def _privilege_line(daemon: MySQLServer) -> Any:  # noqa: ANN401 - a line
+def _privilege_line(daemon: RealServer) -> Any:  # noqa: ANN401 - a line
     report = check(daemon, active=False, settings=Settings(ratio=2))
     return next(line for line in report.lines if line.name == "privilege")

@@ -11,7 +11,7 @@ from lab.servers.base import LabServer
 from lab.servers.spec import SCHEMA, Account
 from tests.real.support import new_account
 from tuner.records import Facts, Sample
-from tuner.servers.mysql import MySQLServer
+from tuner.servers.server import RealServer
 from tuner.servers.surroundings import PARTS, SURROUNDINGS_SECONDS
 from tuner.system.clock import SystemClock
 
@@ -22,9 +22,9 @@ SOON = SURROUNDINGS_SECONDS + 5.0
 
 
 @contextlib.contextmanager
-def connected(server: LabServer, user: str, password: str) -> Iterator[tuple[MySQLServer, Facts]]:
+def connected(server: LabServer, user: str, password: str) -> Iterator[tuple[RealServer, Facts]]:
     """Yield an adapter for an account, and what it found out."""
-    made = MySQLServer(server.endpoint(Account(user, password), timeout=5.0), SystemClock())
+    made = RealServer(server.endpoint(Account(user, password), timeout=5.0), SystemClock())
     try:
         yield made, made.facts()
     finally:
@@ -32,7 +32,7 @@ def connected(server: LabServer, user: str, password: str) -> Iterator[tuple[MyS
 
 
 @pytest.fixture
-def adapter(server: LabServer) -> Iterator[MySQLServer]:
+def adapter(server: LabServer) -> Iterator[RealServer]:
     """Yield an adapter whose account may see everything."""
     with connected(server, server.daemon.user, server.daemon.password) as (made, facts):
         assert facts.unseen == ()
@@ -47,7 +47,7 @@ def table(server: LabServer) -> Iterator[str]:
     server.query(f"DROP TABLE IF EXISTS {TABLE}")
 
 
-def reading(adapter: MySQLServer) -> Sample:
+def reading(adapter: RealServer) -> Sample:
     """Return a reading that must be good."""
     found = adapter.read()
     assert isinstance(found, Sample), found
@@ -66,7 +66,7 @@ def test_an_account_that_may_only_look_at_counters_is_enough(server: LabServer) 
     assert (found.write_statements, found.replica_lag) == (None, None)
 
 
-def test_a_quiet_server_shows_nothing(adapter: MySQLServer) -> None:
+def test_a_quiet_server_shows_nothing(adapter: RealServer) -> None:
     """A server on its own is no replica, in no group, locked by nobody and not cloned."""
     found = reading(adapter)
 
@@ -75,7 +75,7 @@ def test_a_quiet_server_shows_nothing(adapter: MySQLServer) -> None:
     assert not any((found.read_only, found.super_read_only, found.pool_loading))
 
 
-def test_latency_can_be_watched(server: LabServer, adapter: MySQLServer, table: str) -> None:
+def test_latency_can_be_watched(server: LabServer, adapter: RealServer, table: str) -> None:
     """Every writing statement and its time are in the next reading while somebody watches."""
     adapter.watches_latency = True
     before = reading(adapter)
@@ -91,7 +91,7 @@ def test_latency_can_be_watched(server: LabServer, adapter: MySQLServer, table: 
     assert 0.0 < after.write_time - before.write_time < 20.0
 
 
-def test_without_counters_the_age_is_the_checkpoints(server: LabServer, adapter: MySQLServer) -> None:
+def test_without_counters_the_age_is_the_checkpoints(server: LabServer, adapter: RealServer) -> None:
     """With the counters off, readings go on: an age that is never below the real one, and it is said."""
     full = reading(adapter)
     server.query("SET GLOBAL innodb_monitor_disable = 'module_log'")

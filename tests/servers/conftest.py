@@ -8,7 +8,7 @@ import pytest
 
 from lab.plant.clock import SimClock
 from tests.servers.scripted import Scripted
-from tuner.servers.mysql import MySQLServer
+from tuner.servers.server import RealServer
 
 
 @pytest.fixture
@@ -24,8 +24,8 @@ def clock() -> SimClock:
 
 
 @pytest.fixture
-def server(session: Scripted, clock: SimClock) -> Iterator[MySQLServer]:
+def server(session: Scripted, clock: SimClock) -> Iterator[RealServer]:
     """Return the adapter over it."""
-    made = MySQLServer(session.endpoint, clock, session=session)
+    made = RealServer(session.endpoint, clock, session=session)
     yield made
     made.close()

@@ -14,7 +14,7 @@ from lab.plant.clock import SimClock
 from tuner.servers.endpoint import Endpoint
 from tuner.servers.families import FAMILIES
 from tuner.servers.fixture import STARTED, Answer, Fixture, Reading, load
-from tuner.servers.mysql import MySQLServer
+from tuner.servers.server import RealServer
 from tuner.servers.session import Session
 
 FOLDER = Path(__file__).parents[1] / "fixtures" / "servers"
@@ -175,7 +175,7 @@ def opened(
     status: Mapping[str, str | None] = {},
     metrics: Mapping[str, int] = {},
     **instead: Rows | Exception,
-) -> tuple[MySQLServer, Fixtured, Fixture]:
+) -> tuple[RealServer, Fixtured, Fixture]:
     """Return a server whose answers are a fixture's, with these changed, or left out where they are None.
 
     Args:
@@ -193,7 +193,7 @@ def opened(
                 table.update({} if value is None else {one: value})
         reading.metrics.update({one: (reading.metrics[one][0], str(count)) for one, count in metrics.items()})
     session = Fixtured(found, **instead)
-    return MySQLServer(session.endpoint, SimClock(start=50.0), session=session), session, found
+    return RealServer(session.endpoint, SimClock(start=50.0), session=session), session, found
 
 
 def _rows(answer: Answer) -> list[tuple[Any, ...]]:

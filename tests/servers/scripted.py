@@ -11,7 +11,7 @@ from tuner.records import LOW_WATER_MARK, Sample
 from tuner.servers.adapter import DDL, DROPS
 from tuner.servers.endpoint import Endpoint
 from tuner.servers.families.redo_capacity import RedoCapacityAdapter
-from tuner.servers.mysql import MySQLServer
+from tuner.servers.server import RealServer
 from tuner.servers.session import Session
 from tuner.servers.surroundings import PARTS
 from tuner.servers.writing import ASK, LOW_WATER_THERE
@@ -169,7 +169,7 @@ class Scripted(Session):
         return rows
 
 
-def good(server: MySQLServer) -> Sample:
+def good(server: RealServer) -> Sample:
     """Return a reading that must be good."""
     reading = server.read()
     assert isinstance(reading, Sample)

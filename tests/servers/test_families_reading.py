@@ -16,8 +16,8 @@ from tuner.servers.adapter import MARGIN
 from tuner.servers.enginestatus import SECONDS, EngineStatus
 from tuner.servers.families.log_files import MySQL57Adapter
 from tuner.servers.families.redo_capacity import RedoCapacityAdapter
-from tuner.servers.mysql import MySQLServer
 from tuner.servers.port import ServerError
+from tuner.servers.server import RealServer
 
 LOG = "---\nLOG\n---\nLog sequence number 300\nPages flushed up to 200\nLast checkpoint at 100\n"
 LWM = "innodb_max_dirty_pages_pct_lwm"
@@ -35,7 +35,7 @@ def read(name: str, **changes: Any) -> tuple[Facts, Sample, Sequence[str]]:  # n
     ("said", "on"), [("OFF", False), ("ON", True), ("NO_LOCK", True), ("NO_LOCK_NO_ADMIN", True)]
 )
 def test_every_kind_of_read_only_counts(
-    server: MySQLServer, session: Scripted, said: str, *, on: bool
+    server: RealServer, session: Scripted, said: str, *, on: bool
 ) -> None:
     """MariaDB 12 has four values for read_only; all but one of them make the server one not to be written."""
     session.variables["read_only"] = said

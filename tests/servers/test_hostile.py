@@ -16,8 +16,8 @@ from msgspec.structs import replace
 from tests.servers.hostile import KINDS, VALUES, Case, Hostile, cases
 from tests.servers.sockets.mysqld import LIMIT, endpoint
 from tuner.records import Capacity, Missed, Sample
-from tuner.servers.mysql import MySQLServer
 from tuner.servers.port import ServerError, Unreachable
+from tuner.servers.server import RealServer
 from tuner.servers.session import Session
 from tuner.system.clock import SystemClock
 from tuner.system.printable import ERROR_CHARACTERS
@@ -81,15 +81,15 @@ def session(hostile: Hostile) -> Iterator[Session]:
 
 
 @pytest.fixture
-def server(session: Session) -> Iterator[MySQLServer]:
+def server(session: Session) -> Iterator[RealServer]:
     """Return the adapter over it, which knows its server."""
-    made = MySQLServer(session.endpoint, SystemClock(), session=session)
+    made = RealServer(session.endpoint, SystemClock(), session=session)
     assert reads(made)
     yield made
     made.close()
 
 
-def reads(server: MySQLServer) -> bool:
+def reads(server: RealServer) -> bool:
     """Tell whether the server is known and read; a busy machine may need more than one try."""
     for _ in range(TRIES):
         with suppress(ServerError):
@@ -99,7 +99,7 @@ def reads(server: MySQLServer) -> bool:
     return False
 
 
-def wrote(server: MySQLServer) -> str:
+def wrote(server: RealServer) -> str:
     """Write, and return what is said; what is in force without an error must be possible."""
     receipt = server.apply(STEPS, Capacity(400, 800))
     found = receipt.in_force
@@ -107,7 +107,7 @@ def wrote(server: MySQLServer) -> str:
     return receipt.error
 
 
-def knew(server: MySQLServer) -> str:
+def knew(server: RealServer) -> str:
     """Ask for the facts, and return what is said."""
     try:
         return server.facts().version
@@ -115,7 +115,7 @@ def knew(server: MySQLServer) -> str:
         return str(error)
 
 
-def was_read(server: MySQLServer) -> str:
+def was_read(server: RealServer) -> str:
     """Take a reading, and return what is said; a sample must be possible."""
     reading = server.read()
     if isinstance(reading, Missed):
@@ -130,7 +130,7 @@ CALLS = (was_read, was_read, was_read, knew, wrote)
 
 @pytest.mark.parametrize("part", range(4))
 def test_no_reply_breaks_a_reading_or_a_write(
-    hostile: Hostile, turn: Turn, session: Session, server: MySQLServer, part: int
+    hostile: Hostile, turn: Turn, session: Session, server: RealServer, part: int
 ) -> None:
     """Of 200 odd replies each ends in a sample that can be so, or in words; in time; and no file is sent."""
     for number, case in enumerate(cases(SEED + part, REPLIES // 4)):
@@ -151,7 +151,7 @@ def test_no_reply_breaks_a_reading_or_a_write(
 
 @pytest.mark.parametrize("kind", VALUES)
 def test_no_odd_word_breaks_a_write_over_a_new_connection(
-    turn: Turn, session: Session, server: MySQLServer, kind: str
+    turn: Turn, session: Session, server: RealServer, kind: str
 ) -> None:
     """Whoever is asked before the write who it is may answer what it likes: the receipt says it in words."""
     for seed in range(12):

@@ -16,8 +16,8 @@ from tuner.records import Capacity
 from tuner.servers.families.mariadb import MariaDBAdapter
 from tuner.servers.families.redo_capacity import RedoCapacityAdapter
 from tuner.servers.identity import Identity
-from tuner.servers.mysql import MySQLServer
 from tuner.servers.port import MESSAGE_CHARACTERS, ServerError, Unreachable, Unsupported
+from tuner.servers.server import RealServer
 
 OLD = "9f1c2d3e4b5a:3306:/var/lib/mysql/"
 MADE_ANEW = "c0ffee123456:3306:/var/lib/mysql/"
@@ -173,7 +173,7 @@ def test_a_name_that_a_person_gave_lasts() -> None:
 def test_a_named_server_says_what_it_calls_itself() -> None:
     """What was kept before it had a name is found by that."""
     _, session, _ = opened(MARIADBS[0])
-    server = MySQLServer(session.endpoint, SimClock(start=50.0), session=session, name="orders")
+    server = RealServer(session.endpoint, SimClock(start=50.0), session=session, name="orders")
     facts = server.facts()
 
     assert facts.names == ("orders", facts.calls_itself)
@@ -207,7 +207,7 @@ Move = Callable[..., Scripted]
 
 
 @pytest.fixture
-def move(server: MySQLServer, session: Scripted) -> Iterator[Move]:
+def move(server: RealServer, session: Scripted) -> Iterator[Move]:
     """Return how a failover happens between the reading that was just taken and a write."""
     session.counters["log_lsn_last_checkpoint"] = 8_000_000
     good(server)
@@ -233,7 +233,7 @@ def sets(session: Scripted) -> list[str]:
     ids=["the same", "another", "any words"],
 )
 def test_no_set_reaches_the_server_that_a_failover_brought(
-    server: MySQLServer, move: Move, identity: str, said: str
+    server: RealServer, move: Move, identity: str, said: str
 ) -> None:
     """After a new connection the server is asked who it is, and named in one short line, before any SET."""
     session = move(identity)
@@ -254,7 +254,7 @@ def test_no_set_reaches_the_server_that_a_failover_brought(
     ],
 )
 def test_no_set_reaches_another_mariadb_of_the_same_name(
-    server: MySQLServer, move: Move, monkeypatch: pytest.MonkeyPatch, lsn: object, said: str
+    server: RealServer, move: Move, monkeypatch: pytest.MonkeyPatch, lsn: object, said: str
 ) -> None:
     """Two servers of one host name, port and directory are told apart by their logs before a write."""
     monkeypatch.setattr(RedoCapacityAdapter, "lasting", False)

@@ -12,8 +12,8 @@ from lab.plant.clock import SimClock
 from tests.servers.scripted import QUIET, Scripted, good
 from tuner.core.ownership.handover import role_of
 from tuner.records import Missed, Sample
-from tuner.servers.mysql import MySQLServer
 from tuner.servers.port import Unreachable
+from tuner.servers.server import RealServer
 from tuner.servers.surroundings import (
     CRASHED,
     CRASHED_LATER,
@@ -43,7 +43,7 @@ Live = Callable[[float], list[Sample | Missed]]
 
 
 @pytest.fixture
-def live(server: MySQLServer, clock: SimClock) -> Live:
+def live(server: RealServer, clock: SimClock) -> Live:
     """Return how readings are taken a second apart."""
 
     def take(seconds: float) -> list[Sample | Missed]:
@@ -57,7 +57,7 @@ def live(server: MySQLServer, clock: SimClock) -> Live:
 
 
 @pytest.fixture
-def known(server: MySQLServer, session: Scripted) -> MySQLServer:
+def known(server: RealServer, session: Scripted) -> RealServer:
     """Return the adapter after it found out what can be seen; nothing is counted yet."""
     server._surroundings.look(session)
     session.asked.clear()
@@ -65,7 +65,7 @@ def known(server: MySQLServer, session: Scripted) -> MySQLServer:
 
 
 @pytest.fixture
-def replica(server: MySQLServer, session: Scripted) -> MySQLServer:
+def replica(server: RealServer, session: Scripted) -> RealServer:
     """Return the adapter of a group's secondary that replicates, after its first look and reading."""
     session.around |= {"replica": REPLICA, "group": SECONDARY}
     server._surroundings.look(session)
@@ -81,7 +81,7 @@ def samples(readings: list[Sample | Missed]) -> list[Sample]:
 
 
 def test_the_surroundings_are_asked_now_and_then(
-    known: MySQLServer, session: Scripted, clock: SimClock
+    known: RealServer, session: Scripted, clock: SimClock
 ) -> None:
     """Two statements a reading, a third one every ten seconds; its answer stands in between."""
     session.around["clone"] = [("clone", "1", None)]
@@ -95,7 +95,7 @@ def test_the_surroundings_are_asked_now_and_then(
     assert len(session.third()) == 2
 
 
-def test_a_new_connection_asks_at_once(known: MySQLServer, session: Scripted) -> None:
+def test_a_new_connection_asks_at_once(known: RealServer, session: Scripted) -> None:
     """After a reconnect, which may be a restart of mysqld, no old answer is carried on."""
     good(known)
     session.connection = object()
@@ -131,7 +131,7 @@ def test_a_new_connection_asks_at_once(known: MySQLServer, session: Scripted) ->
     ],
 )
 def test_each_part_is_in_the_sample(
-    known: MySQLServer, session: Scripted, rows: list[tuple[Any, ...]], fields: dict[str, Any]
+    known: RealServer, session: Scripted, rows: list[tuple[Any, ...]], fields: dict[str, Any]
 ) -> None:
     """What the server shows of a part is in the sample; what it does not say is none, not zero."""
     session.around[rows[0][0]] = rows
@@ -188,7 +188,7 @@ def test_the_role_over_a_new_connection_is_known_soon(session: Scripted, live: L
     assert samples(live(1 + len(PARTS)))[-1].group_role == "PRIMARY"
 
 
-def test_latency_can_be_watched_closely(known: MySQLServer, session: Scripted, live: Live) -> None:
+def test_latency_can_be_watched_closely(known: RealServer, session: Scripted, live: Live) -> None:
     """While somebody needs it, the latency is asked at every reading, and nothing else with it."""
     known.watches_latency = True
     good(known)
@@ -199,7 +199,7 @@ def test_latency_can_be_watched_closely(known: MySQLServer, session: Scripted, l
     assert session.third()[-1] == PARTS["latency"].statement
 
 
-def test_a_privilege_revoked_costs_no_reading(known: MySQLServer, session: Scripted, live: Live) -> None:
+def test_a_privilege_revoked_costs_no_reading(known: RealServer, session: Scripted, live: Live) -> None:
     """When a grant goes while the daemon runs, readings go on, and the other parts come back."""
     session.around |= {"group": [("group", "PRIMARY", None)], "locks": [("locks", "1", "0")]}
     assert good(known).backup_locked
@@ -212,7 +212,7 @@ def test_a_privilege_revoked_costs_no_reading(known: MySQLServer, session: Scrip
     assert (reading.group_role, reading.backup_locked) == ("PRIMARY", False)
 
 
-def test_a_part_that_hangs_is_not_asked_again(known: MySQLServer, session: Scripted, live: Live) -> None:
+def test_a_part_that_hangs_is_not_asked_again(known: RealServer, session: Scripted, live: Live) -> None:
     """A part that gives no answer in time costs two readings in all, however long the daemon runs."""
     good(known)
     session.around["locks"] = TIMED_OUT
@@ -224,7 +224,7 @@ def test_a_part_that_hangs_is_not_asked_again(known: MySQLServer, session: Scrip
 
 @pytest.mark.parametrize("group", [SECONDARY, DENIED], ids=["all granted", "one denied"])
 def test_a_part_that_hangs_keeps_nobody_from_starting(
-    server: MySQLServer, session: Scripted, live: Live, group: list[tuple[Any, ...]] | Exception
+    server: RealServer, session: Scripted, live: Live, group: list[tuple[Any, ...]] | Exception
 ) -> None:
     """A part that gives no answer in time is left out; the server and all other parts are used."""
     session.around |= {"clone": TIMED_OUT, "group": group}
@@ -263,7 +263,7 @@ def test_a_look_that_fails_changes_no_role(session: Scripted, live: Live, failur
 
 @pytest.mark.parametrize("failure", [TIMED_OUT, TOO_SLOW, TOO_SLOW_MARIADB], ids=repr)
 def test_a_role_that_hangs_is_asked_for_again(
-    replica: MySQLServer, session: Scripted, live: Live, failure: Exception
+    replica: RealServer, session: Scripted, live: Live, failure: Exception
 ) -> None:
     """A role part that gives no answer in time keeps its last word, and a later answer replaces it."""
     session.around["group"] = failure
@@ -274,9 +274,7 @@ def test_a_role_that_hangs_is_asked_for_again(
     assert role_of(good(replica)) == "primary"
 
 
-def test_a_new_look_that_times_out_keeps_the_role(
-    replica: MySQLServer, session: Scripted, live: Live
-) -> None:
+def test_a_new_look_that_times_out_keeps_the_role(replica: RealServer, session: Scripted, live: Live) -> None:
     """After a restart of mysqld a slow start of its tables is no change of role; an old lock is forgotten."""
     session.around["locks"] = [("locks", "1", "0")]
     live(SURROUNDINGS_SECONDS)
@@ -286,7 +284,7 @@ def test_a_new_look_that_times_out_keeps_the_role(
     assert all(one.replica and one.role_known and not one.backup_locked for one in samples(live(20)))
 
 
-def test_a_role_never_answered_is_not_known(server: MySQLServer, session: Scripted, live: Live) -> None:
+def test_a_role_never_answered_is_not_known(server: RealServer, session: Scripted, live: Live) -> None:
     """Where the first look hangs nothing is said of the role, until its first answer."""
     session.around["replica"] = TIMED_OUT
     server._surroundings.look(session)
@@ -300,7 +298,7 @@ def test_a_role_never_answered_is_not_known(server: MySQLServer, session: Script
 
 @pytest.mark.parametrize(("part", "left"), [("replica", (False, "SECONDARY")), ("group", (True, ""))])
 def test_a_role_that_may_not_be_seen_is_no_open_question(
-    replica: MySQLServer, session: Scripted, live: Live, part: str, left: tuple[bool, str]
+    replica: RealServer, session: Scripted, live: Live, part: str, left: tuple[bool, str]
 ) -> None:
     """A grant that is taken away ends what was known of that part alone, and it is not asked for again."""
     session.around[part] = DENIED
@@ -313,7 +311,7 @@ def test_a_role_that_may_not_be_seen_is_no_open_question(
     assert not any(PARTS[part].statement in one for one in session.asked)
 
 
-def test_parts_in_doubt_are_not_lost(replica: MySQLServer, session: Scripted, live: Live) -> None:
+def test_parts_in_doubt_are_not_lost(replica: RealServer, session: Scripted, live: Live) -> None:
     """A second failure while parts are tried one by one costs none of those that wait for their turn."""
     session.around["replica"] = TOO_SLOW
     live(12)

@@ -14,11 +14,11 @@ from tests.factory import C_NAME, FACTS, sample
 from tests.servers.fixtured import opened
 from tests.servers.scripted import Scripted, good
 from tuner.records import Capacity, Missed
-from tuner.servers import mysql
+from tuner.servers import server as server_module
 from tuner.servers.driver import PACKET_BYTES
 from tuner.servers.families.redo_capacity import RedoCapacityAdapter
-from tuner.servers.mysql import MySQLServer
 from tuner.servers.port import ServerError
+from tuner.servers.server import RealServer
 from tuner.servers.values import LONGEST, decimal, plain, plausible, text, whole
 from tuner.servers.writing import bounds, sets_low_water
 
@@ -80,7 +80,7 @@ def test_a_record_is_judged_as_a_whole(record: Any, name: str, value: Any) -> No
     ],
 )
 def test_an_odd_number_is_a_missed_reading(
-    server: MySQLServer, session: Scripted, table: str, name: str, value: str
+    server: RealServer, session: Scripted, table: str, name: str, value: str
 ) -> None:
     """Wherever it stands, it is said in a line with its cause."""
     getattr(session, table)[name] = value
@@ -153,11 +153,11 @@ def test_a_long_answer_is_judged_in_no_time(filling: str, ending: str) -> None:
 
 @pytest.mark.parametrize("value", HUGE[:3], ids=named)
 def test_a_number_without_end_stops_nothing(
-    server: MySQLServer, session: Scripted, monkeypatch: pytest.MonkeyPatch, value: object
+    server: RealServer, session: Scripted, monkeypatch: pytest.MonkeyPatch, value: object
 ) -> None:
     """In the surroundings, a read-back, the procedure's bounds or the lock's holder it is no answer."""
     facts = replace(FACTS, disabled_counters=())
-    monkeypatch.setattr(mysql, "detect", lambda _session: (facts, RedoCapacityAdapter()))
+    monkeypatch.setattr(server_module, "detect", lambda _session: (facts, RedoCapacityAdapter()))
     server.watches_latency = True
     session.around = {name: [(name, value, value)] for name in session.around}
     session.around["replica"] = [(name, value, value) for name in ("replica", "worker", "coordinator")]

@@ -19,8 +19,8 @@ from lab.plant.clock import SimClock
 from tests.servers.scripted import Scripted, good
 from tuner.records import STRANGER, Sample
 from tuner.servers.hostlock import WRITER_LOCK, HostLock
-from tuner.servers.mysql import MySQLServer
 from tuner.servers.port import Unreachable
+from tuner.servers.server import RealServer
 from tuner.servers.writerlock import AGAIN_SECONDS, BREAKS, CLAIM_SECONDS
 
 LINUX = pytest.mark.skipif(sys.platform != "linux", reason="only Linux has such addresses")
@@ -42,16 +42,16 @@ def refused(number: int = 1105, words: str = "Percona-XtraDB-Cluster prohibits u
     return pymysql.OperationalError(number, words)
 
 
-def claiming(session: Scripted, clock: SimClock, identity: str) -> MySQLServer:
+def claiming(session: Scripted, clock: SimClock, identity: str) -> RealServer:
     """Return an adapter in active mode."""
-    made = MySQLServer(session.endpoint, clock, session=session)
+    made = RealServer(session.endpoint, clock, session=session)
     made._lock.identity = identity
     made.claims_writer = True
     return made
 
 
 @pytest.fixture
-def server(session: Scripted, clock: SimClock) -> Iterator[MySQLServer]:
+def server(session: Scripted, clock: SimClock) -> Iterator[RealServer]:
     """Return an adapter in active mode; its server is another one than every other test's."""
     made = claiming(session, clock, str(uuid4()))
     yield made
@@ -59,7 +59,7 @@ def server(session: Scripted, clock: SimClock) -> Iterator[MySQLServer]:
 
 
 @contextmanager
-def held(server: MySQLServer, program: str = HOLDER, user: int | None = None) -> Iterator[None]:
+def held(server: RealServer, program: str = HOLDER, user: int | None = None) -> Iterator[None]:
     """Have another process hold a server's lock of this host, and kill it in the end."""
     command = ["/usr/bin/env", "python3", "-c", program, f"{WRITER_LOCK}.{server._lock.identity}"]
     with subprocess.Popen(  # noqa: S603 - our own words
@@ -92,7 +92,7 @@ def freed(session: Scripted) -> None:
     session.lock, session.variables["writer"] = 1, "1"
 
 
-def test_the_writer_lock_is_taken_once_and_given_back(server: MySQLServer, session: Scripted) -> None:
+def test_the_writer_lock_is_taken_once_and_given_back(server: RealServer, session: Scripted) -> None:
     """In active mode the lock is taken at the next reading, again after a reconnect, and released after."""
     counts = []
     for wanted, connection in [(False, 1), (True, 1), (True, 1), (True, 2), (False, 2), (False, 2)]:
@@ -105,7 +105,7 @@ def test_the_writer_lock_is_taken_once_and_given_back(server: MySQLServer, sessi
 
 
 def test_a_lock_that_another_holds_is_tried_again(
-    server: MySQLServer, session: Scripted, clock: SimClock
+    server: RealServer, session: Scripted, clock: SimClock
 ) -> None:
     """While another daemon has the lock this one is no writer, and asks again now and then."""
     taken(session)
@@ -119,9 +119,7 @@ def test_a_lock_that_another_holds_is_tried_again(
     assert gets(session) == 2
 
 
-def test_an_innobrims_session_is_marked_before_it_has_the_lock(
-    server: MySQLServer, session: Scripted
-) -> None:
+def test_an_innobrims_session_is_marked_before_it_has_the_lock(server: RealServer, session: Scripted) -> None:
     """In one statement, the mark first: MySQL 5.6 gives the earlier lock up where another one is taken."""
     good(server)
     (asked,) = [one for one in session.asked if "GET_LOCK" in one]
@@ -131,7 +129,7 @@ def test_an_innobrims_session_is_marked_before_it_has_the_lock(
 
 @LINUX
 def test_where_named_locks_are_refused_the_host_has_one(
-    server: MySQLServer, session: Scripted, clock: SimClock
+    server: RealServer, session: Scripted, clock: SimClock
 ) -> None:
     """Where the server refuses named locks, two daemons of one host still do not write both."""
     session.fails["GET_LOCK"] = refused()
@@ -147,7 +145,7 @@ def test_where_named_locks_are_refused_the_host_has_one(
 
 @LINUX
 @pytest.mark.parametrize("how", ["advisory", "closed"])
-def test_the_hosts_lock_is_given_back(server: MySQLServer, session: Scripted, how: str) -> None:
+def test_the_hosts_lock_is_given_back(server: RealServer, session: Scripted, how: str) -> None:
     """Whoever stops writing lets the next one write, and asks the server for nothing that it refuses."""
     session.fails["GET_LOCK"] = refused()
     assert good(server).writer
@@ -198,7 +196,7 @@ def test_the_hosts_lock_is_of_one_server(identity: str) -> None:
     ids=["Percona XtraDB Cluster", "Galera", "privilege", "firewall", "time limit", "KILL", "NULL"],
 )
 def test_however_the_server_gives_no_lock_the_host_has_one_and_it_is_said(
-    server: MySQLServer, session: Scripted, clock: SimClock, error: Exception | None, again: float
+    server: RealServer, session: Scripted, clock: SimClock, error: Exception | None, again: float
 ) -> None:
     """Refused, cut short or NULL: the loop writes with a lock of this host, says why, and asks again."""
     session.lock = None  # what GET_LOCK answers after an error
@@ -232,7 +230,7 @@ class Ending(Scripted):
 
 
 @pytest.fixture
-def ending(clock: SimClock) -> Iterator[tuple[MySQLServer, Ending]]:
+def ending(clock: SimClock) -> Iterator[tuple[RealServer, Ending]]:
     """Return an adapter whose connection ends where it asks for the lock."""
     session = Ending()
     made = claiming(session, clock, str(uuid4()))
@@ -242,7 +240,7 @@ def ending(clock: SimClock) -> Iterator[tuple[MySQLServer, Ending]]:
 
 @LINUX
 def test_a_proxy_that_ends_the_connection_at_get_lock_costs_a_reading(
-    ending: tuple[MySQLServer, Ending],
+    ending: tuple[RealServer, Ending],
 ) -> None:
     """The second connection that ends there is the last one: the host has the lock then, and it is said."""
     server, session = ending
@@ -254,7 +252,7 @@ def test_a_proxy_that_ends_the_connection_at_get_lock_costs_a_reading(
     assert gets(session) == BREAKS
 
 
-def test_a_dead_line_is_no_server_without_locks(ending: tuple[MySQLServer, Ending]) -> None:
+def test_a_dead_line_is_no_server_without_locks(ending: tuple[RealServer, Ending]) -> None:
     """However often no answer comes in time, the host's lock stands in for nothing: ours may be held."""
     server, session = ending
     session.cause = pymysql.OperationalError(2013, "no whole answer within 1 s")
@@ -263,7 +261,7 @@ def test_a_dead_line_is_no_server_without_locks(ending: tuple[MySQLServer, Endin
     assert not any(isinstance(server.read(), Sample) for _ in range(3 * BREAKS))
 
 
-def test_a_server_that_is_down_is_no_server_without_locks(server: MySQLServer, session: Scripted) -> None:
+def test_a_server_that_is_down_is_no_server_without_locks(server: RealServer, session: Scripted) -> None:
     """However long nothing answers, the server's lock is asked for once it does."""
     session.connection = None
     session.fails["GET_LOCK"] = Unreachable("nothing listens there")
@@ -288,7 +286,7 @@ def test_a_server_that_is_down_is_no_server_without_locks(server: MySQLServer, s
     ids=["another account", "ours", "another InnoBrim's", "one lock a session", "any words", "invisible"],
 )
 def test_who_has_the_lock_is_said_a_reading_later(
-    server: MySQLServer, session: Scripted, rows: list[tuple[object, ...]], said: str, *, stranger: bool
+    server: RealServer, session: Scripted, rows: list[tuple[object, ...]], said: str, *, stranger: bool
 ) -> None:
     """Another account without the mark is a stranger; whoever may be an InnoBrim is taken for one."""
     taken(session, *rows)
@@ -333,7 +331,7 @@ def test_only_a_system_without_such_locks_gives_one_unasked(
     ids=["no InnoBrim", "maybe one of ours", "another user's"],
 )
 def test_a_stranger_with_the_hosts_lock_is_told(
-    server: MySQLServer, session: Scripted, program: str, user: int | None, *, stranger: bool
+    server: RealServer, session: Scripted, program: str, user: int | None, *, stranger: bool
 ) -> None:
     """A process of another user, or one that does not listen, is no InnoBrim; the loop is held even so."""
     if user is not None and os.geteuid() != 0:
@@ -367,7 +365,7 @@ def test_whoever_has_the_hosts_lock_is_known_however_often_others_ask(
 @pytest.mark.parametrize("row", [STRANGE, OURS], ids=["stranger", "InnoBrim"])
 @pytest.mark.parametrize("number", [1235, 1317, 1969, 3024, 1053, 1205])
 def test_a_named_stranger_is_told_whatever_becomes_of_get_lock(
-    server: MySQLServer, session: Scripted, clock: SimClock, number: int, row: tuple[object, ...]
+    server: RealServer, session: Scripted, clock: SimClock, number: int, row: tuple[object, ...]
 ) -> None:
     """Who has the server's lock is asked where only the host's was to be had, and again where it changes."""
     taken(session, row)
@@ -386,7 +384,7 @@ def test_a_named_stranger_is_told_whatever_becomes_of_get_lock(
 
 @pytest.mark.parametrize("error", [None, refused(1317, "no"), refused(1235, "no")], ids=repr)
 def test_a_lock_that_another_was_seen_with_is_not_replaced(
-    server: MySQLServer, session: Scripted, clock: SimClock, error: Exception | None
+    server: RealServer, session: Scripted, clock: SimClock, error: Exception | None
 ) -> None:
     """A try that fails while another session has the server's lock changes nothing of who has it."""
     taken(session, STRANGE)

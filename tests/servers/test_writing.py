@@ -14,10 +14,10 @@ from lab.plant.clock import SimClock
 from tests.factory import C_NAME, FACTS, M_NAME
 from tests.servers.scripted import Scripted, good
 from tuner.records import LOW_WATER_MARK, Bounds, Capacity, percent
-from tuner.servers import mysql
+from tuner.servers import server as server_module
 from tuner.servers.families.redo_capacity import RedoCapacityAdapter
-from tuner.servers.mysql import READ_BACK, MySQLServer
 from tuner.servers.port import Unreachable
+from tuner.servers.server import READ_BACK, RealServer
 from tuner.servers.writing import ASK, WITH_OPTION, WRITABLE, bounds
 
 STEPS = ((C_NAME, 300), (M_NAME, 600))
@@ -27,7 +27,7 @@ PAIR = Capacity(225, 450)
 DENIED = pymysql.OperationalError(1227, "Access denied")
 LOST = Unreachable("innobrim@db:3306: lost connection")
 
-Knowing = Callable[..., MySQLServer]
+Knowing = Callable[..., RealServer]
 """Returns an adapter that knows its server, which it writes to by SETs or by calls."""
 
 
@@ -43,10 +43,10 @@ def session() -> Scripted:
 def knowing(session: Scripted, clock: SimClock, monkeypatch: pytest.MonkeyPatch) -> Knowing:
     """Return how an adapter is made."""
 
-    def make(*, called: bool, off: tuple[str, ...] = ()) -> MySQLServer:
+    def make(*, called: bool, off: tuple[str, ...] = ()) -> RealServer:
         facts = replace(FACTS, procedure=Bounds() if called else None, disabled_counters=off)
-        monkeypatch.setattr(mysql, "detect", lambda _session: (facts, RedoCapacityAdapter()))
-        server = MySQLServer(session.endpoint, clock, session=session)
+        monkeypatch.setattr(server_module, "detect", lambda _session: (facts, RedoCapacityAdapter()))
+        server = RealServer(session.endpoint, clock, session=session)
         server.enables_counters = bool(off)
         server.facts()
         session.asked.clear()
@@ -125,7 +125,7 @@ def test_a_write_that_ends_half_way_says_how_far_it_went(
 @pytest.mark.parametrize("error", [ValueError("x"), OverflowError("x"), IndexError("x")], ids=repr)
 @pytest.mark.parametrize("statement", ["SET GLOBAL", "innodb_metrics"])
 def test_nothing_but_words_comes_of_a_write(
-    server: MySQLServer, session: Scripted, statement: str, error: Exception
+    server: RealServer, session: Scripted, statement: str, error: Exception
 ) -> None:
     """An answer that makes no sense to whatever reads it fails the write and costs the connection."""
     good(server)
@@ -137,7 +137,7 @@ def test_nothing_but_words_comes_of_a_write(
     assert "unexpected answer" in found.error
 
 
-def test_only_the_published_variables_can_be_written(server: MySQLServer, session: Scripted) -> None:
+def test_only_the_published_variables_can_be_written(server: RealServer, session: Scripted) -> None:
     """Nothing else is ever written, whoever asks; the low-water mark needs an option of its own."""
     for steps in ((("innodb_flush_sync", 0),), MARK):
         receipt = server.apply(steps, WANTED)
@@ -225,10 +225,10 @@ class Login(Scripted):
 
 
 @pytest.fixture
-def login(clock: SimClock) -> Iterator[tuple[MySQLServer, Login]]:
+def login(clock: SimClock) -> Iterator[tuple[RealServer, Login]]:
     """Return a server that claims the writer lock, and was just refused a write; it would take one now."""
     session = Login()
-    server = MySQLServer(session.endpoint, clock, session=session)
+    server = RealServer(session.endpoint, clock, session=session)
     server.claims_writer = True
     good(server)
     assert server.apply(STEPS, WANTED).denied
@@ -238,7 +238,7 @@ def login(clock: SimClock) -> Iterator[tuple[MySQLServer, Login]]:
     server.close()
 
 
-def test_a_privilege_that_was_granted_counts_at_the_next_write(login: tuple[MySQLServer, Login]) -> None:
+def test_a_privilege_that_was_granted_counts_at_the_next_write(login: tuple[RealServer, Login]) -> None:
     """SUPER counts from the next login on: a write after a refused one logs in again, and locks first."""
     server, session = login
 
@@ -250,7 +250,7 @@ def test_a_privilege_that_was_granted_counts_at_the_next_write(login: tuple[MySQ
     assert sum("GET_LOCK" in one for one in session.asked) == 1
 
 
-def test_a_new_login_without_the_lock_writes_nothing(login: tuple[MySQLServer, Login]) -> None:
+def test_a_new_login_without_the_lock_writes_nothing(login: tuple[RealServer, Login]) -> None:
     """Where another daemon takes the lock between two logins, the write is given up and said to be."""
     server, session = login
     session.lock = 0
@@ -273,7 +273,7 @@ def test_a_new_login_without_the_lock_writes_nothing(login: tuple[MySQLServer, L
     ],
 )
 def test_the_privilege_to_write_is_seen_in_the_grants(
-    server: MySQLServer, session: Scripted, grant: str, *, may: bool
+    server: RealServer, session: Scripted, grant: str, *, may: bool
 ) -> None:
     """Whether the account may write is known without a write, and unknown where the server says nothing."""
     session.grants = ["GRANT USAGE ON *.* TO `a`@`%`", grant]

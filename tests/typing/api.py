@@ -23,13 +23,13 @@ from tuner.daemon.board import BoardInbox
 from tuner.daemon.schedule import ScheduledInbox
 from tuner.loop import Inbox, Publish, drive
 from tuner.records import Capacity, Facts, Missed, Receipt, Sample, Tick, TickRecord
-from tuner.servers.mysql import MySQLServer
 from tuner.servers.port import Server
+from tuner.servers.server import RealServer
 from tuner.settings import Settings
 from tuner.system.clock import Clock, SystemClock
 
 
-def servers(real: MySQLServer, simulated: SimulatedServer, watched: WatchedServer) -> list[Server]:
+def servers(real: RealServer, simulated: SimulatedServer, watched: WatchedServer) -> list[Server]:
     """Real, simulated and watched servers stand behind one port."""
     return [real, simulated, watched]
 

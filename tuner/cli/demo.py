@@ -28,8 +28,8 @@ from tuner.daemon.board import ApiFailure, Board, PortTaken
 from tuner.daemon.daemon import Daemon
 from tuner.records import Command, Sample, TickRecord
 from tuner.servers.endpoint import Endpoint
-from tuner.servers.mysql import MySQLServer
 from tuner.servers.port import Server
+from tuner.servers.server import RealServer
 from tuner.settings import Mode, Settings
 from tuner.system.clock import Clock, SystemClock
 from tuner.system.logs import configure_logs
@@ -99,7 +99,7 @@ def _real(stack: contextlib.ExitStack, kind: str, *, seconds: int | None, port: 
     server = stack.enter_context(show.real_server(choice, family, say))
     clock = SystemClock()
     board = Board()
-    real = MySQLServer(server.endpoint(server.daemon), clock, beat=board.pulse.beat)
+    real = RealServer(server.endpoint(server.daemon), clock, beat=board.pulse.beat)
     real.claims_writer = True
     real.facts()  # a server that the loop cannot log in to is said now, and not waited for
     _present(real, clock, board, seconds=seconds or DEFAULT_SECONDS["real"], port=port, speed=1.0)
@@ -123,7 +123,7 @@ def _own(dsn: str, *, yes: bool, seconds: int | None, port: int) -> Iterator[Non
         sys.exit(NO)
     clock = SystemClock()
     board = Board()
-    server = MySQLServer(endpoint, clock, beat=board.pulse.beat)
+    server = RealServer(endpoint, clock, beat=board.pulse.beat)
     server.claims_writer = True
     facts = server.facts()
     if facts.disabled_counters:
@@ -137,7 +137,7 @@ def _own(dsn: str, *, yes: bool, seconds: int | None, port: int) -> Iterator[Non
         yield
     finally:
         say("putting the originals back")
-        again = MySQLServer(endpoint, clock)
+        again = RealServer(endpoint, clock)
         again.watches_latency = True
         restore_offline(again, originals, say=say)
         again.close()

@@ -19,7 +19,7 @@ from tuner.config.schema import Config
 from tuner.core.ages import EXPECTED, PATTERN
 from tuner.records import Facts
 from tuner.servers.endpoint import Endpoint, at_address
-from tuner.servers.mysql import MySQLServer
+from tuner.servers.server import RealServer
 from tuner.settings import REMOVED_POLICIES, PolicyName
 from tuner.system.clock import Clock
 from tuner.system.statedir import as_caller, as_owner
@@ -110,7 +110,7 @@ def endpoint(config: Config, noted: Callable[[str], object] | None = None) -> Cr
 
 def real_server(
     config: Config, clock: Clock, *, last: Facts | None = None, say: Callable[[str], None] = say
-) -> MySQLServer:
+) -> RealServer:
     """Return the server that the configuration names; its credentials are read as whoever runs this.
 
     Args:
@@ -128,7 +128,7 @@ def real_server(
     if last is not None and not found.address_named:
         where = at_address(found, last.endpoint)
         say(f"no server is named: asking where the daemon found its own, {where}")
-    return MySQLServer(where, clock, name=identity_of(os.environ))
+    return RealServer(where, clock, name=identity_of(os.environ))
 
 
 class PolicyChoice(click.Choice[str]):

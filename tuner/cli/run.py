@@ -22,7 +22,7 @@ from tuner.daemon.board import ApiFailure, Board, PortTaken
 from tuner.daemon.daemon import Api, Daemon
 from tuner.records import TickRecord
 from tuner.servers.endpoint import Endpoint
-from tuner.servers.mysql import MySQLServer
+from tuner.servers.server import RealServer
 from tuner.settings import Mode, as_formerly
 from tuner.system.clock import SystemClock
 from tuner.system.logs import configure_logs, get_logger
@@ -95,7 +95,7 @@ def run(
         _serve(config, where, config_path, flags, insecure_api=insecure_api)
 
 
-def permit(server: MySQLServer, state: State, record: TickRecord | None, *, enable_counters: bool) -> None:
+def permit(server: RealServer, state: State, record: TickRecord | None, *, enable_counters: bool) -> None:
     """Let a server's connection do what the state calls for; an advisory daemon turns no counters on."""
     active = state.mode is Mode.ACTIVE
     server.claims_writer = active
@@ -124,7 +124,7 @@ def _serve(
         ) from error
     clock = SystemClock()
     board = Board(watched=config.api.enabled)
-    server = MySQLServer(where, clock, name=identity_of(os.environ), beat=board.pulse.beat)
+    server = RealServer(where, clock, name=identity_of(os.environ), beat=board.pulse.beat)
     state: list[Daemon] = []
 
     server.writes_low_water = config.loop.low_water_mark  # until the daemon knows what stands

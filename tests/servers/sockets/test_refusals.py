@@ -13,8 +13,8 @@ from tuner.findings.check import ANY_FIX, check
 from tuner.records import Missed
 from tuner.servers.endpoint import Endpoint
 from tuner.servers.failures import refusal
-from tuner.servers.mysql import MySQLServer
 from tuner.servers.port import Unreachable
+from tuner.servers.server import RealServer
 from tuner.servers.session import Session
 from tuner.settings import Settings
 from tuner.system.clock import SystemClock
@@ -30,7 +30,7 @@ RENEWED = "IDENTIFIED BY '…' PASSWORD EXPIRE NEVER"
 
 def fix_of(session: Session) -> str:
     """Return what ``check`` names as the way out of a server that does not let us in."""
-    report = check(MySQLServer(session.endpoint, SystemClock()), active=False, settings=Settings())
+    report = check(RealServer(session.endpoint, SystemClock()), active=False, settings=Settings())
     (line,) = report.lines
     assert not report.reachable
     return line.fix
@@ -106,7 +106,7 @@ def test_a_session_whose_statements_are_refused_is_told_why(
 ) -> None:
     """Where the login still works and every statement is refused, check, log and status name the way out."""
     mysqld.answers = lambda _statement: said
-    server = MySQLServer(endpoint(listener), SystemClock())
+    server = RealServer(endpoint(listener), SystemClock())
 
     with pytest.raises(Unreachable, match=re.escape(fix)):
         server.facts()

@@ -53,7 +53,7 @@ ENABLE_SECONDS = 60.0
 """Between two tries to turn counters on that are off all the same."""
 
 
-class MySQLServer:
+class RealServer:
     """One real server.
 
     Attributes:

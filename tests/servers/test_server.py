@@ -9,14 +9,14 @@ from lab.plant.clock import SimClock
 from tests.factory import LIMITS
 from tests.servers.scripted import Scripted, good
 from tuner.records import ENABLE_COUNTERS, Capacity, Missed
-from tuner.servers import mysql
+from tuner.servers import server as server_module
 from tuner.servers.adapter import CHANGES, DDL, DROPS, SELECTS
 from tuner.servers.families.redo_capacity import RedoCapacityAdapter
-from tuner.servers.mysql import ENABLE_SECONDS, MySQLServer
 from tuner.servers.port import Unreachable
+from tuner.servers.server import ENABLE_SECONDS, RealServer
 
 
-def test_a_reading_costs_two_statements(server: MySQLServer, session: Scripted) -> None:
+def test_a_reading_costs_two_statements(server: RealServer, session: Scripted) -> None:
     """One statement for the counters and one for all the rest, every second."""
     reading = good(server)
 
@@ -30,14 +30,14 @@ def test_a_reading_costs_two_statements(server: MySQLServer, session: Scripted) 
     assert reading.writer
 
 
-def test_no_dirty_page_is_no_age(server: MySQLServer, session: Scripted) -> None:
+def test_no_dirty_page_is_no_age(server: RealServer, session: Scripted) -> None:
     """A server without dirty pages says 0 for the oldest modification; its age is 0, not the whole LSN."""
     session.counters["log_lsn_buf_pool_oldest_approx"] = 0
 
     assert good(server).modified_age == 0
 
 
-def test_a_resize_is_seen(server: MySQLServer, session: Scripted) -> None:
+def test_a_resize_is_seen(server: RealServer, session: Scripted) -> None:
     """A resize under way, and redo logging that is off, are part of the reading."""
     session.status |= {"Innodb_redo_log_resize_status": "Resizing down", "Innodb_redo_log_enabled": "OFF"}
 
@@ -47,7 +47,7 @@ def test_a_resize_is_seen(server: MySQLServer, session: Scripted) -> None:
     assert not reading.redo_enabled
 
 
-def test_what_else_the_status_shows_is_in_the_reading(server: MySQLServer, session: Scripted) -> None:
+def test_what_else_the_status_shows_is_in_the_reading(server: RealServer, session: Scripted) -> None:
     """Whether writes are allowed, DDL, drops and a buffer pool being loaded are seen at every reading."""
     plain = good(server)
     assert not any((plain.read_only, plain.super_read_only, plain.undo_truncating, plain.pool_loading))
@@ -71,7 +71,7 @@ COUNTED = {name: str(10**place) for place, name in enumerate((*SELECTS, *CHANGES
 
 
 def test_reads_and_changes_come_with_the_status_that_is_asked_for_anyway(
-    server: MySQLServer, session: Scripted
+    server: RealServer, session: Scripted
 ) -> None:
     """SELECT is one count, everything that changes rows the other, and the reading stays two statements."""
     session.status |= COUNTED
@@ -86,7 +86,7 @@ def test_reads_and_changes_come_with_the_status_that_is_asked_for_anyway(
 @pytest.mark.parametrize("name", ["Com_select", "Com_load", "Com_delete_multi"])
 @pytest.mark.parametrize("shown", [None, "", "many"])
 def test_a_count_that_is_not_shown_makes_both_unknown(
-    server: MySQLServer, session: Scripted, name: str, shown: str | None
+    server: RealServer, session: Scripted, name: str, shown: str | None
 ) -> None:
     """Without one of them there is no share of reads, and still a reading."""
     session.status |= COUNTED
@@ -97,7 +97,7 @@ def test_a_count_that_is_not_shown_makes_both_unknown(
     assert (reading.select_statements, reading.change_statements) == (None, None)
 
 
-def test_counters_are_turned_on_where_that_is_allowed(server: MySQLServer, session: Scripted) -> None:
+def test_counters_are_turned_on_where_that_is_allowed(server: RealServer, session: Scripted) -> None:
     """Counters that are off after a restart of mysqld are turned on only where the operator allowed it."""
     counter = session.counters.pop("log_lsn_current")
     assert good(server).degraded
@@ -114,7 +114,7 @@ def test_counters_are_turned_on_where_that_is_allowed(server: MySQLServer, sessi
 
 
 def test_counters_that_may_not_be_turned_on_cost_a_reading_a_minute(
-    server: MySQLServer, session: Scripted, clock: SimClock
+    server: RealServer, session: Scripted, clock: SimClock
 ) -> None:
     """Where the server refuses to turn them on, one reading says so, and the others are degraded."""
     del session.counters["log_lsn_current"]
@@ -138,7 +138,7 @@ def test_counters_that_may_not_be_turned_on_cost_a_reading_a_minute(
     ],
 )
 def test_a_reading_that_fails_says_why(
-    server: MySQLServer, session: Scripted, part: str, error: Exception, said: str
+    server: RealServer, session: Scripted, part: str, error: Exception, said: str
 ) -> None:
     """Reading never raises: what the server said is the reason of a missed reading."""
     session.fails[part] = error
@@ -149,7 +149,7 @@ def test_a_reading_that_fails_says_why(
 
 
 def test_a_server_of_another_family_behind_the_address_is_recognised(
-    server: MySQLServer, session: Scripted, monkeypatch: pytest.MonkeyPatch
+    server: RealServer, session: Scripted, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Where the answers are another family's from now on, the next reading finds out which, and is good."""
     looked: list[int] = []
@@ -158,7 +158,7 @@ def test_a_server_of_another_family_behind_the_address_is_recognised(
         looked.append(len(session.asked))
         return object(), RedoCapacityAdapter(absent=("super_read_only",))
 
-    monkeypatch.setattr(mysql, "detect", find)
+    monkeypatch.setattr(server_module, "detect", find)
     unknown = pymysql.OperationalError(1193, "Unknown system variable 'super_read_only'")
     session.fails["@@GLOBAL.super_read_only"] = unknown
 
