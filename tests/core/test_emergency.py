@@ -110,6 +110,17 @@ def surged(settings: Settings = HIGH) -> Bench:
     return bench
 
 
+def test_an_emergency_uses_up_no_change_of_the_hour() -> None:
+    """Raises that nobody chose do not keep the policy from changing M afterwards."""
+    bench = surged()
+    sets = [one for one in bench.records if one.decision.kind is DecisionKind.SET and one.decision.steps]
+
+    assert DecisionKind.EMERGENCY in bench.wrote()
+    assert list(bench.state.writes.counted) == [
+        one.tick.now for one in sets if one.decision.reason != "way_back"
+    ]
+
+
 def test_the_way_back_is_open_where_the_budget_is_spent() -> None:
     """A surge at the end of the hour's changes leaves no M behind that is far too high for the load.
 
