@@ -142,7 +142,7 @@ ADVISORY = command("mode", value="advisory")
 
 @pytest.mark.parametrize("silence", [1, 3, 20])
 def test_leaving_active_unheard_parks_when_the_server_answers(bench: Bench, silence: int) -> None:
-    """Asked for while the server is silent, the park is made once at the next readings; it is not given up."""
+    """Asked for while the server is silent, the park is made once at the next readings, not given up."""
     bench.silent(silence, ADVISORY)
     begun = len(bench.records)
     bench.turns(60)
@@ -192,15 +192,14 @@ def test_nothing_is_parked_in_the_middle_of_a_restore(bench: Bench, change: dict
     ("change", "tried"),
     [
         ({"writer": False}, []),
-        ({"shows": {"read_only": True}}, []),
         ({"refusal": "Access denied", "denied": True}, [DecisionKind.RESTORE]),
     ],
-    ids=["another InnoBrim", "read-only", "no privilege"],
+    ids=["another InnoBrim", "no privilege"],
 )
 def test_a_restore_waits_while_the_server_is_not_ours_to_write(
     bench: Bench, change: dict[str, Any], tried: list[DecisionKind]
 ) -> None:
-    """Beside another daemon, read-only or without the privilege nothing is written; then it goes on."""
+    """Beside another daemon, or without the privilege, nothing is written; after that it goes on."""
     bench.turn(command("restore"))
     bench.turns(2)
     begun, before = len(bench.records), {name: getattr(bench.server, name) for name in change}
