@@ -49,7 +49,7 @@ MECHANISMS: dict[str, tuple[str, Any]] = {
     "the load's share of the device": ("tuner.core.writes.guards.LOAD_MARGIN", 1e9),
     "a steady load is held nearer to the sync point": ("tuner.core.estimate.trends.STEADY", 0.0),
     "rest of M where the age does not answer": ("tuner.core.fallback.unanswered.FAR", 1e9),
-    "saving of scarce changes": ("tuner.core.writes.tokens.DEPTH", 1e9),
+    "saving of scarce changes": ("tuner.core.writes.token_bucket.DEPTH", 1e9),
     "no lowering for a load that goes away": ("tuner.core.decide.wishes.FADING", 0.0),
     "trim by the mean of a long calm": ("policies.cascade.TRIM_GAIN", 0.0),
     "band widened by the load's unrest": ("policies.cascade.STIRRING", 0.0),

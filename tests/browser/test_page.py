@@ -54,7 +54,7 @@ def test_says_what_it_does_and_why(site: Site, visit: Open) -> None:
         return shown == (now.io_capacity, now.io_capacity_max)
 
     until(right, 10.0, "the pair in force")
-    expect(seen.page.locator("#why")).to_contain_text("set-point")
+    expect(seen.page.locator("#why")).to_contain_text("to be held at")
     expect(seen.page.locator("#without")).to_contain_text("innodb_io_capacity_max 20000")
     assert seen.complaints == []
     assert seen.hosts == {site.url.split("/")[2]}

@@ -124,6 +124,18 @@ def test_a_static_value_promises_what_the_law_gives(law: str, said: str) -> None
     assert said in static.reason
 
 
+def test_a_load_that_makes_many_pages_dirty_is_advised_no_more_than_its_demand() -> None:
+    """A static value is for the demand seen; what the load makes dirty now is a park's concern."""
+    bench = Bench(Settings(), server(FOUND))
+    bench.turns(120)
+    plain = static_value(bench.records, bench.state)[0]
+    last = bench.records[-1]
+    assert last.estimate is not None
+    dirty = replace(last, estimate=replace(last.estimate, new_density=1.0))
+
+    assert static_value([*bench.records, dirty], bench.state)[0].sql == plain.sql
+
+
 def test_advice_is_about_the_server_as_it_was_at_the_end(capsys: pytest.CaptureFixture[str]) -> None:
     """A setting that somebody changed while advise watched, as told to, is not advised once more."""
     bench = Bench(Settings(), FakeServer(Capacity(225, 450)))

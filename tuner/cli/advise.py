@@ -141,7 +141,7 @@ def static_value(records: list[TickRecord], state: State) -> list[Finding]:
         if law is not SOFT_LIMIT:
             rests, effect = "is above the demand; the age goes where C takes it", "even flushing"
     pair = parked(
-        now,
+        msgspec.structs.replace(now, new_density=0.0),  # what is made dirty now is a concern of parks alone
         law,
         msgspec.structs.replace(state.settings, park_slack=busiest),
         current=lowest if law.m_moves_age else sample.io_capacity_max,

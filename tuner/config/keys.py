@@ -91,7 +91,8 @@ class Key:
         words = {bool: "true or false", int: "a whole number", float: "a number", str: "a text"}[self.kind]
         words = "a path" if self.is_path else (self.bounds.extra or {}).get("accepts", words)
         limits = [
-            f"{word} {limit:,}" if isinstance(limit, int) else f"{word} {limit}"
+            # Whole or not, as 1 and 1.0 are the same limit to whatever keeps types in a cache
+            f"{word} {int(limit):,}" if limit == int(limit) else f"{word} {limit}"
             for word, limit in (
                 ("above", self.bounds.gt),
                 ("from", self.bounds.ge),
