@@ -37,6 +37,10 @@ from cosmic_ray.mutating import MutationVisitor
 from cosmic_ray.plugins import get_operator, operator_names
 
 GOLDEN = "tests/golden/test_golden.py"
+DECIDE = (
+    "tests/core/test_commands.py tests/core/test_drain.py tests/core/test_emergency.py"
+    " tests/core/test_relief.py tests/core/test_step.py"
+)
 
 TARGETS = {
     "tuner/core/writes/guards.py": f"tests/core/test_guards.py tests/core/test_emergency.py {GOLDEN}",
@@ -44,6 +48,11 @@ TARGETS = {
     "api/tokens.py": "tests/api/test_tokens.py",
     "tuner/without_daemon.py": "tests/test_restore_without_daemon.py tests/test_park_without_daemon.py"
     " tests/test_park_without_daemon_in_time.py",
+    "tuner/core/decide/precedence.py": f"{DECIDE} tests/core/test_handover.py"
+    f" tests/core/test_low_water.py tests/core/test_parking.py {GOLDEN}",
+    "tuner/core/decide/wishes.py": f"{DECIDE} {GOLDEN}",
+    "tuner/core/decide/carry_out.py": f"{DECIDE} tests/core/test_authority.py"
+    f" tests/core/test_single_writer.py {GOLDEN}",
     "tuner/core/leaving/lowwater.py": f"tests/core/test_low_water.py {GOLDEN}",
     "tuner/core/leaving/park.py": f"tests/core/test_parking.py {GOLDEN}",
     "tuner/core/leaving/restore.py": f"tests/core/test_parking.py tests/core/test_restore_pace.py {GOLDEN}",

@@ -9,7 +9,7 @@ from msgspec.structs import replace
 
 from tests.bench import Bench, FakeServer, replays
 from tests.core.low_water import MARK_SAVED, OFF, ON, OURS, beside, in_force, marks
-from tests.factory import DEFAULT, SAVED, command, held
+from tests.factory import DEFAULT, SAVED, A, command, held
 from tuner.core.leaving.lowwater import LEAVING_SECONDS, may_be_written
 from tuner.core.ownership.standing import standing_of, take_up
 from tuner.core.setpoint.choose import headroom_of
@@ -197,23 +197,47 @@ def test_the_next_daemon_finds_what_a_dead_one_left(settings: Settings, left: in
 # Emergencies, holds and other hands.
 
 
+def surge(bench: Bench) -> None:
+    """Let the load grow twelvefold while the age is high: M has to be raised at the next tick."""
+    bench.server.redo_rate *= 12.0
+    bench.server.oldest = bench.server.lsn - 0.7 * A
+
+
 def test_an_emergency_comes_before_it_and_keeps_it_from_nothing() -> None:
     """While M has to be raised no tick is spent on the mark; in advisory mode it goes back all the same."""
     bench = beside()
-    bench.server.density *= 4.0
-    bench.server.redo_rate *= 3.0
-    while bench.record.decision.kind is not DecisionKind.EMERGENCY:
-        assert not marks(bench)
-        bench.turn(*([MARK_SAVED] if bench.state.estimate and bench.state.estimate.age_ratio > 0.9 else []))
-    assert bench.record.decision.steps[0][0] != LOW_WATER_MARK
+    bench.turns(30)
+    calm = bench.fork()
+    calm.turn(MARK_SAVED)
+    assert marks(calm) == [OURS]
+    surge(bench)
+    assert bench.turn(MARK_SAVED).decision.kind is DecisionKind.EMERGENCY
+    assert marks(bench) == []
 
     bench = in_force()
-    bench.server.density *= 4.0
-    bench.server.redo_rate *= 3.0
-    bench.until("emergency", limit=600)
+    surge(bench)
+    bench.until("emergency", limit=5)
     bench.turn(command("mode", value="advisory"))
     bench.turns(5)
     assert bench.server.mark == 0
+
+
+@pytest.mark.parametrize(
+    ("begin", "order", "written"),
+    [(beside, MARK_SAVED, []), (in_force, command("settings", settings=OFF), [OURS, 0])],
+    ids=["ours", "the operator's"],
+)
+def test_without_rates_the_mark_only_goes_back(
+    begin: Callable[[], Bench], order: Command, written: list[int]
+) -> None:
+    """Where the LSN went back, as after a clone, no rates are known: ours is not set, the operator's is."""
+    bench = begin()
+    bench.turns(30)
+    bench.server.lsn -= 1e9
+    bench.server.oldest -= 1e9
+    assert bench.turn(order).estimate is None
+
+    assert marks(bench) == written
 
 
 @pytest.mark.parametrize("change", [{"resizing": True}, {"adaptive_flushing": False}], ids=str)

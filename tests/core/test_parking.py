@@ -142,7 +142,7 @@ ADVISORY = command("mode", value="advisory")
 
 @pytest.mark.parametrize("silence", [1, 3, 20])
 def test_leaving_active_unheard_parks_when_the_server_answers(bench: Bench, silence: int) -> None:
-    """Asked for while the server does not answer, the park is made once at the next readings."""
+    """Asked for while the server is silent, the park is made once at the next readings, not given up."""
     bench.silent(silence, ADVISORY)
     begun = len(bench.records)
     bench.turns(60)
@@ -150,6 +150,7 @@ def test_leaving_active_unheard_parks_when_the_server_answers(bench: Bench, sile
     assert bench.record.mode is Mode.ADVISORY
     assert bench.wrote(since=begun) == [DecisionKind.PARK]
     assert bench.wrote(since=begun + 2) == []
+    assert bench.said("not_parked") == []
 
 
 def test_a_stop_pays_what_leaving_active_still_owes(bench: Bench) -> None:
@@ -184,6 +185,31 @@ def test_nothing_is_parked_in_the_middle_of_a_restore(bench: Bench, change: dict
     bench.turns(300)
 
     assert set(bench.wrote(since=begun)) == {DecisionKind.RESTORE}
+    assert bench.server.capacity == DEFAULT
+
+
+@pytest.mark.parametrize(
+    ("change", "tried"),
+    [
+        ({"writer": False}, []),
+        ({"refusal": "Access denied", "denied": True}, [DecisionKind.RESTORE]),
+    ],
+    ids=["another InnoBrim", "no privilege"],
+)
+def test_a_restore_waits_while_the_server_is_not_ours_to_write(
+    bench: Bench, change: dict[str, Any], tried: list[DecisionKind]
+) -> None:
+    """Beside another daemon, or without the privilege, nothing is written; after that it goes on."""
+    bench.turn(command("restore"))
+    bench.turns(2)
+    begun, before = len(bench.records), {name: getattr(bench.server, name) for name in change}
+    vars(bench.server).update(change)
+    bench.turns(30)
+    assert bench.wrote(since=begun) == tried
+    vars(bench.server).update(before)
+    bench.turn(*([command("resume")] if tried else []))
+    bench.turns(300)
+
     assert bench.server.capacity == DEFAULT
 
 

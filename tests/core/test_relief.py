@@ -10,7 +10,8 @@ from msgspec.structs import replace
 from policies.flushlaw import LEGACY
 from policies.pid import Pid
 from tests.bench import Bench, FakeServer
-from tests.factory import DEFAULT, A, estimate, sample
+from tests.core.loops import drain
+from tests.factory import DEFAULT, A, command, estimate, sample
 from tuner.core.fallback.relief import FIRST_WAIT_SECONDS, HOUR, MOST_AN_HOUR, Change, Relief, switched
 from tuner.core.fallback.unanswered import (
     FIRST_REST_SECONDS,
@@ -21,7 +22,7 @@ from tuner.core.fallback.unanswered import (
     Unanswered,
     update,
 )
-from tuner.records import Capacity, DecisionKind, Estimate, TickRecord
+from tuner.records import Capacity, Command, DecisionKind, Estimate, TickRecord
 from tuner.settings import Mode, PolicyName, Settings
 
 RATE, DENSITY = 1e6, 0.004
@@ -112,14 +113,19 @@ def test_no_hour_has_more_than_twenty() -> None:
 
 
 def test_what_is_over_within_seconds_makes_the_next_one_wait() -> None:
-    """Hiccups are no slow disk: after one M is left alone for a minute, then for two, then for four."""
+    """Hiccups are no slow disk: after one M is left alone for a minute, then for two, then for four.
+
+    Their end is no write of its own: the policy takes M back to where it wants it.
+    """
     bench, at = at_rest(), []
+    begun = len(bench.records)
     for _ in range(20):
         at += [one.tick.now for one in go_on(bench, 8, slow=True)]
         go_on(bench, 22, slow=False)
     pauses = [later - earlier for earlier, later in itertools.pairwise(at)]
 
     assert len(pauses) >= 2
+    assert bench.wrote(since=begun).count(DecisionKind.RELIEF) == len(at)
     assert all(pause >= FIRST_WAIT_SECONDS * 2.0**number for number, pause in enumerate(pauses))
 
 
@@ -139,6 +145,26 @@ def test_the_sync_point_comes_first() -> None:
 
     assert close
     assert all(one.decision.kind is not DecisionKind.RELIEF for one in close)
+
+
+@pytest.mark.parametrize(
+    "order", [command("override", value=2_000, ttl=600.0), drain("20%")], ids=["override", "drain"]
+)
+def test_an_emergency_raises_what_a_person_asked_for_as_far_as_the_load_needs(order: Command) -> None:
+    """The M from before a relief is the policy's: no override or drain leads back to it.
+
+    The override is over then, and does not take the raise back; the drain goes on.
+    """
+    bench = at_rest()
+    go_on(bench, 60, slow=True)
+    assert bench.turn(order).acknowledgements[0].accepted
+    bench.turns(3)
+    seen = len(bench.records)
+    bench.server.device, bench.server.redo_rate = 1e9, 3.0 * RATE
+    bench.turns(6)
+
+    assert bench.wrote(since=seen) == [DecisionKind.EMERGENCY]
+    assert (bench.record.override_ends, bench.record.drain is not None) == (None, order.name == "drain")
 
 
 @pytest.mark.parametrize(
