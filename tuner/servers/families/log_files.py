@@ -148,9 +148,7 @@ def log_group_limits(
     Raises:
         ValueError: too small a log; no server starts with it.
     """
-    if file_size < SMALLEST_FILE:
-        raise ValueError(f"innodb_log_file_size is {file_size}; the server's minimum is {SMALLEST_FILE}")
-    real = files * (file_size - FILE_HEADER)
+    real = _room_of(file_size, files)
     safety = min(real // 10, SAFETY_PAGES * page_size)
     writer = aligned(real - safety)
     soft = writer - aligned(writer * EXTRA_WRITER_PERCENT // 100)
@@ -163,20 +161,8 @@ def log_group_limits(
 def log_group_limits_8012(
     file_size: int, files: int, *, page_size: int = 16_384, thread_concurrency: int = 0
 ) -> Points:
-    """Return the limits of MySQL 8.0.11 and 8.0.12; the files stay until a restart.
-
-    Args:
-        file_size: ``innodb_log_file_size``, bytes.
-        files: ``innodb_log_files_in_group``.
-        page_size: ``innodb_page_size``, bytes.
-        thread_concurrency: ``innodb_thread_concurrency``.
-
-    Raises:
-        ValueError: too small a log; no server starts with it.
-    """
-    if file_size < SMALLEST_FILE:
-        raise ValueError(f"innodb_log_file_size is {file_size}; the server's minimum is {SMALLEST_FILE}")
-    real = files * (file_size - FILE_HEADER)
+    """Return the limits of MySQL 8.0.11 and 8.0.12; arguments and errors as of ``log_group_limits``."""
+    real = _room_of(file_size, files)
     capacity = aligned(real * 9 // 10)
     reserve = min(
         kept_for(EXTRA_THREADS + thread_concurrency, page_size=page_size), _aligned_up(capacity // 2)
@@ -188,6 +174,13 @@ def log_group_limits_8012(
         stall_point=capacity - payload_to_lsn(reserve),
         low_water_base=capacity,
     )
+
+
+def _room_of(file_size: int, files: int) -> int:
+    """Return the bytes of log that files of MySQL 8.0 have without their headers."""
+    if file_size < SMALLEST_FILE:
+        raise ValueError(f"innodb_log_file_size is {file_size}; the server's minimum is {SMALLEST_FILE}")
+    return files * (file_size - FILE_HEADER)
 
 
 def _aligned_up(value: int) -> int:
