@@ -5,17 +5,11 @@ from __future__ import annotations
 import pytest
 
 from lab.plant.clock import SimClock
-from lab.plant.parameters import (
-    DiskChange,
-    DiskParameters,
-    LoadChange,
-    LoadParameters,
-    PlantParameters,
-    ServerParameters,
-)
+from lab.plant.parameters import LoadChange, LoadParameters
 from lab.plant.server import SimulatedServer
 from lab.simulate_loop import SimInbox
 from tests.factory import ACTIVE, SAVED, command
+from tests.lab.plant.support import plant, with_iops
 from tuner.core.state import State
 from tuner.core.step import start
 from tuner.loop import drive
@@ -24,9 +18,9 @@ from tuner.records import Sample, TickRecord
 BEGINS, OVER = 200, 420
 """When the load begins, and the end of the run, seconds."""
 
-PLANT = PlantParameters(
-    server=ServerParameters(io_capacity=200, io_capacity_max=400),
-    disk=DiskParameters(timeline=(DiskChange(0.0, 20_000.0),)),
+PLANT = plant(
+    m=400,
+    disk=with_iops(20_000.0),
     load=LoadParameters(
         commit_seconds=0.008,
         timeline=(
