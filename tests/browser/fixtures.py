@@ -66,7 +66,7 @@ def visit(chromium: Browser) -> Iterator[Open]:
         contexts.append(context)
         found = Visit(context.new_page(), url)
         if closed:
-            found.page.goto(url)
+            found.visit()
         else:
             found.open()
         return found

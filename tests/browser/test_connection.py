@@ -36,6 +36,28 @@ def all_listed(seen: Visit, site: Site) -> bool:
     return seen.page.locator("#events li").count() == len(site.board.events(limit=80))
 
 
+@pytest.mark.parametrize(
+    "name", ["js/main.js", "js/verdict.js", "page.css", "vendor/uplot/uPlot.iife.min.js"]
+)
+def test_a_file_that_did_not_arrive_is_asked_for_again(site: Site, visit: Open, name: str) -> None:
+    """A network that changes while the page loads leaves no dead page: it is loaded again."""
+    seen = visit(site.url)
+    asked: list[Route] = []
+
+    def lose_once(route: Route) -> None:
+        asked.append(route)
+        if len(asked) == 1:
+            route.abort("connectionaborted")
+        else:
+            route.continue_()
+
+    seen.page.route(f"**/static/{name}", lose_once)
+    seen.page.goto(site.url)
+    until(lambda: seen.state.is_visible() and len(asked) > 1, 30.0, f"{name} asked for again")
+
+    seen.shown()
+
+
 def test_a_daemon_that_comes_back_is_followed(visit: Open) -> None:
     """After a restart the page goes on by itself, with the new daemon's decisions and events alone."""
     with Site(pace=0.5) as first:

@@ -7,13 +7,16 @@ import re
 from datetime import timedelta
 from typing import Any
 
-from playwright.sync_api import Dialog, Locator, Page, expect
+from playwright.sync_api import Dialog, Error, Locator, Page, expect
 
 from tests.browser.fixtures import AXE
 
 SERIOUS = frozenset({"serious", "critical"})
 PHONE = {"width": 390, "height": 844}
 DESK = {"width": 1360, "height": 900}
+
+NETWORK_CHANGED = "ERR_NETWORK_CHANGED"
+TRIES = 5
 
 
 class Visit:
@@ -30,15 +33,31 @@ class Visit:
         self.url = url
         self.complaints: list[str] = []
         self.hosts: set[str] = set()
-        page.on("console", lambda said: self.complaints.append(said.text) if said.type == "error" else None)
+        page.on("console", lambda said: self._complained(said.text) if said.type == "error" else None)
         page.on("pageerror", lambda error: self.complaints.append(str(error)))
         page.on("request", lambda request: self.hosts.add(request.url.split("/")[2]))
         page.on("dialog", _dismiss)
 
     def open(self) -> None:
         """Open the page; return once it shows what the daemon does and has drawn its charts."""
-        self.page.goto(self.url)
+        self.visit()
         self.shown()
+
+    def visit(self) -> None:
+        """Ask for the page; again where a container elsewhere ended the requests of Chromium."""
+        for _ in range(TRIES):
+            try:
+                self.page.goto(self.url)
+            except Error as error:
+                if NETWORK_CHANGED not in error.message:
+                    raise
+            else:
+                return
+        raise AssertionError(f"the network changed at each of {TRIES} tries to open {self.url}")
+
+    def _complained(self, text: str) -> None:
+        if NETWORK_CHANGED not in text:
+            self.complaints.append(text)
 
     def shown(self) -> None:
         """Return once the page shows what the daemon does and has drawn its charts."""
