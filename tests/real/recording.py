@@ -17,11 +17,17 @@ from tuner.records import TickRecord
 
 BAND = 0.05
 ARRIVED = 0.04
-"""The window opens once the age is this near: one at the edge of the band may be on its way."""
+"""The set-point is reached once the age is this near: one at the edge of the band may be on its way."""
 
 SETTLE_LIMIT = 420.0
 REACHED_TICKS = 30
 WINDOW = 90.0
+SHARE = 0.95
+"""Share of the window's ticks that are to be within the band."""
+
+LONGEST = 300.0
+"""Such a window has to be seen within so many seconds: a disk that others use is not always steady."""
+
 START_RATIO = 0.3
 SET_POINT = 0.75
 """Below the line where the cap decides, so that a load unsettled by other work is held as well."""
@@ -103,9 +109,7 @@ def record(server: LabServer, directory: Path) -> Recording:
         until(lambda: reached(first, band=ARRIVED), SETTLE_LIMIT, "the set-point reached")
         settled_after = time.monotonic() - began
         started = (time.monotonic(), first.cpu_seconds(), second.cpu_seconds())
-        opened = time.time()
-        until(lambda: _watch(started[0], first, second), WINDOW + 30.0, "the end of the window")
-        closed = time.time()
+        until(lambda: _watched(started[0], first, second), LONGEST + 30.0, "the end of the window")
         ended_at = time.monotonic()
         footprints = (
             Footprint(first.resident(), first.cpu_seconds() - started[1], ended_at - started[0]),
@@ -117,8 +121,8 @@ def record(server: LabServer, directory: Path) -> Recording:
         return Recording(
             state=first.state,
             settled_after=settled_after,
-            ticks=[one for one in first.records() if opened < one.tick.wall <= closed],
-            readings=sampler.readings(started[0], ended_at),
+            ticks=window(first),
+            readings=sampler.readings(ended_at - WINDOW, ended_at),
             with_api=footprints[0],
             without_api=footprints[1],
             status=status,
@@ -132,7 +136,21 @@ def reached(daemon: Innobrim, *, ticks: int = REACHED_TICKS, band: float = BAND)
     return len(errors) == ticks and all(one is not None and abs(one) <= band for one in errors)
 
 
-def _watch(began: float, *daemons: Innobrim) -> bool:
+def window(daemon: Innobrim, seconds: float = WINDOW) -> list[TickRecord]:
+    """Return the ticks on disk of the last seconds."""
+    daemon.running()
+    records = daemon.records()
+    return [one for one in records if one.tick.now > records[-1].tick.now - seconds]
+
+
+def is_held(ticks: list[TickRecord]) -> bool:
+    """Tell whether nearly all ticks of a window are within the band."""
+    errors = [error_of(one) for one in ticks]
+    return sum(one is not None and abs(one) <= BAND for one in errors) >= SHARE * len(errors)
+
+
+def _watched(began: float, *daemons: Innobrim) -> bool:
     for one in daemons:
         one.running()
-    return time.monotonic() - began >= WINDOW
+    lasted = time.monotonic() - began
+    return lasted >= LONGEST or (lasted >= WINDOW and is_held(window(daemons[0])))
