@@ -44,12 +44,12 @@ class Watched:
         """Keep one tick and say how it goes."""
         self.state = state
         self.records.append(record)
-        found = record.estimate
-        if found is not None and record.tick.number % PROGRESS_TICKS == 0:
+        estimate = record.estimate
+        if estimate is not None and record.tick.number % PROGRESS_TICKS == 0:
             say(
-                f"{record.tick.number:4d} s  age ratio {found.age_ratio:.3f}  "
-                f"redo {found.redo_rate / 1e6:.2f} MB/s  "
-                f"demand {found.demand:.0f} pages/s",
+                f"{record.tick.number:4d} s  age ratio {estimate.age_ratio:.3f}  "
+                f"redo {estimate.redo_rate / 1e6:.2f} MB/s  "
+                f"demand {estimate.demand:.0f} pages/s",
                 err=True,
             )
 

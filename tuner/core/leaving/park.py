@@ -76,16 +76,16 @@ def keep_ready(state: State, sample: Sample) -> State:
     The first seconds' rates are no reason to lower what somebody else had set, and those of two readings
     that came at nearly the same time are none at all. Where no M moves the age a lower one is none either.
     """
-    found, window = state.estimate, state.estimator.window
+    estimate, window = state.estimate, state.estimator.window
     promised = state.park_owed is not None and state.park_target is not None and state.clocks.gap is None
-    if found is None or promised:
+    if estimate is None or promised:
         return state
     if not telling(window):
         return replace(state, park_target=None)
     (lowest, highest), law = bounds(state), law_of(state)
     keep = state.writes.own == sample.capacity or not warm(window) or not law.m_moves_age
     pair = parked(
-        found,
+        estimate,
         law,
         state.settings,
         current=sample.io_capacity_max if keep else lowest,
