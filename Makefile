@@ -6,7 +6,7 @@
 #                `innobrim bench --help`, into docs/results/bench, no row of which begins after TIME=55m; PART=soak: the daemon on a
 #                real server with a random fault every minute; PART=no-harm: every scenario with the loop and without;
 #                PART=ablation: and without each mechanism; PART=hostile: a daemon beside a server that answers oddly;
-#                PART=releases: the loop on each release of MySQL and MariaDB that make servers gets;
+#                PART=releases: the loop on each release of MySQL and MariaDB that make servers gets; ARGS="-k mysql": half of it;
 #                PART=mutants: small changes in what must not break, and whether a test notices them;
 #                PART=audit: known vulnerabilities in the lock files, all of them looked up; SERVICE=osv
 # make servers   the servers that tests, benches and the demo start by name (docs/bench.md); ARGS=mysql-8.0.31: that one alone
@@ -77,7 +77,7 @@ else ifeq ($(PART),ablation)
 else ifeq ($(PART),hostile)
 	HOSTILE_SECONDS=3300 $(BIN)/pytest tests/servers/test_hostile_daemon.py $(ARGS)
 else ifeq ($(PART),releases)
-	$(BIN)/pytest tests/real/test_families.py $(ARGS)
+	$(BIN)/pytest tests/real/test_families.py tests/real/test_releases.py $(ARGS)
 else ifeq ($(PART),mutants)
 	$(BIN)/python -m tests.mutants $(ARGS)
 else ifeq ($(PART),audit)

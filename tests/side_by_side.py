@@ -42,6 +42,7 @@ OWN = {
     "tests/real/test_systemd_deb.py": "package",
     "tests/real/test_low_water.py": "low water",
     "tests/real/test_no_authority.py": "no authority",
+    "tests/real/test_releases.py": "releases",
     "tests/real/test_stolen.py": "stolen",
 }
 """Files that do without the shared server, and the name of their unit."""

@@ -1,0 +1,99 @@
+"""Each release: its limits to the byte, and a loop that outlives a restart and a redo log of another size."""
+
+from __future__ import annotations
+
+import contextlib
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from lab.servers.base import LabServer
+from lab.servers.local import LocalServer
+from lab.servers.spec import MEBIBYTE
+from tests.faults.harness import Rig
+from tests.faults.witness import Witness
+from tests.real.families import OF_EACH_LAW, RELEASES, SPEC, Family, named
+from tests.real.support import Work, until
+from tuner.servers.detect import detect
+from tuner.servers.session import Session
+
+pytestmark = [pytest.mark.real, pytest.mark.timeout(1500)]
+
+SIZES = (16, 98, 512)
+"""Of the redo log, MiB."""
+
+ROUNDED = {"mysql-8.0.15": 64}
+"""Bytes by which a release rounds otherwise than the later ones whose source was read."""
+
+RESIZED_BY = {
+    "mysql-8.0.31": "innodb_redo_log_capacity",
+    "mariadb-10.11": "innodb_log_file_size",
+    "mariadb-11.4.5": "innodb_log_file_size",
+    "mariadb-11.8": "innodb_log_file_size",
+}
+"""Variable by which a release resizes the log of a server that runs; the others do at a restart."""
+
+BACK = 180.0
+ANOTHER = 900
+
+
+@pytest.mark.parametrize("mebibytes", SIZES)
+@pytest.mark.parametrize(
+    "name", [pytest.param(one, marks=() if one in OF_EACH_LAW else pytest.mark.prove) for one in RELEASES]
+)
+def test_computed_limits_are_the_servers_own(name: str, mebibytes: int) -> None:
+    """Whatever the size of the log, the limits that the daemon works out are those of the server."""
+    spec = replace(
+        SPEC, redo_capacity=mebibytes * MEBIBYTE, buffer_pool=128 * MEBIBYTE, extra=RELEASES[name].extra
+    )
+    with named(name, spec) as server, contextlib.closing(Session(server.admin_endpoint())) as session:
+        facts, adapter = detect(session)
+        said = session.pairs("SHOW GLOBAL VARIABLES LIKE 'innodb%'")
+        counters = ", ".join(f"'{one}'" for one in ("", *adapter.limit_counters))
+        said |= session.pairs(
+            f"SELECT name, count FROM information_schema.innodb_metrics WHERE name IN ({counters})"
+        )
+        if adapter.limit_status:
+            said |= session.pairs(adapter.limit_status)
+    ours = adapter.expected_limits(said)
+    assert ours
+    assert not facts.blockers
+    apart = {one: int(said[one]) - value for one, value in ours.items()}
+    assert all(abs(one) <= ROUNDED.get(name, 0) for one in apart.values()), apart
+
+
+@pytest.mark.prove
+@pytest.mark.parametrize("family", RELEASES, indirect=True, scope="session")
+def test_a_restart_and_another_log_are_survived(
+    family: Family, member: LabServer, member_work: Work, tmp_path: Path
+) -> None:
+    """Over a restart, and a log of twice the size where the release allows it, the daemon writes again."""
+    with contextlib.closing(Rig(member, member_work, tmp_path)) as rig:
+        rig.begin()
+        daemon = rig.active()
+        before = stall_point(daemon.await_no_hold())
+        variable = RESIZED_BY.get(family.name)
+        grows = variable is not None or isinstance(member, LocalServer)
+        if variable is not None:
+            member.query(f"SET GLOBAL {variable} = {2 * SPEC.redo_capacity}")
+            until(lambda: stall_point(daemon.await_no_hold(BACK)) > before, BACK, "the larger log's limits")
+        elif grows:
+            member.spec = replace(member.spec, redo_capacity=2 * SPEC.redo_capacity)
+        member_work.at(None)
+        member.restart()
+        Witness(member).watch()
+        member_work.at(member_work.usual)
+
+        daemon.want(ANOTHER, BACK)
+
+        after = stall_point(daemon.await_no_hold(BACK))
+        assert after > 1.5 * before if grows else after == before
+        rig.finish()
+
+
+def stall_point(status: dict[str, object]) -> int:
+    """Return the maximum checkpoint age that a daemon goes by, bytes."""
+    limits = status["limits"]
+    assert isinstance(limits, dict)
+    return int(limits["stall_point"])
