@@ -66,7 +66,7 @@ def test_the_server_is_what_its_name_says(name: str) -> None:
     assert facts.family == next(one for one in ("mariadb", "percona", "mysql") if one in name)
     assert facts.version == fixture.version
     assert facts.flush_law == next(law for start, law in LAW.items() if name.startswith(start))
-    assert facts.blockers == facts.unseen == ()
+    assert facts.blockers == facts.own_limits == facts.unseen == ()
     assert facts.started == BOOTED
     new = facts.family != "mariadb" and int(fixture.version.partition(".")[0]) >= 8
     assert facts.write_privilege == ("SYSTEM_VARIABLES_ADMIN" if new else "SUPER")
