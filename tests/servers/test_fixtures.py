@@ -30,6 +30,7 @@ LAW = {
     "mariadb-10.5.23": "mariadb-wakes",
     "mariadb-10.6.16": "age-blind",
     "mariadb-10.6.22": "mariadb",
+    "mariadb-11.4.5-lwm": "mariadb",
     "mariadb-11.8.6-lwm": "mariadb",
     "mariadb-": "soft-limit",
     "rds-mariadb": "soft-limit",

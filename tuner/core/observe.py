@@ -140,7 +140,7 @@ def take_sample(state: State, sample: Sample, *, now: float) -> tuple[State, lis
         message = f"{apart}; estimates start afresh"
         events.append(Event(code="clock_gap", message=message))
     law = LAWS[state.facts.flush_law]
-    slice_, found, went_back = estimator.update(
+    slice_, estimate, went_back = estimator.update(
         state.estimator,
         sample,
         interrupted=bool(apart),
@@ -155,12 +155,12 @@ def take_sample(state: State, sample: Sample, *, now: float) -> tuple[State, lis
         state,
         clocks=state.clocks.settled(slice_.window),
         estimator=slice_,
-        estimate=found,
+        estimate=estimate,
         last_good=sample.monotonic,
         good_since_restart=state.good_since_restart + 1,
     )
-    if last is not None and found is not None:
-        seen = gate.update(state.gate, law, last, sample, found)
+    if last is not None and estimate is not None:
+        seen = gate.update(state.gate, law, last, sample, estimate)
         if seen.mismatched:
             seen = replace(seen, proven="")
         elif seen.telling >= gate.NEEDED and not sample.degraded and not state.facts_due:
@@ -168,12 +168,12 @@ def take_sample(state: State, sample: Sample, *, now: float) -> tuple[State, lis
         careful, warned = caution.update(
             state.caution,
             sample,
-            found,
+            estimate,
             set_point=state.set_point,
             now=now,
         )
         state = replace(state, gate=seen, caution=careful)
-        state, bounded = update_set_point(state, sample, found, now=now)
+        state, bounded = update_set_point(state, sample, estimate, now=now)
         state = park.keep_ready(state, sample)
         events += [*warned, *bounded]
     state, changed = foreign.compare(state, sample, now=now)

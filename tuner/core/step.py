@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from msgspec.structs import replace
 
 from tuner.core import observe
-from tuner.core.baseline import restoring
+from tuner.core.baseline import reverting
 from tuner.core.commands import handlers, schedule
 from tuner.core.commands.context import CommandContext
 from tuner.core.decide import drain, precedence
@@ -130,7 +130,7 @@ def step(state: State, tick: Tick) -> tuple[State, TickRecord]:
     if state.mode is not mode_before and decision.reason == Reason.RESTORED:
         events.append(Event(code=EventCode.RESTORED, message=decision.detail))
     state, said_of_trials = optimising.update(state, sample, decision, now=now)
-    state, said_of_baseline = restoring.update(state, sample, decision, before=returned_before, now=now)
+    state, said_of_baseline = reverting.update(state, sample, decision, before=returned_before, now=now)
     events.extend([*said_of_trials, *said_of_baseline])
     if mode_before is Mode.ACTIVE and state.mode is Mode.ADVISORY:
         state = lowwater.left_active(state, now=now)
