@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Literal
 
 import pymysql
 
-from lab.bench.daemon import Daemon
+from lab.bench.daemon import DaemonProcess
 from lab.bench.figures import figures, predicted, series
 from lab.bench.plan import RESET_RATIO, DiskPlan
 from lab.bench.store import Row
@@ -63,9 +63,9 @@ def measure(
         approach(rig, pair, expected, timing.settle_most / 2)
     began = time.monotonic()
     with contextlib.ExitStack() as stack:
-        daemon: Daemon | None = None
+        daemon: DaemonProcess | None = None
         if contender.policy is not None:
-            daemon = stack.enter_context(Daemon(rig.server, policy=contender.policy))
+            daemon = stack.enter_context(DaemonProcess(rig.server, policy=contender.policy))
         if pair is not None:
             rig.set(pair)
 

@@ -90,6 +90,12 @@ def test_a_server_that_cannot_be_used_says_why(server: Odd) -> None:
             ["allow_read_only_writes"],
         ),
         ({"blockers": ("innodb_read_only is ON",)}, {}, "blocked: problem", ["innodb_read_only"]),
+        (
+            {"own_limits": ("async is 2 and not 3", "sync is 4 and not 5")},
+            {},
+            "limits: ok",
+            ["2 and", "4 and"],
+        ),
         (OFF, {}, "counters: warning", ["log_lsn_current", "innodb_monitor_enable = 'module_log'"]),
         (OFF | {"ages_need_counters": True}, {}, "counters: warning", ["active mode writes nothing"]),
         (OFF | SOFT, {}, "counters: warning", ["active mode writes all the same"]),

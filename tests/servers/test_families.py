@@ -221,5 +221,5 @@ def test_a_new_family_is_one_module(monkeypatch: pytest.MonkeyPatch) -> None:
     assert (facts.blockers, facts.disabled_counters) == ((), ())
     assert (reading.redo_capacity, reading.flush_limit) == (500_000_000, 250_000_000)
     assert reading.modified_age > 0
-    (blocker,) = opened("mysql-8.0.46", variables=own, metrics={LIMIT: 250_000_512})[0].facts().blockers
+    (blocker,) = opened("mysql-8.0.46", variables=own, metrics={LIMIT: 300_000_000})[0].facts().blockers
     assert f"{LIMIT} is" in blocker

@@ -30,6 +30,7 @@ LAW = {
     "mariadb-10.5.23": "mariadb-wakes",
     "mariadb-10.6.16": "age-blind",
     "mariadb-10.6.22": "mariadb",
+    "mariadb-11.4.5-lwm": "mariadb",
     "mariadb-11.8.6-lwm": "mariadb",
     "mariadb-": "soft-limit",
     "rds-mariadb": "soft-limit",
@@ -67,7 +68,7 @@ def test_the_server_is_what_its_name_says(name: str) -> None:
     assert facts.family == next(one for one in ("mariadb", "percona", "mysql") if one in name)
     assert facts.version == fixture.version
     assert facts.flush_law == next(law for start, law in LAW.items() if name.startswith(start))
-    assert facts.blockers == facts.unseen == ()
+    assert facts.blockers == facts.own_limits == facts.unseen == ()
     assert facts.started == BOOTED
     new = facts.family != "mariadb" and int(fixture.version.partition(".")[0]) >= 8
     assert facts.write_privilege == ("SYSTEM_VARIABLES_ADMIN" if new else "SUPER")

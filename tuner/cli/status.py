@@ -19,7 +19,7 @@ from api.models import (
 from policies.flushlaw import FlushLaw
 from policies.registry import LAWS
 from tuner.cli.answer import say, say_json
-from tuner.cli.client import Daemon, NoDaemon, Where, daemon_options, require_unnamed
+from tuner.cli.client import DaemonClient, NoDaemon, Where, daemon_options, require_unnamed
 from tuner.cli.offline import status_from_journal
 from tuner.cli.wording import (
     MIB,
@@ -65,7 +65,7 @@ def status(where: Where, *, as_json: bool) -> None:
 
     Example: innobrim status --json
     """
-    daemon = Daemon(where)
+    daemon = DaemonClient(where)
     try:
         found = daemon.get("/v1/status", Status)
     except NoDaemon as nobody:

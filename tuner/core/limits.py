@@ -85,6 +85,6 @@ def floor(state: State, current: int) -> int:
     calm = state.sawtooth.calm_seconds >= CALM_SECONDS
     if not calm or estimate.burst_bytes > BURSTS * last.flush_limit:
         return FLOOR
-    demand = estimate.redo_rate * estimate.new_density
-    lowest = min(FLOOR, round(demand * math.pow(estimate.age_ratio / HIGHEST, estimate.combining_exponent)))
+    fewer = math.pow(estimate.age_ratio / HIGHEST, estimate.combining_exponent)
+    lowest = min(FLOOR, round(estimate.dirty_rate * fewer))
     return current if (1.0 - WORTH) * current < lowest <= current <= FLOOR else lowest

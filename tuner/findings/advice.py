@@ -13,7 +13,6 @@ from tuner.findings.finding import Finding
 from tuner.findings.m_moves_age import (
     for_load,
     m_moves_no_age,
-    pages_dirtied,
     while_asleep,
     written_as_they_come,
 )
@@ -56,7 +55,7 @@ def advise(
         found += _noticed(sample, estimate, settings, facts)
         times = durations(durations_of(estimate), settings_of(settings, record.schedule))
         found += [times] if times.severity == "warning" else []
-        dirtied = pages_dirtied(estimate) if dirtied is None else dirtied
+        dirtied = estimate.dirty_rate if dirtied is None else dirtied
         found += written_as_they_come(sample, estimate, facts, dirtied=dirtied)
     found += [
         Finding(

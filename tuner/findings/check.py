@@ -103,6 +103,7 @@ def check(
         Line("supported", "ok", f"{facts.product}: flush law {facts.flush_law}"),
         _verified(facts),
         *(Line("blocked", "problem", why, "control is not possible while so") for why in facts.blockers),
+        *_own_limits(facts),
     ]
     lines += [_counters(facts), _surroundings(facts)]
     sample = server.read()
@@ -157,6 +158,12 @@ def _verified(facts: Facts) -> Line:
         found,
         "upgrade the server; loop.accept_unverified = true lets active mode write to it as it is",
     )
+
+
+def _own_limits(facts: Facts) -> list[Line]:
+    """Return the line about limits that are not those of our arithmetic; none where all are."""
+    said = "; ".join(facts.own_limits)
+    return [Line("limits", "ok", f"the server's own limits are taken: {said}")] if said else []
 
 
 def _counters(facts: Facts) -> Line:

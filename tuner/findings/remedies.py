@@ -65,7 +65,10 @@ WAYS: Mapping[Remedy, Way] = MappingProxyType(
             "an upgrade of the server, or loop.accept_unverified = true in the configuration"
         ),
         Remedy.ENABLE_COUNTERS: _by(*ENABLE_COUNTERS),
-        Remedy.MATCHING_AGAIN: Way("readings that match again"),
+        Remedy.MATCHING_AGAIN: Way(
+            "readings that match again; where none does for long, what innobrim record --fixture FILE "
+            "--for 1m writes shows us why"
+        ),
         Remedy.MATCHING_UNDER_LOAD: Way("matching readings under load"),
         Remedy.SHOW_WHO_CHANGED: _by(SHOW_WHO_CHANGED),
     }

@@ -139,7 +139,7 @@ class FakeRig(Rig):
         return Load(self.clock, self.done)
 
 
-class Daemon:
+class DaemonProcess:
     """A daemon of ours that notes how it ended."""
 
     def __init__(self, server: Server, **_: object) -> None:
@@ -169,7 +169,7 @@ def without_time(monkeypatch: pytest.MonkeyPatch) -> Clock:
     clock = Clock()
     monkeypatch.setattr(rig, "time", clock)
     monkeypatch.setattr(row, "time", clock)
-    monkeypatch.setattr(row, "Daemon", Daemon)
+    monkeypatch.setattr(row, "DaemonProcess", DaemonProcess)
     return clock
 
 

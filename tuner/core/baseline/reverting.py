@@ -1,4 +1,4 @@
-"""The baseline guard's place in a tick: what is compared, and the way back to the baseline and from it."""
+"""The baseline guard in a tick: when the loop reverts to the baseline, and when it leaves that again."""
 
 from __future__ import annotations
 
