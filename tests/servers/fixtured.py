@@ -55,8 +55,8 @@ class Fixtured(Session):
         writer: what a reading shows of the writer lock: "0" where another session has it.
     """
 
-    def __init__(self, fixture: Fixture, **instead: Rows | Exception) -> None:
-        super().__init__(Endpoint(user="innobrim"))
+    def __init__(self, fixture: Fixture, host: str = "127.0.0.1", **instead: Rows | Exception) -> None:
+        super().__init__(Endpoint(user="innobrim", host=host))
         self.instead: dict[str, Rows | Exception] = dict(instead)
         self._fixture = fixture
         self.at = 0
@@ -216,6 +216,7 @@ def fixture(name: str) -> Fixture:
 def opened(
     name: str,
     *,
+    host: str = "127.0.0.1",
     variables: Mapping[str, str | None] = {},
     status: Mapping[str, str | None] = {},
     metrics: Mapping[str, int] = {},
@@ -225,6 +226,7 @@ def opened(
 
     Args:
         name: of the fixture.
+        host: the address by which it is reached.
         variables: by name.
         status: status variables by name.
         metrics: counts of InnoDB's counters by name; whether they are on stays.
@@ -237,7 +239,7 @@ def opened(
                 table.pop(one, None)
                 table.update({} if value is None else {one: value})
         reading.metrics.update({one: (reading.metrics[one][0], str(count)) for one, count in metrics.items()})
-    session = Fixtured(found, **instead)
+    session = Fixtured(found, host, **instead)
     return RealServer(session.endpoint, SimClock(start=50.0), session=session), session, found
 
 

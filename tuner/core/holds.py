@@ -236,7 +236,8 @@ def law_in_doubt(state: State) -> Obstacle | None:
         return Obstacle(BLIND, (Remedy.ENABLE_COUNTERS,))
     if state.gate.mismatched:
         low, high = state.gate.expected
-        why = f"the server's flush percentage is not the {low} to {high} that its law predicts"
+        law = f"{low} to {high} that the law {state.facts.flush_law} predicts"
+        why = f"buffer_flush_pct_for_lsn, the server's flush percentage, is not the {law}"
         return Obstacle(
             why, (Remedy.ENABLE_COUNTERS, Remedy.MATCHING_AGAIN) if blind else (Remedy.MATCHING_AGAIN,)
         )

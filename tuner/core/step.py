@@ -78,7 +78,7 @@ def start(
 def _pending_events(
     facts: Facts, learned: Learned | None, lost: tuple[str, ...]
 ) -> tuple[tuple[str, str], ...]:
-    """Return the events that say what of earlier knowledge begins afresh, beside this server.
+    """Return the events that say what of earlier knowledge begins afresh, and what is this server's own.
 
     What becomes of trials is said once its role is known, by the outer loop.
     """
@@ -87,7 +87,7 @@ def _pending_events(
     if afresh:
         message = f"the server is {facts.version} {facts.flush_law} now: {'; '.join(afresh)}"
         events.append(("learned_afresh", message))
-    return tuple(events)
+    return (*events, *observe.of_own_limits(facts))
 
 
 def step(state: State, tick: Tick) -> tuple[State, TickRecord]:
