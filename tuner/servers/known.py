@@ -32,9 +32,9 @@ SEEN: Mapping[str, Mapping[tuple[int, int, int], Level]] = MappingProxyType(
             (9, 7, 4): "measured",
         },
         "mariadb": {
-            (10, 5, 23): "recorded",
+            (10, 5, 23): "measured",
             (10, 11, 18): "measured",
-            (11, 4, 5): "recorded",
+            (11, 4, 5): "measured",
             (11, 8, 6): "measured",
             (11, 8, 9): "measured",
         },
