@@ -245,7 +245,8 @@ def _present(server: Server, clock: Clock, board: Board, *, seconds: int, port: 
 
 def _conclude(before: show.Phase, after: show.Phase) -> None:
     first = next((one.tick.reading for one in before.records), None)
-    left = show.figures(before.last(BEFORE_SECONDS * 0.7))
+    untouched = before.last(BEFORE_SECONDS * 0.7)
+    left = show.figures(untouched)
     right = show.figures(after.last(AFTER_SECONDS))
     if left is None or right is None:
         say("too short for a summary")
@@ -256,3 +257,5 @@ def _conclude(before: show.Phase, after: show.Phase) -> None:
     say("")
     for text in show.summary(left, right, default=default, changes=show.changes(after.records)):
         say(text)
+    if moved := show.caution(untouched, default):
+        say(moved)
