@@ -108,8 +108,9 @@ def _server(words: str) -> LabServer | None:
         except LabServerError as error:
             raise Unusable(f"--server: {error}, or say auto, simulated, mysql or mariadb") from error
         sysbench()
+        server = server_named(words, say=say)
         say(f"server: {words}")
-        return server_named(words, say=say)
+        return server
     choice = choose(family=family)
     for refusal in choice.refusals:
         say(f"not taken: {refusal}")
