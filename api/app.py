@@ -9,7 +9,7 @@ from starlette.exceptions import HTTPException
 
 from api.access import Access
 from api.admission import Admission
-from api.daemon import About, Daemon
+from api.daemon import About, DaemonView
 from api.openapi import DESCRIPTION, documentation_routes
 from api.page import page_routes
 from api.problems import ApiError, Refusals, on_error
@@ -31,7 +31,7 @@ def create_app(board: Board, *, access: Access, about: About) -> FastAPI:
         openapi_url=None,
         telemetry={"tracing": False, "metrics": False, "logs": False, "auto_configure": False},
     )
-    daemon = Daemon(board, about)
+    daemon = DaemonView(board, about)
     refusals = Refusals()
     streams = Streams(board, about.run, refusals)
     app.state.end_streams = streams.end

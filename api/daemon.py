@@ -62,7 +62,7 @@ class About:
         return f"{int(self.started * 1000):x}"
 
 
-class Daemon:
+class DaemonView:
     """A loop by what it last put on its board, and the process that it runs in."""
 
     def __init__(self, board: Board, about: About) -> None:

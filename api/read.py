@@ -12,7 +12,7 @@ import msgspec
 from fastapi import APIRouter, Query, Response
 from msgspec import Struct
 
-from api.daemon import Daemon
+from api.daemon import DaemonView
 from api.models import (
     Advice,
     DecisionAt,
@@ -89,7 +89,7 @@ def differs(one: Decision, other: Decision) -> bool:
     )
 
 
-def watching_routes(daemon: Daemon, metrics: MetricsPage) -> APIRouter:
+def watching_routes(daemon: DaemonView, metrics: MetricsPage) -> APIRouter:
     """Return ``/livez``, ``/readyz`` and ``/metrics``."""
     routes = APIRouter(tags=["watch"])
 
@@ -114,7 +114,7 @@ def watching_routes(daemon: Daemon, metrics: MetricsPage) -> APIRouter:
     return routes
 
 
-def present_routes(daemon: Daemon) -> APIRouter:
+def present_routes(daemon: DaemonView) -> APIRouter:
     """Return the routes under /v1 that look at now."""
     board = daemon.board
     routes = APIRouter(prefix="/v1", tags=["read"])
@@ -160,7 +160,7 @@ def present_routes(daemon: Daemon) -> APIRouter:
     return routes
 
 
-def past_routes(daemon: Daemon) -> APIRouter:
+def past_routes(daemon: DaemonView) -> APIRouter:
     """Return the routes under /v1 that look back; they read memory alone."""
     board, run_name = daemon.board, daemon.about.run
     routes = APIRouter(prefix="/v1", tags=["read"])

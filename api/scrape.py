@@ -19,7 +19,7 @@ from prometheus_client.process_collector import ProcessCollector
 from prometheus_client.registry import Collector, CollectorRegistry
 from prometheus_client.utils import floatToGoString
 
-from api.daemon import Daemon
+from api.daemon import DaemonView
 from api.metrics import METRICS, NAMESPACE, Metric, Scrape, Series
 from api.problems import Refusals
 from tuner.daemon.tally import BOUNDS, Histogram
@@ -34,7 +34,7 @@ class MetricsPage(Collector):
 
     content_type = CONTENT_TYPE_PLAIN_0_0_4
 
-    def __init__(self, daemon: Daemon, refusals: Refusals) -> None:
+    def __init__(self, daemon: DaemonView, refusals: Refusals) -> None:
         self._daemon = daemon
         self._refusals = refusals
         self._process = ProcessCollector(namespace=NAMESPACE, registry=CollectorRegistry())

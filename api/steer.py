@@ -15,7 +15,7 @@ from fastapi import APIRouter, Request, Response
 from msgspec import Meta, Struct
 
 from api.access import who
-from api.daemon import Daemon
+from api.daemon import DaemonView
 from api.models import Change
 from api.openapi import answers, takes
 from api.problems import ApiError, FieldProblem, validation_error
@@ -134,7 +134,7 @@ _WITH_A_REASON = (
 """Method, path, command and meaning of what needs no more than its name."""
 
 
-def steering_routes(daemon: Daemon) -> APIRouter:
+def steering_routes(daemon: DaemonView) -> APIRouter:
     """Return the routes under /v1 that change something."""
     routes = APIRouter(prefix="/v1", tags=["steer"])
 
@@ -200,7 +200,7 @@ def _taking(body: type[Struct]) -> dict[str, Any]:
     return {"responses": _CHANGED, "openapi_extra": extra}
 
 
-async def submit(daemon: Daemon, command: Command) -> Change:
+async def submit(daemon: DaemonView, command: Command) -> Change:
     """Hand a command to the loop and return its answer, waiting at most ``ANSWER_SECONDS``.
 
     Raises:

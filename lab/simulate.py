@@ -14,7 +14,8 @@ from lab.plant.flavour import FlavourName
 from lab.plant.server import SimulatedServer
 from lab.scenarios.progress import OnProgress, Progress, silent
 from lab.scenarios.schema import SETTLING_RESIDENCES, SHORTEST_WINDOW, Scenario
-from lab.scenarios.static import RATIO, BestStatic, Search, Untouched, caps_of, search, untouched
+from lab.scenarios.search import BestStatic, Search, Untouched, caps_of, search, untouched
+from lab.scenarios.static import RATIO
 from lab.scenarios.trace import Outcome
 from lab.simulate_loop import Optimised, PolicyRun, run_policy
 from policies.registry import LAWS, make_policy

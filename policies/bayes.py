@@ -70,9 +70,11 @@ class Bayes:
         box = trust_region(evidence)
         for attempt in range(TRIES):
             seed = (self._seed * 1_000_003 + len(self._log) * TRIES + attempt) % 2**32
-            found = _search(evidence, box, seed)
-            if all(_apart(found, one) > SAME for one in (ANALYTIC, *(told.suggestion for told in evidence))):
-                return found
+            suggestion = _search(evidence, box, seed)
+            if all(
+                _apart(suggestion, one) > SAME for one in (ANALYTIC, *(told.suggestion for told in evidence))
+            ):
+                return suggestion
         return None
 
     def _evidence(self, context: LoadContext) -> list[Trial]:
@@ -130,8 +132,8 @@ def _search(evidence: list[Trial], box: list[tuple[float, float]], seed: int) ->
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # of a fit that ends at its bounds, as with little evidence
         optimizer.tell(points, losses)
-        found: list[Any] = optimizer.ask()
-    return Suggestion(*(_clipped(float(value), *bounds) for value, bounds in zip(found, box, strict=True)))
+        point: list[Any] = optimizer.ask()
+    return Suggestion(*(_clipped(float(value), *bounds) for value, bounds in zip(point, box, strict=True)))
 
 
 def _inside(evidence: list[Trial], box: list[tuple[float, float]]) -> tuple[list[list[float]], list[float]]:

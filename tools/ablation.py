@@ -39,7 +39,7 @@ def _as_reckoned(_sawtooth: Sawtooth, reckoned: float) -> float:
     return reckoned
 
 
-def _no_coupling(_found: Estimate) -> float:
+def _no_coupling(_estimate: Estimate) -> float:
     return 0.0
 
 

@@ -15,6 +15,7 @@ from tuner.servers.adapter import Family
 from tuner.servers.families import recognise
 from tuner.servers.fixture import Fixture, load
 from tuner.servers.port import Unsupported
+from tuner.servers.providers import HOST, PROVIDERS, Provider
 from tuner.servers.release import release_of
 
 ROOT = Path(__file__).parents[1]
@@ -131,8 +132,29 @@ def laws() -> str:
     return table(("law", f"M over demand at an age ratio of {SHOWN_RATIO}", "law of"), rows)
 
 
+def providers() -> str:
+    """Return by what each managed service is known, and how C and M are set there."""
+    rows = []
+    for one in PROVIDERS.values():
+        told = ["its address" if name == HOST else f"`{name}`" for name in one.marks]
+        offered = sorted(one.offers or ())
+        also = f"; `{'`, `'.join(offered)}` {one.place}" if offered else ""
+        rows.append((one.name, ", ".join(told), _set_there(one, also)))
+    return table(("service", "known by", "C and M are set"), rows)
+
+
+def _set_there(one: Provider, also: str) -> str:
+    if one.moves:
+        return f"by {one.moves}: leave both to them"
+    if one.offers is not None and "innodb_io_capacity" not in one.offers:
+        return f"by the provider alone{also}"
+    by = "" if one.command is None else f": `{one.command([]).partition(' --')[0]}`"
+    return f"{one.place}{by}"
+
+
 PARTS: Parts = {
     "servers": lambda: servers(known(), results_of_the_loop(RESULTS)),
     "privileges": privileges,
     "laws": laws,
+    "providers": providers,
 }

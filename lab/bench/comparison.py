@@ -12,7 +12,8 @@ from lab.plant.engine import Endless
 from lab.scenarios.parallel import Workers
 from lab.scenarios.progress import OnProgress, Progress, silent
 from lab.scenarios.schema import Scenario
-from lab.scenarios.static import RATIO, Tried, calm, caps_of, climb, pair, run_pair, starting_pair, winner
+from lab.scenarios.search import Tried, calm, caps_of, climb, winner
+from lab.scenarios.static import RATIO, pair, run_pair, starting_pair
 from lab.scenarios.trace import Outcome
 from lab.simulate import SimulateError
 from lab.simulate_loop import run_policy

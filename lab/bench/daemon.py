@@ -54,7 +54,7 @@ class Footprint:
     processor: float = 0.0
 
 
-class Daemon:
+class DaemonProcess:
     """``innobrim run --active`` beside a throw-away server; parked and gone on exit.
 
     Attributes:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Self
 import pymysql
 from msgspec.structs import asdict
 
-from lab.bench.daemon import Daemon
+from lab.bench.daemon import DaemonProcess
 from lab.bench.figures import Reading, figures
 from lab.bench.plan import version_default
 from lab.servers.disk import DiskLimit
@@ -209,9 +209,9 @@ class Rig:
         """Let so many seconds pass: the measured time itself is what is waited for."""
         time.sleep(seconds)
 
-    def daemon(self, policy: PolicyName) -> Daemon:
+    def daemon(self, policy: PolicyName) -> DaemonProcess:
         """Return a daemon of ours for this server, which begins on entry and ends on exit."""
-        return Daemon(self.server, policy=policy)
+        return DaemonProcess(self.server, policy=policy)
 
     def forget_filling(self) -> None:
         """Run the load until the server's own mean rates, renewed every second meanwhile, are the load's."""

@@ -14,7 +14,7 @@ from lab.bench.store import Row
 from lab.servers.spec import LabServerError
 
 if TYPE_CHECKING:
-    from lab.bench.daemon import Daemon, Footprint
+    from lab.bench.daemon import DaemonProcess, Footprint
     from lab.bench.plan import Contender
     from lab.bench.rig import Rig
     from tuner.records import Capacity
@@ -61,7 +61,7 @@ def measure(
         approach(rig, pair, expected, timing.settle_most / 2)
     began = rig.now()
     with contextlib.ExitStack() as stack:
-        daemon: Daemon | None = None
+        daemon: DaemonProcess | None = None
         if contender.policy is not None:
             daemon = stack.enter_context(rig.daemon(contender.policy))
         if pair is not None:

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from types import TracebackType
 
-    from lab.bench.daemon import Daemon
+    from lab.bench.daemon import DaemonProcess
     from lab.scenarios.schema import Scenario
     from lab.servers.base import LabServer
     from lab.workloads.sysbench import SysbenchRun
@@ -165,10 +165,10 @@ class SimulatedRig(Rig):
     def start_load(self) -> None:
         """Leave the load at work: it has no queue of an earlier contender's."""
 
-    def daemon(self, policy: PolicyName) -> Daemon:
+    def daemon(self, policy: PolicyName) -> DaemonProcess:
         """Return the daemon's loop for this server; it parks at its end."""
         self._beside = _Beside(self._simulated, self._clock, policy, self._left)
-        return cast("Daemon", self._beside)
+        return cast("DaemonProcess", self._beside)
 
     def _left(self) -> None:
         self._beside = None

@@ -14,7 +14,7 @@ from lab.report.rows import ReportError
 from lab.report.trace import Trace
 from lab.report.trace_page import trace_page
 from lab.scenarios.schema import Scenario
-from lab.scenarios.static import BestStatic
+from lab.scenarios.search import BestStatic
 from lab.simulate import Result
 from tuner.journal.tables import Run
 from tuner.records import DecisionKind, TickRecord

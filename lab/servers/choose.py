@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 from lab.servers.base import LabServer
 from lab.servers.disk import hierarchy
 from lab.servers.local import Installation, LocalServer
+from lab.servers.made import image_of, is_name, names_here, program_of
 from lab.servers.owner import bases, remove_directories, remove_groups
 from lab.servers.spec import LabServerError, ServerSpec
 from lab.servers.version import WAYS, Family, Version, asked_version, of_family
@@ -68,7 +69,8 @@ def server_named(
     """Return the server that a person's words name, not started yet.
 
     Args:
-        words: ``mysql:8.4`` or another image, or the path or name of a mysqld.
+        words: ``mysql-8.0.31`` or another name of ``make servers``, ``mysql:8.4`` or another image, or the
+            path or name of a mysqld.
         spec: how it is started.
         pull: fetch an image that is not here.
         say: told what takes long.
@@ -76,6 +78,8 @@ def server_named(
     Raises:
         LabServerError: the words name nothing that can be had; it says what would be right.
     """
+    if is_name(words):
+        words = _made(words)
     if is_image(words):
         server: LabServer = _images().image_server(words, spec, pull=pull, say=say)
         return server
@@ -85,12 +89,33 @@ def server_named(
     return LocalServer(path, spec, _asked(path).kind)
 
 
+def _made(name: str) -> str:
+    """Return the program or image that ``make servers`` made by this name.
+
+    Raises:
+        LabServerError: it is not here; it says which are.
+    """
+    if (program := program_of(name)) is not None:
+        return str(program)
+    image, why = image_of(name), ""
+    try:
+        tags = _images().tags()
+    except LabServerError as error:
+        tags, why = [], f"; {error}"
+    if image in tags:
+        return image
+    here = ", ".join(names_here(tags)) or "none"
+    raise LabServerError(f"{name} is not here; here are {here}; make servers makes the rest{why}")
+
+
 def is_image(words: str) -> bool:
     """Tell whether words name an image, and not a program; a file is looked at, nothing else.
 
     Raises:
         LabServerError: nothing that could be a server.
     """
+    if is_name(words):
+        return program_of(words) is None
     if words in _NAMES:
         return False
     if words.startswith(("/", ".", "~")):  # no image does

@@ -62,7 +62,7 @@ def _fetched(client: docker.DockerClient, image: str, *, pull: bool, say: Callab
     try:
         return client.images.get(image)
     except ImageNotFound:
-        here = ", ".join(sorted(tag for one in client.images.list() for tag in one.tags)) or "none"
+        here = ", ".join(sorted(_tags(client))) or "none"
     if not pull:
         raise LabServerError(f"{image}: no such image here; here are {here}")
     say(f"fetching the image {image}")
@@ -73,6 +73,23 @@ def _fetched(client: docker.DockerClient, image: str, *, pull: bool, say: Callab
     except DockerException as error:
         why = getattr(error, "explanation", None) or error
         raise LabServerError(f"{image}: cannot be fetched ({why}); here are {here}") from error
+
+
+def tags() -> list[str]:
+    """Return the tags of the images that the Docker daemon has.
+
+    Raises:
+        LabServerError: no daemon answers.
+    """
+    try:
+        with contextlib.closing(docker.from_env(timeout=10)) as client:
+            return _tags(client)
+    except DockerException as error:
+        raise LabServerError(f"no Docker daemon answers: {error}") from error
+
+
+def _tags(client: docker.DockerClient) -> list[str]:
+    return [tag for one in client.images.list() for tag in one.tags]
 
 
 def _environment(image: Any) -> list[str]:  # noqa: ANN401 - Docker's, or a test's

@@ -94,8 +94,8 @@ def asked_version(said: str) -> Version | str:
 
 
 WAYS = (
-    "name an image with its version (mysql:9.7, mysql:8.4, mariadb:11.8, percona/percona-server:8.0), or the"
-    " path of a mysqld or mariadbd"
+    "name an image with its version (mysql:9.7, mysql:8.4, mariadb:11.8, percona/percona-server:8.0), the"
+    " path of a mysqld or mariadbd, or a server of make servers (mysql-8.0.31)"
 )
 
 IMAGES = (

@@ -17,7 +17,7 @@ from msgspec.structs import replace
 from tests.api.factory import FACTS, AnsweringLoop, answering
 from tests.cli.support import FakeServer, ended, on_tcp, write_journal
 from tuner.cli import offline
-from tuner.cli.client import Daemon, Where
+from tuner.cli.client import DaemonClient, Where
 from tuner.daemon.board import Board
 from tuner.records import Capacity
 
@@ -172,9 +172,9 @@ def test_a_daemon_that_needs_a_token_for_reading_is_read_with_it(
     ended(run("status", "--json"), 3, "401")
 
 
-def asked(folder: Path, url: str, token_file: str | None) -> Daemon:
+def asked(folder: Path, url: str, token_file: str | None) -> DaemonClient:
     """Return the daemon at a URL."""
-    return Daemon(Where(url, None, token_file, config_path=None, state_directory=str(folder)))
+    return DaemonClient(Where(url, None, token_file, config_path=None, state_directory=str(folder)))
 
 
 @pytest.mark.parametrize(

@@ -21,7 +21,7 @@ from tests.cli.support import Run, ended, free_port
 from tests.cli.virtual import Virtual
 from tuner.cli import watch
 from tuner.cli.answer import Unreachable
-from tuner.cli.client import Daemon, Where
+from tuner.cli.client import DaemonClient, Where
 from tuner.cli.watch import LONGEST_WAIT, Watcher
 from tuner.daemon.board import Board
 from tuner.records import Decision, DecisionKind
@@ -45,7 +45,7 @@ def watcher(folder: Path, *, url: str | None = None, token: Path | None = None) 
         config_path=None,
         state_directory=str(folder),
     )
-    return Watcher(Daemon(where), interval=1.0, span=60.0)
+    return Watcher(DaemonClient(where), interval=1.0, span=60.0)
 
 
 def given_back(terminal: Virtual) -> bool:

@@ -50,7 +50,7 @@ OWNERS: dict[str, set[str]] = {
     "caution": {"observe"},
     "announced": {"setpoint/choose"},
     "sawtooth": {"setpoint/choose"},
-    "baseline_guard": {"baseline/restoring", "observe", "ownership/transitions"},
+    "baseline_guard": {"baseline/reverting", "observe", "ownership/transitions"},
     "holds": {"holds"},
     "drain": {"decide/drain", "commands/handlers", "laws"},
     "returning": {"decide/drain", "laws"},

@@ -92,7 +92,7 @@ def test_an_m_for_the_slow_device_that_was_wrong_is_corrected_without_a_write_of
         Pid(LEGACY),
         None,
         current=Capacity(300, 600),
-        found=replace(found, age_ratio=ratio),
+        estimate=replace(found, age_ratio=ratio),
         settled=0,
         now=100.0,
     )

@@ -75,7 +75,7 @@ def test_a_block_is_as_long_as_the_load_needs_by_then() -> None:
     load.blocks(1)
 
     lasted = load.look().now - running.block_begun
-    assert lasted >= engine.RESIDENCES * engine.residence_of(load.look().found) > 60.0
+    assert lasted >= engine.RESIDENCES * engine.residence_of(load.look().estimate) > 60.0
 
 
 # What ends a trial, or what is in use.
@@ -211,7 +211,7 @@ def test_nothing_is_begun_before_the_load_is_quiet() -> None:
     assert load.step(29).state.asking == 0
     assert load.step(3).state.asking == 1
 
-    slow = TrialLoad().step(200, found=estimate(redo_rate=2e3, row_rate=6.0)).state
+    slow = TrialLoad().step(200, estimate=estimate(redo_rate=2e3, row_rate=6.0)).state
     assert (slow.asking, "a block would take" in slow.why) == (0, True)
 
 

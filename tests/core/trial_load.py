@@ -62,11 +62,11 @@ class TrialLoad:
             select_statements=None if self.share is None else round(self.read),
             change_statements=None if self.share is None else round(self.counted),
         )
-        found = estimate(redo_rate=self.rate, row_rate=self.rate / 333.0)
+        rates = estimate(redo_rate=self.rate, row_rate=self.rate / 333.0)
         made = TrialTick(
             now=1000.0 + self.now,
             sample=seen,
-            found=found,
+            estimate=rates,
             set_point=0.7,
             lru_share=0.0,
         )

@@ -12,7 +12,7 @@ import pytest
 from msgspec.structs import replace
 from structlog.testing import capture_logs
 
-from api.daemon import Daemon
+from api.daemon import DaemonView
 from api.problems import Refusals
 from api.scrape import MetricsPage
 from tests.api import factory
@@ -46,9 +46,9 @@ def failed(logged: Sequence[MutableMapping[str, Any]]) -> list[MutableMapping[st
     return [line for line in logged if "a chore failed" in line["event"]]
 
 
-def seen(life: Life) -> Daemon:
+def seen(life: Life) -> DaemonView:
     """Return what the probes ask."""
-    return Daemon(life.board, factory.about())
+    return DaemonView(life.board, factory.about())
 
 
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnhandledThreadExceptionWarning")  # it is what is tested

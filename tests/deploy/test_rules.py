@@ -8,7 +8,7 @@ import pytest
 import yaml
 from msgspec.structs import replace
 
-from api.daemon import About, Daemon
+from api.daemon import About, DaemonView
 from api.problems import Refusals
 from api.scrape import MetricsPage
 from tests.api.factory import COUNTED, FACTS, START, estimate, record, sample
@@ -110,6 +110,6 @@ def test_prometheus_finds_nothing_to_mend_in_a_scrape() -> None:
     )
     board.publish(made, Settings(), FACTS)
     about = About(version="0.1.0", interval=1.0, started=START, configuration=Config)
-    page = MetricsPage(Daemon(board, about), Refusals()).text().decode()
+    page = MetricsPage(DaemonView(board, about), Refusals()).text().decode()
 
     assert promtool("check", "metrics", text=page) == ""

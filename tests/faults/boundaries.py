@@ -5,7 +5,7 @@ from __future__ import annotations
 import signal
 from collections.abc import Callable
 
-from tests.faults.harness import FIRST_WRITE, WANTED, Daemon, Rig
+from tests.faults.harness import FIRST_WRITE, WANTED, QuickDaemon, Rig
 from tests.real.killer import Killer
 from tests.real.support import in_force, until
 from tuner.journal.reader import originals
@@ -27,11 +27,11 @@ OVERRIDE: Request = ("PUT", "/v1/override", {"io_capacity_max": WANTED.io_capaci
 
 def kill_at_boundaries(
     rig: Rig,
-    daemon: Daemon,
+    daemon: QuickDaemon,
     killer: Killer,
     *,
     old: Capacity,
-    provoke: Callable[[Daemon], object],
+    provoke: Callable[[QuickDaemon], object],
     known: Capacity,
     boundaries: tuple[str, ...] = BOUNDARIES,
 ) -> None:
@@ -64,10 +64,10 @@ def kill_at_boundaries(
         assert [one.capacity for one in originals(daemon.state)] == [known], where
 
 
-def ask(*requests: Request) -> Callable[[Daemon], object]:
+def ask(*requests: Request) -> Callable[[QuickDaemon], object]:
     """Return what asks a running daemon for all of this until it accepts it, or is gone."""
 
-    def until_accepted(daemon: Daemon) -> None:
+    def until_accepted(daemon: QuickDaemon) -> None:
         daemon.await_status(lambda now: now["tick"] > 1, FIRST_WRITE, "two ticks")
 
         def accepted() -> bool:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tests.faults.harness import BACK, Daemon, Rig
+from tests.faults.harness import BACK, QuickDaemon, Rig
 from tests.faults.sharing import Sharing
 from tests.faults.witness import Witness, lock_holder
 from tests.real.meddler import Meddler
@@ -29,7 +29,7 @@ def black_holed(sharing: Sharing, proxy: Proxy) -> None:
     sharing.judged()
 
 
-def changed_once(rig: Rig, daemon: Daemon) -> None:
+def changed_once(rig: Rig, daemon: QuickDaemon) -> None:
     """Set another pair beside an active daemon, see it yield, and let it go on."""
     rig.server.set_capacity(THEIRS.io_capacity, THEIRS.io_capacity_max)
     hold = daemon.await_hold("foreign_change")
@@ -43,7 +43,7 @@ def changed_once(rig: Rig, daemon: Daemon) -> None:
     daemon.await_force(daemon.wanted, BACK)
 
 
-def clamped(daemon: Daemon, meddler: Meddler) -> None:
+def clamped(daemon: QuickDaemon, meddler: Meddler) -> None:
     """Lower M between a daemon's two SETs, so that a server of MySQL's clamps the C that follows."""
     meddler.meddle(
         before="SET GLOBAL innodb_io_capacity = 2000", say="SET GLOBAL innodb_io_capacity_max = 1500"
@@ -55,7 +55,7 @@ def clamped(daemon: Daemon, meddler: Meddler) -> None:
     assert in_force(meddler.server) == Capacity(1500, 1500)
 
 
-def mysqld_killed(rig: Rig, daemon: Daemon, *, unlimited: bool, within: float = WARM) -> None:
+def mysqld_killed(rig: Rig, daemon: QuickDaemon, *, unlimited: bool, within: float = WARM) -> None:
     """Kill the server beside an active daemon, start it, and see the daemon go on.
 
     Args:

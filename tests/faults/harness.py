@@ -59,7 +59,7 @@ def altered(way: str, value: object) -> tuple[str, ...]:
     return (sys.executable, "-P", str(Path(__file__).with_name("altered.py")), way, str(value))
 
 
-class Daemon(Innobrim):
+class QuickDaemon(Innobrim):
     """An installation with quick settings, which keeps its keys over ``configure``."""
 
     def __init__(self, server: LabServer, directory: Path, **how: Any) -> None:  # noqa: ANN401 - passed on
@@ -76,12 +76,12 @@ class Daemon(Innobrim):
         self._tls = tls or self._tls
         super().configure(extra=self._extra, tls=self._tls, **self._loop)
 
-    def alter(self, way: str, value: object) -> Daemon:
+    def alter(self, way: str, value: object) -> QuickDaemon:
         """Have it be another daemon in one way; see ``altered.py``."""
         self.program = altered(way, value)
         return self
 
-    def active(self) -> Daemon:
+    def active(self) -> QuickDaemon:
         """Start, and return when the first write of its own is in force."""
         self.start()
         self.await_force(self.wanted, FIRST_WRITE)
@@ -160,21 +160,21 @@ class Rig:
         self.server = server
         self.work = work
         self._directory = directory
-        self._made: list[Daemon] = []
+        self._made: list[QuickDaemon] = []
 
     def begin(self, setting: Capacity = START) -> None:
         """Have the load at work at this setting, and the server's books opened."""
         under_load(self.server, self.work, setting)
         Witness(self.server).watch()
 
-    def daemon(self, **how: Any) -> Daemon:  # noqa: ANN401 - what Innobrim takes
+    def daemon(self, **how: Any) -> QuickDaemon:  # noqa: ANN401 - what Innobrim takes
         """Return an installation with quick settings; nothing starts yet."""
         directory = self._directory / f"daemon{len(self._made)}"
-        self._made.append(Daemon(self.server, directory, **how))
+        self._made.append(QuickDaemon(self.server, directory, **how))
         remember(self.server, how.get("account") or self.server.daemon)
         return self._made[-1]
 
-    def active(self, **how: Any) -> Daemon:  # noqa: ANN401 - what Innobrim takes
+    def active(self, **how: Any) -> QuickDaemon:  # noqa: ANN401 - what Innobrim takes
         """Return a daemon that runs, and whose first own write is in force."""
         return self.daemon(**how).active()
 
@@ -191,7 +191,7 @@ class Rig:
         Witness(self.server).watch()
         self.work.at(self.work.usual)
 
-    def finish(self, *daemons: Daemon, seconds: float = STOP) -> Verdict:
+    def finish(self, *daemons: QuickDaemon, seconds: float = STOP) -> Verdict:
         """End these daemons with SIGTERM where they still run, and judge all that were made here.
 
         Args:

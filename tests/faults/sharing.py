@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from lab.servers.base import LabServer
-from tests.faults.harness import BACK, WANTED, Daemon, Rig
+from tests.faults.harness import BACK, WANTED, QuickDaemon, Rig
 from tests.faults.verdict import judge_run
 from tests.real.support import Work, in_force, until
 from tuner.journal.reader import runs
@@ -30,7 +30,7 @@ class Sharing:
     """
 
     rig: Rig
-    daemon: Daemon
+    daemon: QuickDaemon
 
     @property
     def server(self) -> LabServer:

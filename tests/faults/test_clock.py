@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.faults.catalogue import Group, fault
-from tests.faults.harness import BACK, FIRST_WRITE, FROZEN, START, WANTED, Daemon, Rig
+from tests.faults.harness import BACK, FIRST_WRITE, FROZEN, START, WANTED, QuickDaemon, Rig
 from tests.real.support import in_force, pair, under_load
 from tuner.records import DecisionKind
 
@@ -19,7 +19,7 @@ QUIET_TICKS = 8
 """Ticks after a jump; more than five seconds, so that a hold would show."""
 
 
-def jump(daemon: Daemon, offset: Path, seconds: float) -> None:
+def jump(daemon: QuickDaemon, offset: Path, seconds: float) -> None:
     """Set the daemon's clock off by so many seconds, and see that the loop makes nothing of it."""
     before = daemon.await_ticks(1)
     offset.write_text(str(seconds), encoding="ascii")

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from tests.faults.catalogue import Group, fault
-from tests.faults.harness import LATEST_TICK, Daemon
+from tests.faults.harness import LATEST_TICK, QuickDaemon
 from tests.faults.sharing import Sharing, longest_gap
 from tests.real.installation import UnixConnection
 from tests.real.support import until
@@ -69,7 +69,7 @@ def test_the_configuration_is_rubbish(sharing: Sharing) -> None:
     sharing.back()
 
 
-def await_refusals(daemon: Daemon, count: int) -> None:
+def await_refusals(daemon: QuickDaemon, count: int) -> None:
     """Return once a configuration was refused so often."""
     until(lambda: daemon.log().count(REFUSED) == count, 10.0, daemon.log)
 

@@ -12,7 +12,7 @@ import pytest
 
 from lab.bench.daemon import PROGRAM
 from tests.faults.catalogue import Group, fault
-from tests.faults.harness import BACK, FIRST_WRITE, LATEST_TICK, START, WANTED, Daemon, Rig
+from tests.faults.harness import BACK, FIRST_WRITE, LATEST_TICK, START, WANTED, QuickDaemon, Rig
 from tests.faults.small_disk import SmallDisk
 from tests.faults.witness import Witness
 from tests.real.fixtures import missing
@@ -27,17 +27,17 @@ SAID = 20.0
 """Seconds until the log tells of a journal's trouble; a commit comes every five."""
 
 
-def await_trouble(daemon: Daemon) -> None:
+def await_trouble(daemon: QuickDaemon) -> None:
     """Return once the log says that the journal cannot be written."""
     until(lambda: "cannot be written" in daemon.log(), SAID, daemon.log)
 
 
-def await_written(daemon: Daemon) -> None:
+def await_written(daemon: QuickDaemon) -> None:
     """Return once the log says that the journal is written again, and that no tick was lost."""
     until(lambda: "written again; nothing was lost" in daemon.log(), SAID, daemon.log)
 
 
-def kept(daemon: Daemon) -> list[object]:
+def kept(daemon: QuickDaemon) -> list[object]:
     """Return the originals on disk."""
     return [one.capacity for one in originals(daemon.state)]
 

@@ -8,7 +8,7 @@ import pytest
 
 from lab.servers.base import LabServer
 from tests.faults.catalogue import Group, fault
-from tests.faults.harness import BACK, FIRST_WRITE, Daemon, Rig
+from tests.faults.harness import BACK, FIRST_WRITE, QuickDaemon, Rig
 from tests.faults.witness import Witness, lock_holder
 from tests.real.proxy import Proxy
 from tests.real.support import in_force, remember, until
@@ -54,7 +54,7 @@ def test_another_server_behind_the_address(rig: Rig, other_server: LabServer) ->
     theirs = in_force(other_server)
     remember(other_server, other_server.daemon)
     with Proxy(rig.server.port) as proxy:
-        daemon: Daemon = rig.active(port=proxy.port)
+        daemon: QuickDaemon = rig.active(port=proxy.port)
         proxy.lead_to(other_server.port)
         daemon.await_status(lambda now: now["mode"] == "advisory", BACK, "advisory mode")
         daemon.await_ticks(5)

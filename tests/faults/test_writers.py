@@ -13,7 +13,7 @@ import pytest
 from lab.servers.base import LabServer
 from tests.faults.catalogue import EVERY, Group, fault
 from tests.faults.deeds import THEIRS, changed_once, clamped
-from tests.faults.harness import BACK, LEAN, START, Daemon, Rig
+from tests.faults.harness import BACK, LEAN, START, QuickDaemon, Rig
 from tests.faults.witness import Witness
 from tests.real.meddler import Meddler
 from tests.real.proxy import Proxy
@@ -174,7 +174,7 @@ def test_the_server_adjusts_a_value(rig: Rig) -> None:
         rig.finish()
 
 
-def _watching(rig: Rig) -> Daemon:
+def _watching(rig: Rig) -> QuickDaemon:
     """Return a second daemon that has been told that it is one."""
     second = rig.daemon()
     second.configure(fixed_io_capacity_max=1000)
@@ -184,7 +184,7 @@ def _watching(rig: Rig) -> Daemon:
     return second
 
 
-def _with_baseline(rig: Rig) -> Daemon:
+def _with_baseline(rig: Rig) -> QuickDaemon:
     """Return an active daemon that knows ``START`` as the baseline."""
     daemon = rig.daemon().alter("cool-down", COOL_DOWN)
     daemon.configure(baseline=f"{START.io_capacity}/{START.io_capacity_max}")

@@ -10,7 +10,8 @@ import pytest
 
 from lab.scenarios import load_scenario, scenario_names
 from lab.scenarios.load import parse_scenario
-from lab.scenarios.static import RATIO, Caps, Search, run_static, search
+from lab.scenarios.search import Caps, Search, search
+from lab.scenarios.static import RATIO, run_static
 from lab.simulate import shortened
 from lab.simulate_loop import run_policy
 from tests.lab.simulating import SHORT, parsed_result, scenario_file, simulated

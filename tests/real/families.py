@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from pathlib import Path
 
 import pytest
 
@@ -29,47 +28,52 @@ from tests.real.fixtures import missing
 from tests.real.support import DEFAULT, Work, until
 from tuner.records import Capacity
 
-CACHE = Path(__file__).parents[2] / ".cache"
-
 
 @dataclass(frozen=True, slots=True)
 class Family:
     """A server that stands for its family.
 
     Attributes:
-        words: what names it.
-        version: what its version begins with.
+        name: by which ``make servers`` makes it.
         kind: how it is started, filled and ended.
         law: its flush law as it is started for the tests.
         extra: what it is started with for the tests.
     """
 
-    words: str
-    version: str
+    name: str
     kind: Kind
     law: str
     extra: tuple[str, ...] = ()
+
+    @property
+    def version(self) -> str:
+        """What its version begins with."""
+        return self.name.partition("-")[2]
 
 
 WITH_AUTHORITY = ("--innodb-max-dirty-pages-pct-lwm=0.001", "--performance-schema=ON")
 """What gives M authority over the age there, and what lets it keep the books that the referee compares."""
 
-FAMILIES = {
-    "mariadb-11.8": Family("innobrim/mariadb:11.8", "11.8.", MARIADB, "mariadb", WITH_AUTHORITY),
-    "mariadb-10.11": Family("innobrim/mariadb:10.11", "10.11.", MARIADB, "mariadb", WITH_AUTHORITY),
-    "mysql-5.6": Family(str(CACHE / "mysql-5.6.24" / "mysqld"), "5.6.24", MYSQL_56, "legacy-56"),
-}
+
+def _by_name(*families: Family) -> dict[str, Family]:
+    return {one.name: one for one in families}
+
+
+FAMILIES = _by_name(
+    Family("mariadb-11.8", MARIADB, "mariadb", WITH_AUTHORITY),
+    Family("mariadb-10.11", MARIADB, "mariadb", WITH_AUTHORITY),
+    Family("mysql-5.6.24", MYSQL_56, "legacy-56"),
+)
 """One of each kind, on which every fault is tried."""
 
-RELEASES = FAMILIES | {
-    f"mysql-{version}": Family(str(CACHE / f"mysql-{version}" / "bin" / "mysqld"), version, kind, law)
-    for version, kind, law in (
-        ("5.7.22", MYSQL_57, "legacy-whole"),
-        ("8.0.12", MYSQL_80, "legacy-whole"),
-        ("8.0.15", MYSQL_80, "legacy-whole"),
-        ("8.0.31", MYSQL, "legacy"),
-    )
-}
+RELEASES = FAMILIES | _by_name(
+    Family("mariadb-10.5", MARIADB, "mariadb", WITH_AUTHORITY),
+    Family("mariadb-11.4.5", MARIADB, "mariadb", WITH_AUTHORITY),
+    Family("mysql-5.7.22", MYSQL_57, "legacy-whole"),
+    Family("mysql-8.0.12", MYSQL_80, "legacy-whole"),
+    Family("mysql-8.0.15", MYSQL_80, "legacy-whole"),
+    Family("mysql-8.0.31", MYSQL, "legacy"),
+)
 """Further releases, on each of which the loop has to come to its set-point."""
 
 OF_EACH_LAW = {*FAMILIES, "mysql-8.0.15"}
@@ -95,12 +99,12 @@ SPEC = ServerSpec(
 )
 
 
-def named(words: str, spec: ServerSpec) -> LabServer:
-    """Return the server of these words; skip, or fail in CI, where it was not made."""
+def named(name: str, spec: ServerSpec) -> LabServer:
+    """Return the server of this name; skip, or fail in CI, where it was not made."""
     try:
-        return server_named(words, spec, pull=False)
+        return server_named(name, spec, pull=False)
     except LabServerError as error:
-        missing(f"{error} (make servers makes it)")
+        missing(str(error))
 
 
 @pytest.fixture(scope="session", params=FAMILIES)
@@ -115,7 +119,7 @@ def filled(family: Family, spec: ServerSpec = SPEC) -> Iterator[LabServer]:
 
     What the data load dirtied is flushed: its redo has few pages, so that its demand is another one.
     """
-    with named(family.words, replace(spec, extra=family.extra)) as found:
+    with named(family.name, replace(spec, extra=family.extra)) as found:
         version = str(found.query("SELECT VERSION()")[0][0])
         assert version.startswith(family.version), version
         refusal = found.limit_write_iops(None)

@@ -1,12 +1,11 @@
 """Records the fixtures of the servers that can be run, under load, with the command that users have.
 
 ``python -m tests.real.record_fixtures [NAME …]`` writes tests/fixtures/servers/NAME.json, in the place of one
-that is there. ``make servers`` makes the servers; MYSQLD_56 says where another MySQL 5.6 is.
+that is there. ``make servers`` makes the servers.
 """
 
 from __future__ import annotations
 
-import os
 import subprocess
 import sys
 from dataclasses import dataclass
@@ -25,9 +24,6 @@ from tests.real.support import until
 from tuner.servers.fixture import encode, load
 
 FOLDER = Path(__file__).parents[1] / "fixtures" / "servers"
-CACHE = Path(__file__).parents[2] / ".cache"
-MYSQLD_56 = os.environ.get("MYSQLD_56", str(CACHE / "mysql-5.6.24" / "mysqld"))
-BUILDS = ("5.7.22", "8.0.12", "8.0.15", "8.0.31")
 REDO = 64 * MEBIBYTE
 LOAD = Load(tables=1, rows=100_000, threads=8)
 DISK = DiskLimit(write_iops=1200)
@@ -42,23 +38,25 @@ half of InnoDB's averages, seconds."""
 class Case:
     """One fixture: which server, whether its counters are on, and what else it is started with."""
 
-    words: str
+    name: str
     monitors: bool = True
     extra: tuple[str, ...] = ()
     note: str = ""
 
 
 LWM = ("--innodb-max-dirty-pages-pct-lwm=0.001",)
+BUILDS = ("mysql-5.6.24", "mysql-5.7.22", "mysql-8.0.12", "mysql-8.0.15", "mysql-8.0.31", "mariadb-11.4.5")
 CASES = {
-    "mysql-9.7.4": Case("innobrim/mysql:9.7"),
-    "mysql-9.7.4-off": Case("innobrim/mysql:9.7", monitors=False),
-    "mysql-5.6.24": Case(MYSQLD_56),
-    "mysql-5.6.24-off": Case(MYSQLD_56, monitors=False),
-    **{f"mysql-{one}": Case(str(CACHE / f"mysql-{one}" / "bin" / "mysqld")) for one in BUILDS},
-    "mariadb-10.11.18": Case("innobrim/mariadb:10.11"),
-    "mariadb-10.11.18-off": Case("innobrim/mariadb:10.11", monitors=False),
-    "mariadb-11.8.6": Case("innobrim/mariadb:11.8"),
-    "mariadb-11.8.6-lwm": Case("innobrim/mariadb:11.8", extra=LWM),
+    **{name: Case(name) for name in BUILDS},
+    "mysql-5.6.24-off": Case("mysql-5.6.24", monitors=False),
+    "mysql-9.7.4": Case("mysql-9.7"),
+    "mysql-9.7.4-off": Case("mysql-9.7", monitors=False),
+    "mariadb-10.5.23": Case("mariadb-10.5"),
+    "mariadb-10.11.18": Case("mariadb-10.11"),
+    "mariadb-10.11.18-off": Case("mariadb-10.11", monitors=False),
+    "mariadb-11.4.5-lwm": Case("mariadb-11.4.5", extra=LWM),
+    "mariadb-11.8.6": Case("mariadb-11.8"),
+    "mariadb-11.8.6-lwm": Case("mariadb-11.8", extra=LWM),
 }
 
 
@@ -74,7 +72,7 @@ def main(names: list[str]) -> None:
             monitors=case.monitors,
             extra=case.extra,
         )
-        with server_named(case.words, spec, pull=False) as server:
+        with server_named(case.name, spec, pull=False) as server:
             prepare(server, LOAD)
             refusals = server.limit_disk(DISK)
             with SysbenchRun(server, LOAD):

@@ -45,7 +45,7 @@ def traces(server: LabServer) -> list[str]:
 def test_a_server_of_another_flavour_lives_and_ends_like_any_other(name: str, figures: list[str]) -> None:
     """One life: SQL as both accounts, load, disk limit, crash, orderly restart, and nothing left behind."""
     family = FAMILIES[name]
-    server = named(family.words, SPEC)
+    server = named(family.name, SPEC)
     with server:
         said, comment = server.query("SELECT VERSION(), @@version_comment")[0]
         assert str(said).startswith(family.version)

@@ -11,7 +11,7 @@ import pytest
 
 from lab.servers.base import LabServer
 from lab.servers.spec import Account
-from tests.real.families import FAMILIES, SPEC, named
+from tests.real.families import SPEC, named
 from tests.real.guarded import guard
 from tuner.cli.setup_sql import drawn
 from tuner.records import LOW_WATER_MARK, LOWEST_ABOVE_ZERO, Bounds, Sample
@@ -28,7 +28,7 @@ ABOVE = ((LOW_WATER_MARK, LOWEST_ABOVE_ZERO),)
 def mariadb() -> Iterator[LabServer]:
     """Yield a MariaDB 11.8 as it ships, with next to nothing in it."""
     spec = replace(SPEC, buffer_pool=SPEC.buffer_pool // 4, extra=())
-    with named(FAMILIES["mariadb-11.8"].words, spec) as found:
+    with named("mariadb-11.8", spec) as found:
         yield found
 
 

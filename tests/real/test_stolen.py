@@ -31,7 +31,7 @@ from tuner.system.clock import SystemClock
 
 pytestmark = pytest.mark.real
 
-SERVERS = ("mysql-9.7", "mysql-5.6", "mariadb-11.8")
+SERVERS = ("mysql-9.7", "mysql-5.6.24", "mariadb-11.8")
 START = Capacity(1000, 2000)
 LEAST = 40
 """Statements that are refused, on each server."""
@@ -70,7 +70,7 @@ def stolen(request: pytest.FixtureRequest) -> Iterator[Stolen]:
     spec = replace(SPEC, buffer_pool=SPEC.buffer_pool // 4, monitors=False)
     if request.param in FAMILIES:
         family = FAMILIES[request.param]
-        found = named(family.words, replace(spec, extra=family.extra))
+        found = named(family.name, replace(spec, extra=family.extra))
     else:
         found = available().server(spec)
     with found:

@@ -43,8 +43,8 @@ class Fixtured(Session):
         instead: rows, or an exception, in place of the answer to statements with these words.
     """
 
-    def __init__(self, fixture: Fixture, **instead: Rows | Exception) -> None:
-        super().__init__(Endpoint(user="innobrim"))
+    def __init__(self, fixture: Fixture, host: str = "127.0.0.1", **instead: Rows | Exception) -> None:
+        super().__init__(Endpoint(user="innobrim", host=host))
         self.instead: dict[str, Rows | Exception] = dict(instead)
         self._fixture = fixture
         self.at = 0
@@ -171,6 +171,7 @@ def fixture(name: str) -> Fixture:
 def opened(
     name: str,
     *,
+    host: str = "127.0.0.1",
     variables: Mapping[str, str | None] = {},
     status: Mapping[str, str | None] = {},
     metrics: Mapping[str, int] = {},
@@ -180,6 +181,7 @@ def opened(
 
     Args:
         name: of the fixture.
+        host: the address by which it is reached.
         variables: by name.
         status: status variables by name.
         metrics: counts of InnoDB's counters by name; whether they are on stays.
@@ -192,7 +194,7 @@ def opened(
                 table.pop(one, None)
                 table.update({} if value is None else {one: value})
         reading.metrics.update({one: (reading.metrics[one][0], str(count)) for one, count in metrics.items()})
-    session = Fixtured(found, **instead)
+    session = Fixtured(found, host, **instead)
     return RealServer(session.endpoint, SimClock(start=50.0), session=session), session, found
 
 

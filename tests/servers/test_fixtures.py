@@ -30,6 +30,7 @@ LAW = {
     "mariadb-10.5.23": "mariadb-wakes",
     "mariadb-10.6.16": "age-blind",
     "mariadb-10.6.22": "mariadb",
+    "mariadb-11.4.5-lwm": "mariadb",
     "mariadb-11.8.6-lwm": "mariadb",
     "mariadb-": "soft-limit",
     "rds-mariadb": "soft-limit",
@@ -39,6 +40,7 @@ LAW = {
 
 PROVIDER = {
     "rds": "Amazon RDS",
+    "cloudsql-mysql-8.0.41": "Google Cloud SQL with optimized writes",
     "cloudsql": "Google Cloud SQL",
     "azure": "Azure Database for MySQL",
     "heatwave": "MySQL HeatWave",
@@ -66,11 +68,11 @@ def test_the_server_is_what_its_name_says(name: str) -> None:
     assert facts.family == next(one for one in ("mariadb", "percona", "mysql") if one in name)
     assert facts.version == fixture.version
     assert facts.flush_law == next(law for start, law in LAW.items() if name.startswith(start))
-    assert facts.blockers == facts.unseen == ()
+    assert facts.blockers == facts.own_limits == facts.unseen == ()
     assert facts.started == BOOTED
     new = facts.family != "mariadb" and int(fixture.version.partition(".")[0]) >= 8
     assert facts.write_privilege == ("SYSTEM_VARIABLES_ADMIN" if new else "SUPER")
-    assert facts.managed == PROVIDER.get(name.partition("-")[0], "")
+    assert facts.managed == next((one for start, one in PROVIDER.items() if name.startswith(start)), "")
     assert facts.capacity_maximum == (MAXIMUM_32 if name.startswith(NARROW) else MAXIMUM_64)
     assert bool(facts.unverified) == (facts.flush_law == "age-blind")
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import httpx
 
-from lab.bench.daemon import PROGRAM, Daemon, environment
+from lab.bench.daemon import PROGRAM, DaemonProcess, environment
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 COMMAND_LIMIT = 60.0
 
 
-class SoakDaemon(Daemon):
+class SoakDaemon(DaemonProcess):
     """A bench's daemon with an API on a unix socket, behind another TCP port than its server's own."""
 
     def __init__(self, server: LabServer, *, port: int, program: Sequence[str], **loop: object) -> None:

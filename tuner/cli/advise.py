@@ -13,7 +13,7 @@ from tuner.cli.answer import Refused, answering, say, say_json
 from tuner.cli.options import WholeNumber, configuration, json_option, real_server, server_options
 from tuner.config.schema import Config
 from tuner.core.laws import law_of
-from tuner.core.leaving.park import PARKED_RATIO, parked
+from tuner.core.leaving.park import PARKED_RATIO, highest_demand, pair_for
 from tuner.core.limits import bounds
 from tuner.core.setpoint.budgets import KEYS, Budget, durations_of
 from tuner.core.setpoint.choose import budgets_now, headroom_of
@@ -23,7 +23,6 @@ from tuner.daemon.board import Board, BoardInbox
 from tuner.findings.advice import advise as advise_on
 from tuner.findings.advice import broken_budgets, durations, expected_effect, statements
 from tuner.findings.finding import Finding
-from tuner.findings.m_moves_age import pages_dirtied
 from tuner.findings.providers import in_its_way
 from tuner.loop import drive
 from tuner.records import Estimate, Missed, Sample, TickRecord
@@ -44,12 +43,12 @@ class Watched:
         """Keep one tick and say how it goes."""
         self.state = state
         self.records.append(record)
-        found = record.estimate
-        if found is not None and record.tick.number % PROGRESS_TICKS == 0:
+        estimate = record.estimate
+        if estimate is not None and record.tick.number % PROGRESS_TICKS == 0:
             say(
-                f"{record.tick.number:4d} s  age ratio {found.age_ratio:.3f}  "
-                f"redo {found.redo_rate / 1e6:.2f} MB/s  "
-                f"demand {found.demand:.0f} pages/s",
+                f"{record.tick.number:4d} s  age ratio {estimate.age_ratio:.3f}  "
+                f"redo {estimate.redo_rate / 1e6:.2f} MB/s  "
+                f"demand {estimate.demand:.0f} pages/s",
                 err=True,
             )
 
@@ -100,12 +99,12 @@ def _answer(watched: Watched, *, as_json: bool) -> None:
         reasons = {r.tick.reading.reason for r in watched.records if isinstance(r.tick.reading, Missed)}
         raise Refused(f"no usable sample in {len(watched.records)} readings: {'; '.join(sorted(reasons))}")
     facts = watched.state.facts
-    dirtied = max(pages_dirtied(one.estimate) for one in watched.records if one.estimate is not None)
+    dirtied = max(one.estimate.dirty_rate for one in watched.records if one.estimate is not None)
     found = advise_on(last, facts, watched.state.settings, dirtied=dirtied)
     static = static_value(watched.records, watched.state)
     ids = {one.id for one in static}
     found = [one for one in found if one.id not in ids]
-    found += [in_its_way(one, facts.managed) for one in static]
+    found += in_its_way(static, facts)
     if as_json:
         say_json({"advice": found, "seconds": len(watched.records)})
     else:
@@ -140,15 +139,17 @@ def static_value(records: list[TickRecord], state: State) -> list[Finding]:
         rests, effect = "is above the demand at the flush limit, where the age rests", "even flushing there"
         if law is not SOFT_LIMIT:
             rests, effect = "is above the demand; the age goes where C takes it", "even flushing"
-    pair = parked(
-        msgspec.structs.replace(now, new_density=0.0),  # what is made dirty now is a concern of parks alone
+    pair = pair_for(
+        highest_demand(now),
+        now,
         law,
-        msgspec.structs.replace(state.settings, park_slack=busiest),
+        state.settings,
+        slack=busiest,
+        age_ratio=held,
         current=lowest if law.m_moves_age else sample.io_capacity_max,
         lowest=lowest,
         highest=highest,
         home=sample.io_capacity,
-        ratio=held,
     )
     static = Finding(
         id="static-io-capacity",

@@ -202,7 +202,7 @@ def require_unnamed(where: Where, nobody: NoDaemon) -> None:
         ) from nobody
 
 
-class Daemon:
+class DaemonClient:
     """A running daemon, wherever it answers first."""
 
     def __init__(self, where: Where, server: Mapping[str, object] = MappingProxyType({})) -> None:

@@ -148,11 +148,11 @@ def _facts(status: Status) -> Table:
 
 
 def _age(status: Status) -> str:
-    found, limits = status.estimate, status.limits
-    if found is None or limits is None:
+    estimate, limits = status.estimate, status.limits
+    if estimate is None or limits is None:
         return "unknown"
-    share, sync = found.checkpoint_age / limits.stall_point, limits.sync_point / limits.stall_point
-    age = f"{share:.0%} of max checkpoint age; {mib(found.checkpoint_age)} of {mib(limits.stall_point)}"
+    share, sync = estimate.checkpoint_age / limits.stall_point, limits.sync_point / limits.stall_point
+    age = f"{share:.0%} of max checkpoint age; {mib(estimate.checkpoint_age)} of {mib(limits.stall_point)}"
     return f"{age}; set-point {set_point_text(status)}; sync flushing at {sync:.0%}"
 
 

@@ -143,14 +143,14 @@ class Progress:
 
 def progress(now: TickRecord, left: float) -> str:
     """Return one tick as a line."""
-    reading, found = now.tick.reading, now.estimate
+    reading, estimate = now.tick.reading, now.estimate
     ending = f"{duration(left)} left"
     if isinstance(reading, Missed):
         return f"no reading: {reading.reason}  {ending}"
     age = f"checkpoint age {readable(reading.checkpoint_age)} of {readable(reading.stall_point)}"
-    if found is None:
+    if estimate is None:
         return f"{age}  {ending}"
-    return f"{age}  redo {readable(found.redo_rate)}/s  age ratio {found.age_ratio:.2f}  {ending}"
+    return f"{age}  redo {readable(estimate.redo_rate)}/s  age ratio {estimate.age_ratio:.2f}  {ending}"
 
 
 def _file(output: Path | None) -> Path:

@@ -12,7 +12,7 @@ from lab.report.rows import ReportError
 from lab.report.simulated import SimulatedPage, check
 from lab.scenarios import Scenario, ScenarioError, load_scenario, scenario_names
 from lab.scenarios.schema import HIGHEST_SEED
-from lab.scenarios.static import BestStatic, Untouched
+from lab.scenarios.search import BestStatic, Untouched
 from lab.simulate import FLAVOURS, NoStatic, Result, SimulateError, in_place_of, resized, shortened
 from lab.simulate import simulate as run_simulation
 from lab.simulate_loop import Optimised

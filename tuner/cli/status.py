@@ -19,7 +19,7 @@ from api.models import (
 from policies.flushlaw import FlushLaw
 from policies.registry import LAWS
 from tuner.cli.answer import say, say_json
-from tuner.cli.client import Daemon, NoDaemon, Where, daemon_options, require_unnamed
+from tuner.cli.client import DaemonClient, NoDaemon, Where, daemon_options, require_unnamed
 from tuner.cli.offline import status_from_journal
 from tuner.cli.wording import (
     MIB,
@@ -65,7 +65,7 @@ def status(where: Where, *, as_json: bool) -> None:
 
     Example: innobrim status --json
     """
-    daemon = Daemon(where)
+    daemon = DaemonClient(where)
     try:
         found = daemon.get("/v1/status", Status)
     except NoDaemon as nobody:
@@ -193,22 +193,24 @@ def _paced(restore: RestoreUnderWay) -> str:
 def _measured(status: Status) -> Iterator[tuple[str, str]]:
     if remark := _law(status):
         yield "flush law", remark
-    found, limits = status.estimate, status.limits
-    if found is None or limits is None:
+    estimate, limits = status.estimate, status.limits
+    if estimate is None or limits is None:
         return
     set_point = f"set-point {set_point_text(status)}"
-    yield "age ratio", f"{found.age_ratio:.3f}; {set_point}; flush limit {mib(limits.flush_limit)}"
-    age = f"{mib(found.checkpoint_age)} of {mib(limits.stall_point)} max checkpoint age"
+    yield "age ratio", f"{estimate.age_ratio:.3f}; {set_point}; flush limit {mib(limits.flush_limit)}"
+    age = f"{mib(estimate.checkpoint_age)} of {mib(limits.stall_point)} max checkpoint age"
     yield "uncheckpointed", f"{age}; redo capacity {mib(limits.redo_capacity)}"
-    yield "redo", f"{mib(found.redo_rate)}/s; {found.row_rate:,.0f} row changes/s"
-    capacity = "not reached" if found.sustained_capacity is None else f"{found.sustained_capacity:,.0f}"
-    rates = f"demand {found.demand:,.0f}; flushed {found.flush_rate:,.0f}; sustained capacity {capacity}"
+    yield "redo", f"{mib(estimate.redo_rate)}/s; {estimate.row_rate:,.0f} row changes/s"
+    capacity = "not reached" if estimate.sustained_capacity is None else f"{estimate.sustained_capacity:,.0f}"
+    rates = (
+        f"demand {estimate.demand:,.0f}; flushed {estimate.flush_rate:,.0f}; sustained capacity {capacity}"
+    )
     law = _flush_law(status)
     unsteered = law is not None and not law.m_moves_age  # no M moves the age, whatever the device gives
-    yield "pages/s", rates if unsteered else f"{rates}; authority {found.authority:.2f}"
-    sync, stall = _left(found.seconds_to_sync), _left(found.seconds_to_stall)
+    yield "pages/s", rates if unsteered else f"{rates}; authority {estimate.authority:.2f}"
+    sync, stall = _left(estimate.seconds_to_sync), _left(estimate.seconds_to_stall)
     yield "time to", f"sync flushing {sync}; stall {stall}; at this slope"
-    for text in _predicted(status, found):
+    for text in _predicted(status, estimate):
         yield "predicted", text
     for text in status.unkept:
         yield "budget", text
@@ -340,9 +342,9 @@ def _changes(status: Status) -> str:
     return f"{status.changes_last_hour} in the last hour; {left} of {status.changes_allowed} left"
 
 
-def _predicted(status: Status, found: Estimate) -> Iterator[str]:
+def _predicted(status: Status, estimate: Estimate) -> Iterator[str]:
     budgets = status.budgets or {}
-    for name, one in durations_of(found).items():
+    for name, one in durations_of(estimate).items():
         yield f"{SHORT[name]} {_against(one, budgets.get(name))}"
     if (burst := status.burst) is not None:
         how = "is flushed as it comes" if burst.seconds is None else f"absorbed for {duration(burst.seconds)}"

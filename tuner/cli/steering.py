@@ -11,7 +11,7 @@ from msgspec.structs import replace
 
 from api.models import Change, State, Status
 from tuner.cli.answer import Unusable, say, say_json
-from tuner.cli.client import Daemon, NoDaemon, Where, daemon_options, require_unnamed
+from tuner.cli.client import DaemonClient, NoDaemon, Where, daemon_options, require_unnamed
 from tuner.cli.offline import (
     park_if_crashed,
     park_without_daemon,
@@ -63,7 +63,7 @@ def ask(where: Where, method: str, path: str, body: dict[str, Any]) -> Change:
     Raises:
         CommandError: refused, not allowed, not answered, or nobody there.
     """
-    return Daemon(where).send(method, path, body, Change)
+    return DaemonClient(where).send(method, path, body, Change)
 
 
 def show(change: Change, *, as_json: bool) -> None:
@@ -182,7 +182,7 @@ def park(where: Where, *, wait: bool, reason: str, if_crashed: bool, as_json: bo
 
     Example: innobrim park --wait
     """
-    daemon = Daemon(where, server)
+    daemon = DaemonClient(where, server)
     if if_crashed:
         _print_done("park", park_if_crashed(daemon.config, say=_say_aside), as_json=as_json)
         return
@@ -221,7 +221,7 @@ def restore(
 
     Example: innobrim restore --wait
     """
-    daemon = Daemon(where, server)
+    daemon = DaemonClient(where, server)
     try:
         now = daemon.get("/v1/status", Status)
         require_meant(now, server)
@@ -297,4 +297,4 @@ def drain(
         show(change, as_json=as_json)
         return
     say(change.message, err=True)
-    _print_done("drain", until_drained(Daemon(where)), as_json=as_json)
+    _print_done("drain", until_drained(DaemonClient(where)), as_json=as_json)

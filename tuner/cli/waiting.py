@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from api.models import Events, Status
 from tuner.cli.answer import Refused, say
-from tuner.cli.client import Daemon
+from tuner.cli.client import DaemonClient
 from tuner.cli.wording import drain_text, duration, pair_text, restore_text, to_write
 from tuner.core.ages import readable
 from tuner.core.holds import CANNOT_WRITE
@@ -31,7 +31,7 @@ LINE_SECONDS = 5.0
 """Between two lines about a drain."""
 
 
-def polled(daemon: Daemon) -> Iterator[Status]:
+def polled(daemon: DaemonClient) -> Iterator[Status]:
     """Yield a daemon's status again and again."""
     while True:
         yield daemon.get("/v1/status", Status)
@@ -64,13 +64,13 @@ class Patience:
             )
 
 
-def last_event(daemon: Daemon) -> int:
+def last_event(daemon: DaemonClient) -> int:
     """Return the number of the newest event; 0 before the first."""
     found = daemon.get("/v1/events?limit=1", Events).events
     return found[-1].number if found else 0
 
 
-def until_parked(daemon: Daemon, target: Capacity | None, *, after: int, wait: bool) -> bool:
+def until_parked(daemon: DaemonClient, target: Capacity | None, *, after: int, wait: bool) -> bool:
     """Wait until the parked pair is in force; without ``wait`` for a moment only. Tell whether it is.
 
     Args:
@@ -94,7 +94,7 @@ def until_parked(daemon: Daemon, target: Capacity | None, *, after: int, wait: b
     return False
 
 
-def _require_written(daemon: Daemon, now: Status, after: int) -> None:
+def _require_written(daemon: DaemonClient, now: Status, after: int) -> None:
     """Raise where the server took no write since an event."""
     in_force = f"in force: {pair_text(now.in_force)}"
     for hold in now.holds:
@@ -105,7 +105,7 @@ def _require_written(daemon: Daemon, now: Status, after: int) -> None:
             raise Refused(f"not parked, {in_force}: the write failed: {event.message}; ask again")
 
 
-def until_restored(daemon: Daemon, wanted: Capacity | None) -> str:
+def until_restored(daemon: DaemonClient, wanted: Capacity | None) -> str:
     """Wait until the originals are in force and the loop is advisory; return that in words.
 
     Raises:
@@ -120,7 +120,7 @@ def until_restored(daemon: Daemon, wanted: Capacity | None) -> str:
     raise AssertionError("a daemon is asked without end")
 
 
-def until_drained(daemon: Daemon) -> str:
+def until_drained(daemon: DaemonClient) -> str:
     """Wait until the checkpoint age is down where it was asked for; return that in words.
 
     Raises:

@@ -21,7 +21,7 @@ from rich.live import Live
 
 from api.models import Events, HistoryAnswer, Status
 from tuner.cli.answer import CommandError, Ended, Unusable, exit_code, like_ctrl_c, say_json
-from tuner.cli.client import Daemon, Where, daemon_options
+from tuner.cli.client import DaemonClient, Where, daemon_options
 from tuner.cli.options import Duration
 from tuner.cli.picture import HISTORY, View, picture
 
@@ -82,7 +82,7 @@ def watch(where: Where, *, interval: float, span: float, once: bool, as_json: bo
     Example: innobrim watch
              innobrim watch --url https://db1.example:8633 --range 1h
     """  # noqa: D301 - click's sign for lines that stay as they are
-    watcher = Watcher(Daemon(where), interval=interval, span=span)
+    watcher = Watcher(DaemonClient(where), interval=interval, span=span)
     first = watcher.ask()
     if as_json:
         say_json(first.status)
@@ -118,7 +118,7 @@ class Watcher:
         failure: what ended ``follow``, None while it goes on.
     """
 
-    def __init__(self, daemon: Daemon, *, interval: float, span: float) -> None:
+    def __init__(self, daemon: DaemonClient, *, interval: float, span: float) -> None:
         """Take whom to ask, how often, and how far back, both seconds."""
         self.view: View | None = None
         self.wait = interval

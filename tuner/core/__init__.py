@@ -4,7 +4,7 @@ One name means one thing in all of these modules, and no docstring repeats it:
 
 - ``state`` is what is known before the call, of the loop or of the module's own slice; what changes it
   returns the next one, often with the events that say so; ``step`` stamps them with the time.
-- ``sample`` is this tick's reading, None where it was missed; ``last`` the one before; ``found`` the estimate
+- ``sample`` is this tick's reading, None where it was missed; ``last`` the one before; ``estimate`` what is
   made of it; ``window`` the readings of the last seconds, ``sample`` the newest.
 - ``now`` is the tick's monotonic time, ``wall`` its Unix time, ``elapsed`` the time since the last
   reading; seconds.

@@ -25,10 +25,10 @@ def bytes_of(text: str, *, redo_capacity: int) -> int:
         raise ValueError(f"{text!r} is no age: write {EXPECTED}")
     unit = text[number.end() :].upper().removesuffix("IB")
     value = float(number[0])
-    found = value / 100.0 * redo_capacity if unit == "%" else value * _UNITS[unit]
-    if not 1.0 <= found <= redo_capacity:
+    age = value / 100.0 * redo_capacity if unit == "%" else value * _UNITS[unit]
+    if not 1.0 <= age <= redo_capacity:
         raise ValueError(f"{text} must be above 0 and at most the redo capacity, {readable(redo_capacity)}")
-    return int(found)
+    return int(age)
 
 
 def readable(count: float) -> str:

@@ -82,17 +82,17 @@ def update_holds(state: State, sample: Sample | None, *, now: float) -> tuple[St
 def current_holds(state: State, sample: Sample | None, *, now: float) -> tuple[Hold, ...]:
     """Return every hold in force at this tick; ``since`` is kept from the tick that entered it."""
     since = {hold.code: hold.since for hold in state.holds}
-    found = {}
+    holds = {}
     for hold in latched(state):
         remedies, seconds = remedies_of(state, hold, now=now)
-        found[hold.code] = replace(hold, remedies=remedies, seconds=seconds)
+        holds[hold.code] = replace(hold, remedies=remedies, seconds=seconds)
     for code, rule in TABLE.items():
-        seen = None if rule.seen is None or code in found else rule.seen(state, sample, now)
+        seen = None if rule.seen is None or code in holds else rule.seen(state, sample, now)
         if seen is not None:
-            found[code] = Hold(code, since.get(code, now), seen.why, seen.remedies)
+            holds[code] = Hold(code, since.get(code, now), seen.why, seen.remedies)
         elif sample is None and rule.lasts:
-            found |= {old.code: old for old in state.holds if old.code is code and code not in found}
-    return tuple(found.values())
+            holds |= {old.code: old for old in state.holds if old.code is code and code not in holds}
+    return tuple(holds.values())
 
 
 def listed(holds: Iterable[Hold]) -> str:
@@ -103,8 +103,8 @@ def listed(holds: Iterable[Hold]) -> str:
 def latched(state: State) -> tuple[Hold, ...]:
     """Return the holds that stay until somebody or something clears them."""
     latches = state.latches
-    found = (latches.paused, latches.foreign, latches.restarted, latches.refused)
-    return tuple(hold for hold in found if hold is not None)
+    held = (latches.paused, latches.foreign, latches.restarted, latches.refused)
+    return tuple(hold for hold in held if hold is not None)
 
 
 def remedies_of(state: State, hold: Hold, *, now: float) -> tuple[Remedies, float]:
@@ -211,11 +211,11 @@ def given_back(state: State, sample: Sample) -> bool:
 
 def unparkable(state: State, sample: Sample | None) -> tuple[str, ...]:
     """Return why no park may be written now, one reason for each hold that bars one; empty where one may."""
-    found = [hold.reason for hold in latched(state) if TABLE[hold.code].bars_park]
+    reasons = [hold.reason for hold in latched(state) if TABLE[hold.code].bars_park]
     if sample is not None:
-        return (*found, *(bar.why for bar in (*not_writer(state, sample), *_no_room(state))))
+        return (*reasons, *(bar.why for bar in (*not_writer(state, sample), *_no_room(state))))
     old = [hold.reason for hold in state.holds if hold.code is HoldCode.NOT_WRITER]
-    return tuple(dict.fromkeys([*found, *old]))
+    return tuple(dict.fromkeys([*reasons, *old]))
 
 
 BLIND = (
@@ -236,7 +236,8 @@ def law_in_doubt(state: State) -> Obstacle | None:
         return Obstacle(BLIND, (Remedy.ENABLE_COUNTERS,))
     if state.gate.mismatched:
         low, high = state.gate.expected
-        why = f"the server's flush percentage is not the {low} to {high} that its law predicts"
+        law = f"{low} to {high} that the law {state.facts.flush_law} predicts"
+        why = f"buffer_flush_pct_for_lsn, the server's flush percentage, is not the {law}"
         return Obstacle(
             why, (Remedy.ENABLE_COUNTERS, Remedy.MATCHING_AGAIN) if blind else (Remedy.MATCHING_AGAIN,)
         )

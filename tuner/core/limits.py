@@ -79,12 +79,12 @@ def floor(state: State, current: int) -> int:
     Below the floor it is the M with which the age rests at ``HIGHEST``: the pages newly dirtied a second,
     fewer by write combining the higher the age is; and M as it is, where that is little more.
     """
-    found, last = state.estimate, state.estimator.last
-    if state.settings.policy == "fixed" or found is None or last is None:
+    estimate, last = state.estimate, state.estimator.last
+    if state.settings.policy == "fixed" or estimate is None or last is None:
         return 0
     calm = state.sawtooth.calm_seconds >= CALM_SECONDS
-    if not calm or found.burst_bytes > BURSTS * last.flush_limit:
+    if not calm or estimate.burst_bytes > BURSTS * last.flush_limit:
         return FLOOR
-    demand = found.redo_rate * found.new_density
-    lowest = min(FLOOR, round(demand * math.pow(found.age_ratio / HIGHEST, found.combining_exponent)))
+    fewer = math.pow(estimate.age_ratio / HIGHEST, estimate.combining_exponent)
+    lowest = min(FLOOR, round(estimate.dirty_rate * fewer))
     return current if (1.0 - WORTH) * current < lowest <= current <= FLOOR else lowest

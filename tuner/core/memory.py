@@ -141,13 +141,13 @@ def _record(raw: Any, kind: type[Struct], path: str, lost: list[str]) -> Any:  #
     if not isinstance(raw, dict):
         lost.append(f"{_named(path)}: no fields")
         return kind()
-    found = {}
+    values = {}
     for field in fields(kind):
         name = f"{path}.{field.encode_name}" if path else field.encode_name
         part = raw.get(field.encode_name, _MISSING)
         if part is not _MISSING:
-            found[field.name] = _part(part, field, name, lost)
-    return kind(**found)
+            values[field.name] = _part(part, field, name, lost)
+    return kind(**values)
 
 
 def _part(raw: Any, field: FieldInfo, path: str, lost: list[str]) -> Any:  # noqa: ANN401 - what the field takes

@@ -71,6 +71,20 @@ def take_facts(state: State, facts: Facts | None) -> tuple[State, list[Event]]:
     state = replace(state, facts=facts, facts_due=False)
     if facts.blockers and facts == replace(known, blockers=facts.blockers):
         return state, []
+    state, events = _take_version(state, known, facts)
+    if facts.own_limits != known.own_limits:
+        events += [Event(code=code, message=text) for code, text in of_own_limits(facts)]
+    return state, events
+
+
+def of_own_limits(facts: Facts) -> tuple[tuple[str, str], ...]:
+    """Return, as code and message, the event that says which limits are taken from the server; none else."""
+    said = "; ".join(facts.own_limits)
+    return (("own_limits", f"the server's own limits are taken: {said}"),) if said else ()
+
+
+def _take_version(state: State, known: Facts, facts: Facts) -> tuple[State, list[Event]]:
+    """Go by the facts of the server that was known, of the same version or another one."""
     if facts.version == known.version:
         state, events = _take_recovery(state, facts)
         state = replace(state, facts=replace(facts, flush_law=known.flush_law))
@@ -126,7 +140,7 @@ def take_sample(state: State, sample: Sample, *, now: float) -> tuple[State, lis
         message = f"{apart}; estimates start afresh"
         events.append(Event(code="clock_gap", message=message))
     law = LAWS[state.facts.flush_law]
-    slice_, found, went_back = estimator.update(
+    slice_, estimate, went_back = estimator.update(
         state.estimator,
         sample,
         interrupted=bool(apart),
@@ -141,12 +155,12 @@ def take_sample(state: State, sample: Sample, *, now: float) -> tuple[State, lis
         state,
         clocks=state.clocks.settled(slice_.window),
         estimator=slice_,
-        estimate=found,
+        estimate=estimate,
         last_good=sample.monotonic,
         good_since_restart=state.good_since_restart + 1,
     )
-    if last is not None and found is not None:
-        seen = gate.update(state.gate, law, last, sample, found)
+    if last is not None and estimate is not None:
+        seen = gate.update(state.gate, law, last, sample, estimate)
         if seen.mismatched:
             seen = replace(seen, proven="")
         elif seen.telling >= gate.NEEDED and not sample.degraded and not state.facts_due:
@@ -154,12 +168,12 @@ def take_sample(state: State, sample: Sample, *, now: float) -> tuple[State, lis
         careful, warned = caution.update(
             state.caution,
             sample,
-            found,
+            estimate,
             set_point=state.set_point,
             now=now,
         )
         state = replace(state, gate=seen, caution=careful)
-        state, bounded = update_set_point(state, sample, found, now=now)
+        state, bounded = update_set_point(state, sample, estimate, now=now)
         state = park.keep_ready(state, sample)
         events += [*warned, *bounded]
     state, changed = foreign.compare(state, sample, now=now)

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from msgspec.structs import replace
 
 from tuner.core import observe
-from tuner.core.baseline import restoring
+from tuner.core.baseline import reverting
 from tuner.core.commands import handlers, schedule
 from tuner.core.commands.context import CommandContext
 from tuner.core.decide import drain, precedence
@@ -78,7 +78,7 @@ def start(
 def _pending_events(
     facts: Facts, learned: Learned | None, lost: tuple[str, ...]
 ) -> tuple[tuple[str, str], ...]:
-    """Return the events that say what of earlier knowledge begins afresh, beside this server.
+    """Return the events that say what of earlier knowledge begins afresh, and what is this server's own.
 
     What becomes of trials is said once its role is known, by the outer loop.
     """
@@ -87,7 +87,7 @@ def _pending_events(
     if afresh:
         message = f"the server is {facts.version} {facts.flush_law} now: {'; '.join(afresh)}"
         events.append(("learned_afresh", message))
-    return tuple(events)
+    return (*events, *observe.of_own_limits(facts))
 
 
 def step(state: State, tick: Tick) -> tuple[State, TickRecord]:
@@ -130,7 +130,7 @@ def step(state: State, tick: Tick) -> tuple[State, TickRecord]:
     if state.mode is not mode_before and decision.reason == Reason.RESTORED:
         events.append(Event(code=EventCode.RESTORED, message=decision.detail))
     state, said_of_trials = optimising.update(state, sample, decision, now=now)
-    state, said_of_baseline = restoring.update(state, sample, decision, before=returned_before, now=now)
+    state, said_of_baseline = reverting.update(state, sample, decision, before=returned_before, now=now)
     events.extend([*said_of_trials, *said_of_baseline])
     if mode_before is Mode.ACTIVE and state.mode is Mode.ADVISORY:
         state = lowwater.left_active(state, now=now)

@@ -24,8 +24,8 @@ class Readiness:
 
 def status_line(record: TickRecord) -> str:
     """Return what ``systemctl status`` shows: mode, age, M and reason, as far as they are known."""
-    reading, found, reason = record.tick.reading, record.estimate, record.decision.reason
-    if not isinstance(reading, Sample) or found is None:
+    reading, estimate, reason = record.tick.reading, record.estimate, record.decision.reason
+    if not isinstance(reading, Sample) or estimate is None:
         return f"mode={record.mode} {reason}"
-    age = f"age={found.age_ratio:.0%} of the flush limit"
+    age = f"age={estimate.age_ratio:.0%} of the flush limit"
     return f"mode={record.mode} {age} io_capacity_max={reading.io_capacity_max} {reason}"

@@ -86,7 +86,7 @@ class OptimiserLog:
 
 def canonical(record: TickRecord) -> dict[str, object]:
     """Return the one set of fields that every record of a tick has; rates rounded to four digits."""
-    decision, reading, found = record.decision, record.tick.reading, record.estimate
+    decision, reading, estimate = record.decision, record.tick.reading, record.estimate
     fields: dict[str, object] = {
         "why": "; ".join(told(event) for event in record.events) or decision.detail,
         "reason": decision.reason,
@@ -101,9 +101,9 @@ def canonical(record: TickRecord) -> dict[str, object]:
         fields["set_to"] = str(decision.target)
     if decision.would is not None:
         fields["would_set"] = str(decision.would)
-    if found is not None:
+    if estimate is not None:
         names = ("age_ratio", "redo_rate", "demand", "flush_rate", "row_rate")
-        fields |= {name: _round(getattr(found, name)) for name in names}
+        fields |= {name: _round(getattr(estimate, name)) for name in names}
     if decision.set_point is not None:
         fields["set_point"] = _round(decision.set_point)
     lists = {
@@ -112,7 +112,7 @@ def canonical(record: TickRecord) -> dict[str, object]:
         "schedule": [window.name for window in record.schedule],
         "events": [event.code for event in record.events],
     }
-    return fields | {name: found for name, found in lists.items() if found}
+    return fields | {name: values for name, values in lists.items() if values}
 
 
 def _round(value: float) -> float:

@@ -13,11 +13,10 @@ from tuner.findings.finding import Finding
 from tuner.findings.m_moves_age import (
     for_load,
     m_moves_no_age,
-    pages_dirtied,
     while_asleep,
     written_as_they_come,
 )
-from tuner.findings.providers import in_its_way
+from tuner.findings.providers import in_its_way, moved_by_provider
 from tuner.findings.remedies import clears, sql_of
 from tuner.records import (
     CAPACITY_MINIMUM,
@@ -56,7 +55,7 @@ def advise(
         found += _noticed(sample, estimate, settings, facts)
         times = durations(durations_of(estimate), settings_of(settings, record.schedule))
         found += [times] if times.severity == "warning" else []
-        dirtied = pages_dirtied(estimate) if dirtied is None else dirtied
+        dirtied = estimate.dirty_rate if dirtied is None else dirtied
         found += written_as_they_come(sample, estimate, facts, dirtied=dirtied)
     found += [
         Finding(
@@ -76,7 +75,7 @@ def advise(
     if sample is not None and estimate is not None and dirtied is not None:
         unmoved = [for_load(one, sample, estimate, dirtied=dirtied) for one in unmoved]
     found += unmoved
-    return [in_its_way(one, facts.managed) for one in found]
+    return in_its_way([*moved_by_provider(facts), *found], facts)
 
 
 def counters_off(facts: Facts) -> Finding:

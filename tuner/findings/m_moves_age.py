@@ -119,11 +119,6 @@ def written_as_they_come(
     ]
 
 
-def pages_dirtied(estimate: Estimate) -> float:
-    """Return how many pages become dirty, pages/s; unlike the demand it does not swing with the tail."""
-    return estimate.redo_rate * estimate.new_density
-
-
 def _light(sample: Sample, estimate: Estimate, dirtied: float) -> bool:
     """Tell whether fewer pages become dirty than C lets the server write out as they come.
 

@@ -89,6 +89,11 @@ class Estimate(Struct, frozen=True):
     ] = None
 
     @property
+    def dirty_rate(self) -> float:
+        """Return the pages newly dirtied, pages/s; unlike the demand they do not swing with the tail."""
+        return self.redo_rate * self.new_density
+
+    @property
     def coupling(self) -> float:
         """Return the pages that the load dirties less for each page flushed more; 0 for an open load."""
         return self.flush_response * self.demand_density

@@ -139,7 +139,7 @@ class FakeRig(Rig):
         return Load(self.clock, self.done)
 
 
-class Daemon:
+class DaemonProcess:
     """A daemon of ours that notes how it ended."""
 
     def __init__(self, server: Server, **_: object) -> None:
@@ -168,7 +168,7 @@ def without_time(monkeypatch: pytest.MonkeyPatch) -> Clock:
     """Put a clock in the place of time, and a fake in that of the daemon; return the clock."""
     clock = Clock()
     monkeypatch.setattr(rig, "time", clock)
-    monkeypatch.setattr(rig, "Daemon", Daemon)
+    monkeypatch.setattr(rig, "DaemonProcess", DaemonProcess)
     return clock
 
 

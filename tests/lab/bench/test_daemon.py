@@ -16,7 +16,7 @@ from typing import cast
 import pytest
 from msgspec.structs import replace
 
-from lab.bench.daemon import Daemon, holding
+from lab.bench.daemon import DaemonProcess, holding
 from lab.servers import owner
 from lab.servers.base import LabServer
 from lab.servers.spec import Account
@@ -38,7 +38,7 @@ class Server:
     option_file = LabServer.option_file
 
 daemon.PROGRAM = sys.argv[1]
-with daemon.Daemon(Server()) as child:
+with daemon.DaemonProcess(Server()) as child:
     print(child._process.pid, flush=True)
     time.sleep(60)
 """
@@ -56,7 +56,7 @@ def test_a_killed_benchs_daemon_leaves_nothing_for_good(
 ) -> None:
     """Its directory says what it is and whose, so that the next bench removes it, and never a live one's."""
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
-    child = Daemon(cast("LabServer", None))
+    child = DaemonProcess(cast("LabServer", None))
     directory = child.state.parent
     assert directory.name.startswith("innobrim-lab-daemon-")
     assert owner.remove_directories(tmp_path) == 0
@@ -114,7 +114,7 @@ def test_the_daemons_configuration_is_toml(tmp_path: Path, monkeypatch: pytest.M
 
     (tmp_path / 'a "b"').mkdir()
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / 'a "b"'))
-    child = Daemon(cast("LabServer", Fake()), policy="fixed")
+    child = DaemonProcess(cast("LabServer", Fake()), policy="fixed")
     found = tomllib.loads(child.configuration(dwell_seconds=5.0))
     child.__exit__(None, None, None)
 

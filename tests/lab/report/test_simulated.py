@@ -11,7 +11,7 @@ from click.testing import CliRunner, Result
 from msgspec.structs import replace
 
 from lab.report import simulated
-from lab.scenarios.static import BestStatic
+from lab.scenarios.search import BestStatic
 from lab.simulate import NoStatic
 from lab.simulate import simulate as really
 from tests.lab.report.reading import Page

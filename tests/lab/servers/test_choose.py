@@ -10,6 +10,7 @@ import docker.errors
 import pytest
 
 from lab.servers import choose as chooser
+from lab.servers import made
 from lab.servers.choose import Family, is_image, server_named
 from lab.servers.images import best
 from lab.servers.spec import MARIADB, MYSQL, MYSQL_56, MYSQL_57, MYSQL_80, Kind, LabServerError
@@ -165,6 +166,69 @@ def test_a_path_is_a_program(tmp_path: Path) -> None:
         is_image(str(tmp_path / "notes"))
     with pytest.raises(LabServerError, match="a directory; name the mysqld in it"):
         is_image(str(tmp_path))
+
+
+@pytest.fixture
+def made_here(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
+    """Return a checkout's .cache with two servers, beside a Docker daemon with the images of two more."""
+    monkeypatch.setattr(made, "CACHE", tmp_path)
+    for place in ("mysql-8.0.31/bin", "mariadb-11.4.5/bin", "mysql-5.7.22/share", "mysql-8.0.15.log/bin"):
+        (tmp_path / place).mkdir(parents=True)
+    program(tmp_path / "mysql-8.0.31/bin/mysqld", "mysqld  Ver 8.0.31 for Linux on x86_64")
+    program(tmp_path / "mariadb-11.4.5/bin/mariadbd", "mariadbd  Ver 11.4.5-MariaDB for linux")
+    here = Stored(**{"innobrim/mysql:9.7": "", "mariadb:11.8": "", "innobrim/mariadb:10.5": ""})
+    client = SimpleNamespace(images=here, close=lambda: None)
+    monkeypatch.setattr(docker, "from_env", lambda **_given: client)
+    return tmp_path
+
+
+@pytest.mark.parametrize(("name", "kind"), [("mysql-8.0.31", MYSQL), ("mariadb-11.4.5", MARIADB)])
+@pytest.mark.usefixtures("made_here")
+def test_a_server_of_make_servers_has_a_name(name: str, kind: Kind) -> None:
+    """Its folder's name is enough; what it is, its program says."""
+    assert not is_image(name)
+    assert server_named(name).kind is kind
+
+
+@pytest.mark.usefixtures("made_here")
+def test_an_image_of_make_servers_has_a_name(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The first dash is a colon in the image's tag, and nothing is fetched for it."""
+    asked: list[str] = []
+    images = SimpleNamespace(
+        tags=lambda: ["innobrim/mariadb:10.5"], image_server=lambda image, *_, **__: asked.append(image)
+    )
+    monkeypatch.setattr(chooser, "_images", lambda: images)
+    server_named("mariadb-10.5")
+
+    assert is_image("mariadb-10.5")
+    assert asked == ["innobrim/mariadb:10.5"]
+
+
+@pytest.mark.parametrize("name", ["mysql-5.7.22", "mysql-8.4", "mariadb-11.8"])
+@pytest.mark.usefixtures("made_here")
+def test_a_name_that_is_not_here_is_shown_with_those_that_are(name: str) -> None:
+    """Folders with a program and our own images are listed, and where the rest comes from."""
+    with pytest.raises(LabServerError) as refusal:
+        server_named(name)
+
+    assert f"{name} is not here" in str(refusal.value)
+    assert "here are mariadb-10.5, mariadb-11.4.5, mysql-8.0.31, mysql-9.7;" in str(refusal.value)
+    assert "make servers" in str(refusal.value)
+
+
+@pytest.mark.usefixtures("made_here")
+def test_without_a_docker_daemon_folders_have_their_names_all_the_same(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """For an image it is said that no daemon answers, beside the names that are left."""
+
+    def silent(**_given: object) -> None:
+        raise docker.errors.DockerException("no socket")
+
+    monkeypatch.setattr(docker, "from_env", silent)
+    assert server_named("mysql-8.0.31").kind is MYSQL
+    with pytest.raises(LabServerError, match=r"here are mariadb-11\.4\.5, mysql-8\.0\.31.*no socket"):
+        server_named("mysql-9.7")
 
 
 def test_a_mysqld_that_is_too_old_is_refused(tmp_path: Path) -> None:

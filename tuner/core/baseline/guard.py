@@ -313,8 +313,8 @@ def _context(start: Counters, end: Counters, sample: Sample) -> LoadContext | No
     if start.statements is not None and end.statements is not None:
         selects, changes = (new - old for old, new in zip(start.statements, end.statements, strict=True))
         reads = selects / (selects + changes) if min(selects, changes) >= 0 < selects + changes else None
-    found = LoadContext(redo / seconds, redo / rows, 0.0, concurrency, float(sample.flush_limit), reads)
-    return found if plausible(found) else None
+    context = LoadContext(redo / seconds, redo / rows, 0.0, concurrency, float(sample.flush_limit), reads)
+    return context if plausible(context) else None
 
 
 def _counted(

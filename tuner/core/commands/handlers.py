@@ -205,10 +205,10 @@ def _override(state: State, context: CommandContext) -> Outcome:
         return refused(state, f"io_capacity_max {wanted} is outside the limits {low} to {high}")
     override = Override(io_capacity_max=wanted, ends=context.now + ttl, who=command.who)
     lowest, highest = bounds(state)
-    found = state.writes.expected if context.sample is None else context.sample.capacity
-    home = wanted if found is None else home_of(state, found)
+    current = state.writes.expected if context.sample is None else context.sample.capacity
+    home = wanted if current is None else home_of(state, current)
     made = near(wanted, home=home, ratio=settings.ratio, lowest=lowest, highest=highest)
-    was = "" if found is None else f", from {found.io_capacity_max}"
+    was = "" if current is None else f", from {current.io_capacity_max}"
     why = "" if made.io_capacity_max == wanted else f": the nearest whole multiple, {made}"
     why += "; the restore under way ends" if state.restoring else ""
     return Outcome(
@@ -226,11 +226,11 @@ def _cancel_override(state: State, context: CommandContext) -> Outcome:  # noqa:
 
 
 def _drain(state: State, context: CommandContext) -> Outcome:
-    command, found, sample = context.command, state.estimate, context.sample
+    command, estimate, sample = context.command, state.estimate, context.sample
     bar = cannot_write(state, context) or _held(state, "drain")
     if bar is not None:
         return refused(state, bar.why, *bar.remedies)
-    if found is None or sample is None or not warm(state.estimator.window):
+    if estimate is None or sample is None or not warm(state.estimator.window):
         return refused(state, "rates need ten seconds of readings; ask again then")
     ttl = command.ttl
     if not isinstance(command.value, str) or ttl is None or not ttl > 0:
@@ -239,10 +239,10 @@ def _drain(state: State, context: CommandContext) -> Outcome:
         target = bytes_of(command.value, redo_capacity=sample.redo_capacity)
     except ValueError as error:
         return refused(state, str(error))
-    why = refusal(state, sample, found, target)
+    why = refusal(state, sample, estimate, target)
     if why:
         return refused(state, why)
-    made = begun(state, sample, found, target, who=command.who, now=context.now, ttl=ttl)
+    made = begun(state, sample, estimate, target, who=command.who, now=context.now, ttl=ttl)
     return Outcome(
         transitions.give_way(replace(state, drain=made)),
         f"draining to {readable(target)} of checkpoint age, from {readable(sample.checkpoint_age)}, "

@@ -35,7 +35,7 @@ def guard_and_plan(
     state: State,
     wish: Wish,
     current: Capacity,
-    found: Estimate,
+    estimate: Estimate,
     *,
     now: float,
 ) -> tuple[State, Decision]:
@@ -44,7 +44,7 @@ def guard_and_plan(
     base = replace(base, source=wish.source, terms=wish.terms, policy=policy_of(state).name)
     if wish.kind is DecisionKind.KEEP:
         return state, barred(state, base)
-    guarded = _guarded(state, wish, current, found, now=now)
+    guarded = _guarded(state, wish, current, estimate, now=now)
     base = replace(base, guards=guarded.touched)
     if guarded.refused:
         base = replace(base, reason=guarded.refused, detail=f"{wish.detail}; {guarded.detail}")
@@ -75,7 +75,7 @@ def guard_and_plan(
     if wish.kind is DecisionKind.EMERGENCY:
         state = transitions.end_override(state)
     if wish.relief is not None:
-        state = relieved(state, wish.relief, current, found, now=now)
+        state = relieved(state, wish.relief, current, estimate, now=now)
     if wish.kind in {DecisionKind.SET, DecisionKind.RELIEF} and state.returning is None:
         state = replace(state, policy=policy_of(state).wrote(state.policy, target.io_capacity_max))
     return state, replace(base, kind=wish.kind, target=target, steps=plan(current, target))
@@ -107,7 +107,7 @@ def _too_low(state: State, *, now: float) -> int:
 
 
 def _guarded(
-    state: State, wish: Wish, current: Capacity, found: Estimate, *, now: float
+    state: State, wish: Wish, current: Capacity, estimate: Estimate, *, now: float
 ) -> guards.GuardedWish:
     asked = guards.GuardedWish(kind=wish.kind, io_capacity_max=wish.io_capacity_max)
     lowest, highest = bounds(state)
@@ -122,10 +122,10 @@ def _guarded(
         highest=highest,
         last_write=state.writes.last,
         changes=len(state.writes.counted),
-        authority=found.authority,
-        sustained_capacity=None if _named(state, wish) else _given(state, wish, found),
-        demand=found.demand,
-        coupling=found.coupling,
+        authority=estimate.authority,
+        sustained_capacity=None if _named(state, wish) else _given(state, wish, estimate),
+        demand=estimate.demand,
+        coupling=estimate.coupling,
         home=home_of(state, current),
         floor=least,
         raised_from=emergency_from(state, current),
@@ -140,15 +140,15 @@ def _named(state: State, wish: Wish) -> bool:
     return wish.kind is DecisionKind.SET and state.settings.policy == "fixed"
 
 
-def _given(state: State, wish: Wish, found: Estimate) -> float | None:
+def _given(state: State, wish: Wish, estimate: Estimate) -> float | None:
     """Return what the device gives at most, pages/s; while a backup slows it that is less than D.
 
     It bounds a policy as long as there is evidence of it, a drain only while the device is the limit.
     """
-    if found.authority >= AUTHORITY_LOST or found.flush_rate <= 0.0:
+    if estimate.authority >= AUTHORITY_LOST or estimate.flush_rate <= 0.0:
         minds = wish.kind is not DecisionKind.DRAIN and state.estimator.trends.shown
-        return found.sustained_capacity if minds else None
-    return min(found.flush_rate, found.sustained_capacity or found.flush_rate)
+        return estimate.sustained_capacity if minds else None
+    return min(estimate.flush_rate, estimate.sustained_capacity or estimate.flush_rate)
 
 
 def may_not_write(state: State, *, despite_holds: bool = False) -> tuple[Reason, str] | None:

@@ -44,7 +44,7 @@ LOW_ALREADY = "the age is held as low already as a drain would bring it"
 
 
 def begun(
-    state: State, sample: Sample, found: Estimate, target: int, *, who: str, now: float, ttl: float
+    state: State, sample: Sample, estimate: Estimate, target: int, *, who: str, now: float, ttl: float
 ) -> Drain:
     """Return a drain that begins now."""
     return Drain(
@@ -55,11 +55,11 @@ def begun(
         start_age=sample.checkpoint_age,
         trends=state.estimator.trends,
         redo_rate=state.estimator.trends.rate_mean,
-        rates=MeanRates(found.redo_rate, found.flush_rate),
+        rates=MeanRates(estimate.redo_rate, estimate.flush_rate),
     )
 
 
-def refusal(state: State, sample: Sample, found: Estimate, target: int) -> str:
+def refusal(state: State, sample: Sample, estimate: Estimate, target: int) -> str:
     """Return why the age cannot be brought to this target, with what is possible; empty where it can."""
     law, lag = LAWS[state.facts.flush_law], lag_of(state)
     if not law.m_moves_age:
@@ -67,7 +67,7 @@ def refusal(state: State, sample: Sample, found: Estimate, target: int) -> str:
     if state.set_point is not None and held_as_low(state, sample, target):
         held = state.set_point * sample.flush_limit / AIM + lag
         return f"{readable(target)} is no less than the loop holds anyway: ask for less than {readable(held)}"
-    lowest, why = lowest_target(state, sample, found)
+    lowest, why = lowest_target(state, sample, estimate)
     if target < lowest:
         least = at_least(lowest)
         return f"{readable(target)} cannot be reached: {why}; the lowest at the present load is {least}"
@@ -99,10 +99,10 @@ def update(state: State, sample: Sample | None, *, now: float) -> tuple[State, l
     state = replace(state if drain.shown else _unlearned(state, drain), returning=None)
     if sample is None or state.estimate is None:
         return state, []
-    found, events = state.estimate, []
+    estimate, events = state.estimate, []
     elapsed = _elapsed(state)
-    redo_rate = drain.redo_rate + min(1.0, elapsed / RATE_MEMORY) * (found.redo_rate - drain.redo_rate)
-    drain = replace(drain, redo_rate=redo_rate, rates=_averaged(drain.rates, found, elapsed))
+    redo_rate = drain.redo_rate + min(1.0, elapsed / RATE_MEMORY) * (estimate.redo_rate - drain.redo_rate)
+    drain = replace(drain, redo_rate=redo_rate, rates=_averaged(drain.rates, estimate, elapsed))
     below = sample.modified_age <= drain.target - lag_of(state)
     if drain.reached is None and below and sample.checkpoint_age <= drain.target:
         drain = replace(drain, reached=now)
@@ -118,14 +118,14 @@ def _returning(state: State, sample: Sample | None, *, now: float) -> State:
 
     What was dirtied at the low age is dearer to flush, and is at the tail so long. Then the policy lands.
     """
-    back, found = state.returning, state.estimate
+    back, estimate = state.returning, state.estimate
     if back is None:
         return state
     if state.mode is not Mode.ACTIVE or ground_gone(state) or state.set_point is None:
         return replace(state, returning=None)
-    if sample is None or found is None:
+    if sample is None or estimate is None:
         return state
-    rates = _averaged(back.rates, found, _elapsed(state))
+    rates = _averaged(back.rates, estimate, _elapsed(state))
     aim = state.set_point * sample.flush_limit
     least = back.begun + WAY_SECONDS + aim / max(rates.redo_rate, 1.0)
     if now < min(least, back.begun + LONGEST_RETURN):
@@ -154,22 +154,22 @@ def progress(state: State, sample: Sample | None, *, now: float) -> DrainProgres
     )
 
 
-def _left(state: State, drain: Drain, sample: Sample, found: Estimate, *, now: float) -> float | None:
+def _left(state: State, drain: Drain, sample: Sample, estimate: Estimate, *, now: float) -> float | None:
     """Return the time left as planned or at the slope seen, whatever is less, and soon by the slope alone."""
-    aim, lag = aim_of(state, drain, sample, found), lag_of(state)
-    closing = closing_seconds(aim, found.redo_rate)
+    aim, lag = aim_of(state, drain, sample, estimate), lag_of(state)
+    closing = closing_seconds(aim, estimate.redo_rate)
     passed = now - drain.begun
-    falls = found.age_slope < -FLAT
+    falls = estimate.age_slope < -FLAT
     times = [
         seconds_left(
-            age=max(found.modified_age, found.checkpoint_age - lag),
+            age=max(estimate.modified_age, estimate.checkpoint_age - lag),
             aim=aim,
             goal=drain.target - lag,
             fall=fall,
             horizon=max(closing, WAY_SECONDS - passed),
             closing=closing,
         )
-        for fall, counts in ((-found.age_slope, falls), (0.0, passed < PLAN_SECONDS))
+        for fall, counts in ((-estimate.age_slope, falls), (0.0, passed < PLAN_SECONDS))
         if counts
     ]
     return min(times, default=None)
@@ -204,9 +204,9 @@ def _unlearned(state: State, drain: Drain) -> State:
     return replace(state, estimator=replace(state.estimator, trends=kept))
 
 
-def _averaged(rates: MeanRates, found: Estimate, elapsed: float) -> MeanRates:
+def _averaged(rates: MeanRates, estimate: Estimate, elapsed: float) -> MeanRates:
     return rates.updated(
-        redo_rate=found.redo_rate, flush_rate=found.flush_rate, elapsed=elapsed, memory=ANSWER_MEMORY
+        redo_rate=estimate.redo_rate, flush_rate=estimate.flush_rate, elapsed=elapsed, memory=ANSWER_MEMORY
     )
 
 
@@ -250,14 +250,14 @@ def update_window(
 def _begun(
     state: State, window: Window, sample: Sample | None, *, ends: float, now: float
 ) -> tuple[State, list[Event]]:
-    found = state.estimate
+    estimate = state.estimate
     why = _bars(state, window, sample, now=now)
-    if why or sample is None or found is None or not warm(state.estimator.window):
+    if why or sample is None or estimate is None or not warm(state.estimator.window):
         return _waiting(state, why or NOT_YET)
-    why, target = _reach(state, sample, found)
+    why, target = _reach(state, sample, estimate)
     if why:
         return _waiting(state, why)
-    made = begun(state, sample, found, target, who=window.who, now=now, ttl=ends - now)
+    made = begun(state, sample, estimate, target, who=window.who, now=now, ttl=ends - now)
     advisory = state.mode is Mode.ADVISORY
     state, _ = _waiting(replace(state, drain=replace(made, scheduled=True, shown=advisory)), "")
     way = f"{readable(target)} of checkpoint age, from {readable(sample.checkpoint_age)}"
@@ -280,20 +280,20 @@ def _bars(state: State, window: Window, sample: Sample | None, *, now: float) ->
     return "" if bar is None else bar.why
 
 
-def _reach(state: State, sample: Sample, found: Estimate) -> tuple[str, int]:
+def _reach(state: State, sample: Sample, estimate: Estimate) -> tuple[str, int]:
     """Return why no age lower than now can be held at the present load, and the lowest that can."""
     law = LAWS[state.facts.flush_law]
     if not law.m_moves_age:
         return why_m_moves_no_age(law), 0
-    target = round(lowest_target(state, sample, found)[0]) + 1
+    target = round(lowest_target(state, sample, estimate)[0]) + 1
     return (LOW_ALREADY if held_as_low(state, sample, target) else ""), target
 
 
 def _aimed(state: State, sample: Sample | None) -> State:
-    under_way, found = state.drain, state.estimate
-    if under_way is None or sample is None or found is None or not warm(state.estimator.window):
+    under_way, estimate = state.drain, state.estimate
+    if under_way is None or sample is None or estimate is None or not warm(state.estimator.window):
         return state
-    target = round(lowest_target(state, sample, found)[0]) + 1
+    target = round(lowest_target(state, sample, estimate)[0]) + 1
     if LOWER * under_way.target <= target <= under_way.target:
         return state
     return replace(state, drain=replace(under_way, target=target))

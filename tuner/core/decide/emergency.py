@@ -30,48 +30,48 @@ class Raise(Struct, frozen=True):
     seconds_left: float  # until what it is to prevent
 
 
-def called_for(state: State, sample: Sample, found: Estimate) -> Raise | None:
+def called_for(state: State, sample: Sample, estimate: Estimate) -> Raise | None:
     """Return a raise where sync flushing or a stall is only seconds away; None otherwise."""
     if not state.clocks.believes(state.estimator.window):
         return None
     law = LAWS[state.facts.flush_law]
-    points = [(found.seconds_to_stall, "stall point")]
+    points = [(estimate.seconds_to_stall, "stall point")]
     if not catches_up(state):  # the sync point is where that began
-        points.append((found.seconds_to_sync, "sync point"))
+        points.append((estimate.seconds_to_sync, "sync point"))
     near = [
         (seconds, name)
         for seconds, name in points
         if seconds is not None and seconds < state.settings.emergency_seconds
     ]
-    ratio, growing = found.age_ratio, found.age_slope > 0
+    ratio, growing = estimate.age_ratio, estimate.age_slope > 0
     if sample.degraded:
-        ratio, growing = found.checkpoint_age / sample.flush_limit, True
+        ratio, growing = estimate.checkpoint_age / sample.flush_limit, True
     if not near or ratio <= state.set_point_now or not growing:
         return None
-    flushed = found.flush_rate
+    flushed = estimate.flush_rate
     if not law.m_moves_age:
         flushed = list_rate_since(state.estimator.window, EMERGENCY_SPACING)
     woken = not law.m_moves_age or slept(state)
     if asleep(state) or (woken and flushed < AWAKE * sample.io_capacity_max):
         return None  # the server has only just woken at its flush limit, or will: M is not what it lacks
     seconds, name = min(near)
-    demand = found.demand * _hurry(law, found)
-    wanted = max(LEAST_FACTOR * demand, _beyond(state, law, sample, found, flushed=flushed))
+    demand = estimate.demand * _hurry(law, estimate)
+    wanted = max(LEAST_FACTOR * demand, _beyond(state, law, sample, estimate, flushed=flushed))
     if wanted <= sample.capacity.gain * (1.0 + DEAD_BAND):
         return None
-    share = found.checkpoint_age / sample.stall_point
+    share = estimate.checkpoint_age / sample.stall_point
     detail = f"{name} in {seconds:.0f} s, with the checkpoint age at {share:.0%} of Max Checkpoint Age"
     return Raise(io_capacity_max=wanted, detail=detail, seconds_left=seconds)
 
 
-def _hurry(law: FlushLaw, found: Estimate) -> float:
+def _hurry(law: FlushLaw, estimate: Estimate) -> float:
     """Return by how much the demand is more by now than its mean of ten seconds says, as a factor."""
-    if not law.m_moves_age or found.redo_rate <= 0.0:
+    if not law.m_moves_age or estimate.redo_rate <= 0.0:
         return 1.0
-    return min(MOST_HURRY, max(1.0, found.redo_rate_now / found.redo_rate))
+    return min(MOST_HURRY, max(1.0, estimate.redo_rate_now / estimate.redo_rate))
 
 
-def _beyond(state: State, law: FlushLaw, sample: Sample, found: Estimate, *, flushed: float) -> float:
+def _beyond(state: State, law: FlushLaw, sample: Sample, estimate: Estimate, *, flushed: float) -> float:
     """Return the M that does more than keep up, pages/s; 0 where keeping up has to do.
 
     Where the age rests at its limit whatever M, keeping up is all that M can do. But what that takes is known
@@ -80,5 +80,9 @@ def _beyond(state: State, law: FlushLaw, sample: Sample, found: Estimate, *, flu
     """
     if not law.m_moves_age:
         return LEAST_RAISE * sample.io_capacity_max if flushed >= FULL * sample.io_capacity_max else 0.0
-    span = found.redo_rate * RECOVER_SECONDS + found.modified_age - state.set_point_now * sample.flush_limit
+    span = (
+        estimate.redo_rate * RECOVER_SECONDS
+        + estimate.modified_age
+        - state.set_point_now * sample.flush_limit
+    )
     return state.estimator.tail.pages_ahead(sample, span) / RECOVER_SECONDS

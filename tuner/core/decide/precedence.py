@@ -23,23 +23,23 @@ def decide(state: State, sample: Sample | None, *, now: float) -> tuple[State, D
     A park that is owed goes first, then MariaDB's low-water mark where no emergency may be met instead, then
     a restore, then the wishes.
     """
-    found = state.estimate
+    estimate = state.estimate
     mark = None
     if sample is not None and state.park_owed is None:
         mark = lowwater.due(state, sample, now=now)
-    if sample is None or found is None:
+    if sample is None or estimate is None:
         return _without_rates(state, sample, mark, now=now)
     if state.park_owed is not None:
-        called = emergency.called_for(state, sample, found)
+        called = emergency.called_for(state, sample, estimate)
         needed = None if called is None else called.io_capacity_max
         return park.park(state, state.park_owed, sample, needed=needed, now=now)
-    state, wish = _first_wish(state, sample, found, now=now)
+    state, wish = _first_wish(state, sample, estimate, now=now)
     urgent = wish.kind is DecisionKind.EMERGENCY and carry_out.may_not_write(state) is None
     if mark is not None and not urgent:
         return lowwater.write(state, sample, mark, now=now)
     if state.mode is Mode.ACTIVE and state.restoring and given_back(state, sample):
         return restore.restore(state, sample, now=now)
-    return carry_out.guard_and_plan(state, wish, sample.capacity, found, now=now)
+    return carry_out.guard_and_plan(state, wish, sample.capacity, estimate, now=now)
 
 
 def _without_rates(
@@ -55,10 +55,10 @@ def _without_rates(
     return carry_out.nothing(state, base, now=now)
 
 
-def _first_wish(state: State, sample: Sample, found: Estimate, *, now: float) -> tuple[State, Wish]:
+def _first_wish(state: State, sample: Sample, estimate: Estimate, *, now: float) -> tuple[State, Wish]:
     """Return the first wish there is: emergency, override, drain, rest, way back, relief, policy."""
-    state, proposal, situation = wishes.ask_policy(state, sample, found, now=now)
-    raised = wishes.raised(state, sample, found, now=now)
+    state, proposal, situation = wishes.ask_policy(state, sample, estimate, now=now)
+    raised = wishes.raised(state, sample, estimate, now=now)
     if raised is not None:
         return state, raised
     if state.override is not None and now < state.override.ends:
@@ -66,12 +66,12 @@ def _first_wish(state: State, sample: Sample, found: Estimate, *, now: float) ->
     if not warm(state.estimator.window):
         return state, wishes.WARMING_UP
     if state.drain is not None:
-        return state, wishes.drained(state, state.drain, sample, found, now=now)
+        return state, wishes.drained(state, state.drain, sample, estimate, now=now)
     if state.returning is not None:
-        proposal = wishes.way_back(state, state.returning, situation, sample, found)
+        proposal = wishes.way_back(state, state.returning, situation, sample, estimate)
     elif state.unanswered.until is not None:
-        return state, wishes.at_rest(state, sample, found, state.unanswered.until, now=now)
-    change = wishes.relief_change(state, sample, found, now=now)
+        return state, wishes.at_rest(state, sample, estimate, state.unanswered.until, now=now)
+    change = wishes.relief_change(state, sample, estimate, now=now)
     if change is not None and change.io_capacity_max <= 0.0:
-        state, change = wishes.relieved(state, change, sample.capacity, found, now=now), None
-    return state, wishes.of_policy(state, proposal, situation, sample, found, change=change)
+        state, change = wishes.relieved(state, change, sample.capacity, estimate, now=now), None
+    return state, wishes.of_policy(state, proposal, situation, sample, estimate, change=change)

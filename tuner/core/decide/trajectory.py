@@ -67,11 +67,11 @@ OVERDUE_DRIFT = 0.005
 """The same where the age should be there by now: ``DRIFT`` is more than a low target leaves room for."""
 
 
-def lowest_target(state: State, sample: Sample, found: Estimate) -> tuple[float, str]:
+def lowest_target(state: State, sample: Sample, estimate: Estimate) -> tuple[float, str]:
     """Return the lowest checkpoint age that can be held at the present load, bytes, and what bounds it."""
     law, (_, highest) = law_of(state), bounds(state)
-    lowest, low_water = floor_of(sample, found), sample.adaptive_flushing_lwm
-    by_law = _least(lowest, sample, lambda age: _needed(law, sample, found, age) <= highest)
+    lowest, low_water = floor_of(sample, estimate), sample.adaptive_flushing_lwm
+    by_law = _least(lowest, sample, lambda age: _needed(law, sample, estimate, age) <= highest)
     not_by_age = f"below innodb_adaptive_flushing_lwm ({low_water:g} %) the server does not flush by age"
     limits = (
         (lowest, not_by_age),
@@ -88,35 +88,35 @@ def lag_of(state: State) -> float:
     return state.facts.flush_order_lag + max(state.facts.sawtooth_seconds, trends.checkpoint_seconds) * rate
 
 
-def aim_of(state: State, drain: Drain, sample: Sample, found: Estimate) -> float:
+def aim_of(state: State, drain: Drain, sample: Sample, estimate: Estimate) -> float:
     """Return the modified age to rest at, bytes: the target's, above where flushing by age stops."""
-    wanted = max(floor_of(sample, found), AIM * (drain.target - lag_of(state)))
+    wanted = max(floor_of(sample, estimate), AIM * (drain.target - lag_of(state)))
     return wanted if state.set_point is None else min(wanted, state.set_point * sample.flush_limit)
 
 
-def floor_of(sample: Sample, found: Estimate) -> float:
+def floor_of(sample: Sample, estimate: Estimate) -> float:
     """Return the lowest modified age that the server's flushing by age can hold, bytes; never none at all.
 
     With ``innodb_adaptive_flushing_lwm`` at 0 and no load there is nothing else above 0.
     """
-    return max(LEAST_AGE, sample.low_water_age + LOOP_SECONDS * found.redo_rate)
+    return max(LEAST_AGE, sample.low_water_age + LOOP_SECONDS * estimate.redo_rate)
 
 
-def _resting(found: Estimate, age: float) -> float:
+def _resting(estimate: Estimate, age: float) -> float:
     """Return the pages/s that hold an age, from write combining and from how the load answers flushing."""
-    ratio = max(found.modified_age, 1.0) / age
+    ratio = max(estimate.modified_age, 1.0) / age
     ratio = min(FARTHEST_AGE, max(1.0 / FARTHEST_AGE, ratio))
-    density = found.new_density * math.pow(ratio, found.combining_exponent)
+    density = estimate.new_density * math.pow(ratio, estimate.combining_exponent)
     return density * rate_at_rest(
-        redo_rate=found.redo_rate,
-        flush_rate=found.flush_rate,
+        redo_rate=estimate.redo_rate,
+        flush_rate=estimate.flush_rate,
         density=density,
-        response=found.flush_response,
+        response=estimate.flush_response,
     )
 
 
-def _needed(law: FlushLaw, sample: Sample, found: Estimate, age: float) -> float:
-    return law.resting_gain(age / sample.flush_limit) * _resting(found, age)
+def _needed(law: FlushLaw, sample: Sample, estimate: Estimate, age: float) -> float:
+    return law.resting_gain(age / sample.flush_limit) * _resting(estimate, age)
 
 
 def _least(lowest: float, sample: Sample, fits: Callable[[float], bool]) -> float:
@@ -153,7 +153,7 @@ class Cleaner(Struct, frozen=True):
 
 
 def cleaner(
-    law: FlushLaw, window: Window, sample: Sample, found: Estimate, *, wrote: float | None
+    law: FlushLaw, window: Window, sample: Sample, estimate: Estimate, *, wrote: float | None
 ) -> Cleaner:
     """Return what the page cleaner does; as if at rest where the server does not say, or is idle.
 
@@ -161,7 +161,7 @@ def cleaner(
         wrote: time of the last write, seconds; None before the first.
     """
     if idled(window) or sample.degraded or sample.flush_requested <= 0:
-        return Cleaner(asked=found.flush_rate, mean_rate=found.flush_rate, by_age=found.demand)
+        return Cleaner(asked=estimate.flush_rate, mean_rate=estimate.flush_rate, by_age=estimate.demand)
     since = sample.monotonic - REQUEST_SECONDS
     if wrote is not None:
         since = max(since, wrote + ANSWER_SECONDS)
@@ -170,7 +170,7 @@ def cleaner(
     by_law = sample.io_capacity * sample.flush_percentage / 100.0
     mean_rate = law.terms * asked - by_law - min(float(sample.flush_by_age), law.need_cap * highest)
     if asked >= CAPPED_SHARE * highest:
-        mean_rate = max(mean_rate, found.flush_rate)
+        mean_rate = max(mean_rate, estimate.flush_rate)
     return Cleaner(asked=asked, mean_rate=max(0.0, mean_rate), by_age=float(sample.flush_by_age))
 
 
@@ -185,7 +185,7 @@ class Heading(Struct, frozen=True):
 def towards(
     state: State,
     sample: Sample,
-    found: Estimate,
+    estimate: Estimate,
     rates: MeanRates,
     *,
     aim: float,
@@ -201,17 +201,17 @@ def towards(
         drift_allowed: what the age ratio may end away from its place by without a write.
     """
     law = LAWS[state.facts.flush_law]
-    flusher = cleaner(law, state.estimator.window, sample, found, wrote=state.writes.last)
+    flusher = cleaner(law, state.estimator.window, sample, estimate, wrote=state.writes.last)
     closing = closing_seconds(aim, rates.redo_rate)
     horizon = max(closing, arrival - now)
-    wanted = _flush_rate(state, sample, found, rates, aim=aim, horizon=horizon, closing=closing)
-    lowest = max(floor_of(sample, found), 0.5 * aim)
+    wanted = _flush_rate(state, sample, estimate, rates, aim=aim, horizon=horizon, closing=closing)
+    lowest = max(floor_of(sample, estimate), 0.5 * aim)
     wish = flusher.capacity_for(
         law,
         flush_rate=wanted,
-        ratio=max(found.modified_age, lowest) / sample.flush_limit,
+        ratio=max(estimate.modified_age, lowest) / sample.flush_limit,
     )
-    density = max(found.demand_density, 1e-12)
+    density = max(estimate.demand_density, 1e-12)
     drift = (wanted - flusher.asked) * horizon / density / sample.flush_limit
     news = abs(math.log(max(wish, 1.0) / sample.io_capacity_max))
     least = FINE_NEWS if wish <= wanted or abs(drift) >= FAR else NEWS
@@ -257,7 +257,7 @@ def closing_seconds(aim: float, redo_rate: float) -> float:
 def _flush_rate(
     state: State,
     sample: Sample,
-    found: Estimate,
+    estimate: Estimate,
     rates: MeanRates,
     *,
     aim: float,
@@ -265,17 +265,17 @@ def _flush_rate(
     closing: float,
 ) -> float:
     """Return the pages/s wanted: down at no more than the pages up to the aim, for a tail may be thin."""
-    away = found.modified_age - aim
+    away = estimate.modified_age - aim
     times = (horizon, closing) if away > 0.0 else (horizon,)
-    due = [_answered(state, sample, found, rates, away=away, seconds=seconds) for seconds in times]
-    wanted = max(min(due), CLIMB_FLOOR * found.demand)
-    if found.sustained_capacity is None:
+    due = [_answered(state, sample, estimate, rates, away=away, seconds=seconds) for seconds in times]
+    wanted = max(min(due), CLIMB_FLOOR * estimate.demand)
+    if estimate.sustained_capacity is None:
         return wanted
-    return min(wanted, max(LEAST_SHARE * found.demand, DEVICE_SHARE * found.sustained_capacity))
+    return min(wanted, max(LEAST_SHARE * estimate.demand, DEVICE_SHARE * estimate.sustained_capacity))
 
 
 def _answered(
-    state: State, sample: Sample, found: Estimate, rates: MeanRates, *, away: float, seconds: float
+    state: State, sample: Sample, estimate: Estimate, rates: MeanRates, *, away: float, seconds: float
 ) -> float:
     """Return the pages/s that are due in this time, with the redo that the load gives up for them, or adds.
 
@@ -283,14 +283,14 @@ def _answered(
     the one before it.
     """
     span = max(0.0, rates.redo_rate * seconds + away)
-    pages = _pages(state, sample, found, span)
+    pages = _pages(state, sample, estimate, span)
     usual = max(rates.redo_rate, state.estimator.trends.rate_mean)
     response = state.estimator.load.flush_response(redo_rate=usual, flush_rate=rates.flush_rate)
     answer = response * pages / max(span, 1.0)
     return (pages / seconds + answer * rates.flush_rate) / (1.0 + answer)
 
 
-def _pages(state: State, sample: Sample, found: Estimate, span: float) -> float:
+def _pages(state: State, sample: Sample, estimate: Estimate, span: float) -> float:
     """Return the pages in the oldest ``span`` bytes of redo, those that are still to come among them."""
     known = min(span, float(sample.modified_age))
-    return state.estimator.tail.pages_ahead(sample, known) + found.new_density * max(0.0, span - known)
+    return state.estimator.tail.pages_ahead(sample, known) + estimate.new_density * max(0.0, span - known)

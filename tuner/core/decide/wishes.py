@@ -57,18 +57,18 @@ class Wish(Struct, frozen=True):
 
 
 def ask_policy(
-    state: State, sample: Sample, found: Estimate, *, now: float
+    state: State, sample: Sample, estimate: Estimate, *, now: float
 ) -> tuple[State, Proposal, Situation]:
     """Return what the policy proposes in which situation; it is asked at every tick, so that it goes on."""
     policy = policy_of(state)
-    situation = situation_of(state, sample, found, now=now)
+    situation = situation_of(state, sample, estimate, now=now)
     memory = policy.start() if state.policy is None else state.policy
     memory, proposal = policy.propose(memory, situation)
     state = replace(
         state,
         policy=memory,
         relief=relief.followed(state.relief, now=now),
-        unanswered=answered(state, sample, found, now=now),
+        unanswered=answered(state, sample, estimate, now=now),
     )
     return state, proposal, situation
 
@@ -90,20 +90,20 @@ def of_policy(
     proposal: Proposal,
     situation: Situation,
     sample: Sample,
-    found: Estimate,
+    estimate: Estimate,
     *,
     change: relief.Change | None,
 ) -> Wish:
     """Return what the policy asks for, or the way back in its place; nothing where nothing is to tune."""
-    x, f = found.age_ratio, situation.set_point
+    x, f = estimate.age_ratio, situation.set_point
     law = LAWS[state.facts.flush_law]
     remark = why_m_moves_no_age(law) or (law.beyond if x >= 1.0 else "")
     remarks = (remark, *state.caution.remarks) if remark else state.caution.remarks
     remarks = (*remarks, _saves(state, now=situation.now)) if proposal.saves else remarks
-    held = _share(f, sample, found)
-    where = ", ".join((f"{_age(sample, found)}, to be held at {held:.0%}", *remarks))
+    held = _share(f, sample, estimate)
+    where = ", ".join((f"{_age(sample, estimate)}, to be held at {held:.0%}", *remarks))
     up = proposal.io_capacity_max > situation.io_capacity_max
-    why = idle(state, sample, found) or _catching_up(state, found, up=up)
+    why = idle(state, sample, estimate) or _catching_up(state, estimate, up=up)
     if why:
         return Wish(DecisionKind.KEEP, Reason.IDLE, why)
     if change is not None:
@@ -111,33 +111,33 @@ def of_policy(
     if not proposal.act:
         return _left_alone(state, proposal, situation, where)
     who = policy_of(state).name if state.returning is None else "the way back from a drain"
-    if not up and _fades(found) and found.authority >= AUTHORITY_LOST:
+    if not up and _fades(estimate) and estimate.authority >= AUTHORITY_LOST:
         return Wish(DecisionKind.KEEP, Reason.FADING, f"{where}: {_FADING}", terms=proposal.terms)
     return Wish(
         kind=DecisionKind.SET,
         io_capacity_max=proposal.io_capacity_max,
         reason=Reason.RAISE if up else Reason.LOWER,
-        detail=f"{where}, heading for {_share(f + situation.error_ahead, sample, found):.0%}: "
+        detail=f"{where}, heading for {_share(f + situation.error_ahead, sample, estimate):.0%}: "
         f"{who} wants innodb_io_capacity_max {proposal.io_capacity_max:.0f}",
         terms=proposal.terms,
     )
 
 
-def _age(sample: Sample, found: Estimate) -> str:
-    return f"checkpoint age at {found.checkpoint_age / sample.stall_point:.0%} of Max Checkpoint Age"
+def _age(sample: Sample, estimate: Estimate) -> str:
+    return f"checkpoint age at {estimate.checkpoint_age / sample.stall_point:.0%} of Max Checkpoint Age"
 
 
-def _share(ratio: float, sample: Sample, found: Estimate) -> float:
+def _share(ratio: float, sample: Sample, estimate: Estimate) -> float:
     """Return an age ratio as a share of Max Checkpoint Age, with what the checkpoint age lies above it by."""
-    return (ratio * sample.flush_limit + found.checkpoint_lag) / sample.stall_point
+    return (ratio * sample.flush_limit + estimate.checkpoint_lag) / sample.stall_point
 
 
-def at_rest(state: State, sample: Sample, found: Estimate, until: float, *, now: float) -> Wish:
+def at_rest(state: State, sample: Sample, estimate: Estimate, until: float, *, now: float) -> Wish:
     """Return the best M that was seen, where the age does not answer to M; until then it rests there."""
     best = state.unanswered.best or sample.io_capacity_max
     left = until - now
     rests = f"innodb_io_capacity_max rests at the best that was seen, and is tried again in {left:.0f} s"
-    why = f"{_age(sample, found)}, {state.unanswered.why}: {rests}"
+    why = f"{_age(sample, estimate)}, {state.unanswered.why}: {rests}"
     kind = DecisionKind.KEEP if best == sample.io_capacity_max else DecisionKind.SET
     return Wish(kind, Reason.UNANSWERED, why, float(best))
 
@@ -172,30 +172,30 @@ def _saves(state: State, *, now: float) -> str:
     return f"the policy saves its changes, {left} at hand, and keeps to one innodb_io_capacity_max"
 
 
-def _catching_up(state: State, found: Estimate, *, up: bool) -> str:
+def _catching_up(state: State, estimate: Estimate, *, up: bool) -> str:
     """Return why the policy leaves M alone while the server flushes what was dirty when it woke; else empty.
 
     An M that is too high brings the age to the low-water mark, where the server falls asleep again: at the
     flush limit the policy may lower it, unless the stall point is near.
     """
-    left = found.seconds_to_stall
+    left = estimate.seconds_to_stall
     near = left is not None and left < NEAR_FACTOR * state.settings.emergency_seconds
-    return CATCHING_UP if catches_up(state) and (up or near or found.age_ratio < 1.0) else ""
+    return CATCHING_UP if catches_up(state) and (up or near or estimate.age_ratio < 1.0) else ""
 
 
-def _fades(found: Estimate) -> bool:
-    return found.redo_rate_now < FADING * found.redo_rate
+def _fades(estimate: Estimate) -> bool:
+    return estimate.redo_rate_now < FADING * estimate.redo_rate
 
 
-def drained(state: State, wanted: Drain, sample: Sample, found: Estimate, *, now: float) -> Wish:
+def drained(state: State, wanted: Drain, sample: Sample, estimate: Estimate, *, now: float) -> Wish:
     """Return what a drain asks for; the policy goes on watching meanwhile, and is told of no write."""
-    aim = aim_of(state, wanted, sample, found)
-    arrival = wanted.begun + trajectory.WAY_SECONDS if found.modified_age > aim else now
+    aim = aim_of(state, wanted, sample, estimate)
+    arrival = wanted.begun + trajectory.WAY_SECONDS if estimate.modified_age > aim else now
     overdue = wanted.reached is None and now >= wanted.begun + trajectory.WAY_SECONDS
     way = trajectory.towards(
         state,
         sample,
-        found,
+        estimate,
         wanted.rates,
         aim=aim,
         arrival=arrival,
@@ -204,11 +204,11 @@ def drained(state: State, wanted: Drain, sample: Sample, found: Estimate, *, now
     )
     detail = (
         f"{wanted.who} wants a checkpoint age of at most {readable(wanted.target)} "
-        f"for {wanted.ends - now:.0f} s more; it is {readable(found.checkpoint_age)}"
+        f"for {wanted.ends - now:.0f} s more; it is {readable(estimate.checkpoint_age)}"
     )
     down = way.io_capacity_max < sample.io_capacity_max
-    fades = _fades(found) or idled(state.estimator.window)
-    why = idle(state, sample, found) or (_FADING if fades else "")
+    fades = _fades(estimate) or idled(state.estimator.window)
+    why = idle(state, sample, estimate) or (_FADING if fades else "")
     stays = bool(asleep(state)) or (bool(why) and down)
     left = state.settings.max_changes_per_hour * (1.0 - KEPT_CHANGES) - len(state.writes.counted)
     act = way.act and not stays and (wanted.reached is None or left > 0.0)
@@ -222,11 +222,13 @@ def drained(state: State, wanted: Drain, sample: Sample, found: Estimate, *, now
     )
 
 
-def way_back(state: State, back: Return, situation: Situation, sample: Sample, found: Estimate) -> Proposal:
+def way_back(
+    state: State, back: Return, situation: Situation, sample: Sample, estimate: Estimate
+) -> Proposal:
     """Return what takes the age from where a drain left it to the set-point, in place of the policy."""
     aim = situation.set_point * sample.flush_limit
-    arrival = back.begun + trajectory.WAY_SECONDS if found.modified_age < aim else situation.now
-    way = trajectory.towards(state, sample, found, back.rates, aim=aim, arrival=arrival, now=situation.now)
+    arrival = back.begun + trajectory.WAY_SECONDS if estimate.modified_age < aim else situation.now
+    way = trajectory.towards(state, sample, estimate, back.rates, aim=aim, arrival=arrival, now=situation.now)
     return Proposal(way.io_capacity_max, way.terms, act=way.act)
 
 
@@ -240,9 +242,9 @@ def _why_kept(state: State, situation: Situation) -> str:
     return "on its way there" if ahead < off - ON_COURSE else "off, and left alone for now"
 
 
-def raised(state: State, sample: Sample, found: Estimate, *, now: float) -> Wish | None:
+def raised(state: State, sample: Sample, estimate: Estimate, *, now: float) -> Wish | None:
     """Return what an emergency asks for: a raise, or the end of a relief that led to it; None without one."""
-    called = emergency.called_for(state, sample, found)
+    called = emergency.called_for(state, sample, estimate)
     if called is None:
         return None
     terms = {"seconds_left": called.seconds_left, "flush_rate_wanted": called.io_capacity_max}
@@ -260,41 +262,41 @@ def raised(state: State, sample: Sample, found: Estimate, *, now: float) -> Wish
     )
 
 
-def situation_of(state: State, sample: Sample, found: Estimate, *, now: float) -> Situation:
+def situation_of(state: State, sample: Sample, estimate: Estimate, *, now: float) -> Situation:
     set_point = state.set_point_now
-    ahead = horizon(set_point=set_point, flush_limit=sample.flush_limit, redo_rate=found.redo_rate)
-    span = found.redo_rate * ahead + found.modified_age - set_point * sample.flush_limit
+    ahead = horizon(set_point=set_point, flush_limit=sample.flush_limit, redo_rate=estimate.redo_rate)
+    span = estimate.redo_rate * ahead + estimate.modified_age - set_point * sample.flush_limit
     law = LAWS[state.facts.flush_law]
     share = flushed_share(state.estimator.window) if law.stops_early else 1.0
     return Situation(
         now=now,
-        age=found.modified_age,
+        age=estimate.modified_age,
         flush_limit=float(sample.flush_limit),
         sync_point=float(sample.sync_point),
         set_point=set_point,
-        redo_rate=found.redo_rate,
-        age_slope=found.age_slope,
-        demand=found.demand,
+        redo_rate=estimate.redo_rate,
+        age_slope=estimate.age_slope,
+        demand=estimate.demand,
         horizon=ahead,
-        age_ahead=state.estimator.tail.age_ahead(sample, found, ahead, flushed_share=share),
+        age_ahead=state.estimator.tail.age_ahead(sample, estimate, ahead, flushed_share=share),
         pages_due=state.estimator.tail.pages_ahead(sample, span),
-        combining_exponent=found.combining_exponent,
-        new_density=found.new_density,
-        flush_response=found.flush_response,
-        flush_rate=found.flush_rate,
-        authority=found.authority,
+        combining_exponent=estimate.combining_exponent,
+        new_density=estimate.new_density,
+        flush_response=estimate.flush_response,
+        flush_rate=estimate.flush_rate,
+        authority=estimate.authority,
         io_capacity_max=sample.capacity.gain,
         learns=state.occurrences.learns(sample.monotonic) and not _raised(state, sample.capacity, now=now),
         hold_gain=optimising.hold_gain(state, sample),
         moved_from=state.trials.moved_from,
         saving=state.writes.tokens.is_exhausted(now=now, budget=state.settings.max_changes_per_hour),
         steady=state.estimator.trends.steady,
-        coupling=0.0 if law.sleeps else found.coupling,  # there a load answers what M does not move
+        coupling=0.0 if law.sleeps else estimate.coupling,  # there a load answers what M does not move
         baseline_m=0 if state.originals is None else state.originals.capacity.io_capacity_max,
     )
 
 
-def relief_change(state: State, sample: Sample, found: Estimate, *, now: float) -> relief.Change | None:
+def relief_change(state: State, sample: Sample, estimate: Estimate, *, now: float) -> relief.Change | None:
     """Return the change of M that begins or ends a relief of the device; None where there is none."""
     if not LAWS[state.facts.flush_law].m_moves_age or state.settings.policy == "fixed":
         return None
@@ -304,14 +306,16 @@ def relief_change(state: State, sample: Sample, found: Estimate, *, now: float) 
         state.relief,
         state.estimator.window,
         sample,
-        found,
+        estimate,
         set_point=state.set_point_now,
         last_write=state.writes.last,
         now=now,
     )
 
 
-def relieved(state: State, change: relief.Change, current: Capacity, found: Estimate, *, now: float) -> State:
+def relieved(
+    state: State, change: relief.Change, current: Capacity, estimate: Estimate, *, now: float
+) -> State:
     """Return the state with a relief begun or ended."""
     known, memory = relief.switched(
         state.relief,
@@ -319,14 +323,14 @@ def relieved(state: State, change: relief.Change, current: Capacity, found: Esti
         policy_of(state),
         state.policy,
         current=current,
-        found=found,
+        estimate=estimate,
         settled=emergency_from(state, current),
         now=now,
     )
     return replace(state, relief=known, policy=memory)
 
 
-def answered(state: State, sample: Sample, found: Estimate, *, now: float) -> Unanswered:
+def answered(state: State, sample: Sample, estimate: Estimate, *, now: float) -> Unanswered:
     """Return what is known of how the age answers to M, with this reading."""
     counts = (
         law_of(state).m_moves_age
@@ -335,7 +339,7 @@ def answered(state: State, sample: Sample, found: Estimate, *, now: float) -> Un
         and state.occurrences.learns(sample.monotonic)
         and not (state.holds or state.drain or state.returning or state.override)
         and not _raised(state, sample.capacity, now=now)
-        and not idle(state, sample, found)
+        and not idle(state, sample, estimate)
     )
     circumstances = unanswered.Circumstances(
         set_point=state.set_point_now,
@@ -343,7 +347,7 @@ def answered(state: State, sample: Sample, found: Estimate, *, now: float) -> Un
         lru_rules=state.caution.lru.on,
         counts=counts,
     )
-    return unanswered.update(state.unanswered, sample, found, circumstances, now=now)
+    return unanswered.update(state.unanswered, sample, estimate, circumstances, now=now)
 
 
 def emergency_from(state: State, current: Capacity) -> int:
@@ -361,12 +365,12 @@ def _raised(state: State, current: Capacity, *, now: float) -> bool:
     return emergency_from(state, current) > 0 and last is not None and now - last < RAISED_SECONDS
 
 
-def idle(state: State, sample: Sample, found: Estimate) -> str:
+def idle(state: State, sample: Sample, estimate: Estimate) -> str:
     """Return why there is nothing to tune just now; empty where there is."""
     sleeps = asleep(state)
     if sleeps:
         return sleeps
-    if found.redo_rate < sample.flush_limit / (IDLE_HOURS * 3600.0):
+    if estimate.redo_rate < sample.flush_limit / (IDLE_HOURS * 3600.0):
         return state.occurrences.silences(sample.monotonic) or "next to no redo is written"
     return state.occurrences.silences(sample.monotonic)
 

@@ -91,7 +91,7 @@ class Averages(Struct, frozen=True):
 
 
 def averaged(
-    state: Averages, sample: Sample, found: Estimate, *, lru_share: float, elapsed: float
+    state: Averages, sample: Sample, estimate: Estimate, *, lru_share: float, elapsed: float
 ) -> Averages:
     """Return the load with one tick more; concurrency and read share only where the server shows them."""
     seconds = min(CONTEXT_SECONDS, state.seconds + elapsed)
@@ -106,8 +106,8 @@ def averaged(
         timed = new
     return Averages(
         seconds=seconds,
-        redo_rate=state.redo_rate + weight * (found.redo_rate - state.redo_rate),
-        row_rate=state.row_rate + weight * (found.row_rate - state.row_rate),
+        redo_rate=state.redo_rate + weight * (estimate.redo_rate - state.redo_rate),
+        row_rate=state.row_rate + weight * (estimate.row_rate - state.row_rate),
         lru_share=state.lru_share + weight * (lru_share - state.lru_share),
         concurrency=concurrency,
         timed=timed,

@@ -149,7 +149,7 @@ class Tail(Struct, frozen=True):
         return self.due * self.ledger.between(sample.lsn_oldest, sample.lsn_oldest + span)
 
     def age_ahead(
-        self, sample: Sample, found: Estimate, seconds: float, *, flushed_share: float = 1.0
+        self, sample: Sample, estimate: Estimate, seconds: float, *, flushed_share: float = 1.0
     ) -> float:
         """Return the modified age that the present M leads to, bytes, walking the tail through the ledger.
 
@@ -158,15 +158,15 @@ class Tail(Struct, frozen=True):
         is dirty now is dirtied meanwhile.
         """
         if not self.covers(sample):
-            return max(0.0, found.modified_age + found.age_slope * seconds)
+            return max(0.0, estimate.modified_age + estimate.age_slope * seconds)
         capped = sample.flush_requested >= CAPPED_SHARE * sample.io_capacity_max
-        full = float(sample.io_capacity_max) * min(flushed_share, found.authority)
-        rate = full if capped else min(full, found.flush_rate)
-        pages, written = rate * seconds, found.redo_rate * seconds
+        full = float(sample.io_capacity_max) * min(flushed_share, estimate.authority)
+        rate = full if capped else min(full, estimate.flush_rate)
+        pages, written = rate * seconds, estimate.redo_rate * seconds
         reached = self.ledger.after(sample.lsn_oldest, pages / self.due)
         beyond = pages - self.due * self.ledger.between(sample.lsn_oldest, sample.lsn_current)
         if beyond > 0:
-            reached += min(written, beyond / found.new_density) if found.new_density > 0 else written
+            reached += min(written, beyond / estimate.new_density) if estimate.new_density > 0 else written
         return max(0.0, sample.lsn_current + written - reached)
 
     def _left(self, sample: Sample, last: Sample, dirtied: int) -> tuple[float, float]:

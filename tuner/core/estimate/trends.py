@@ -339,8 +339,8 @@ def _device(trends: Trends, seen: Seen) -> tuple[float | None, float]:
     if seen.limited and seen.flush_rate > 0:
         weight = min(1.0, seen.elapsed / RATE_SECONDS)
         known = seen.flush_rate if sustained is None else sustained
-        found = known + weight * (seen.flush_rate - known)
-        return found, found
+        capacity = known + weight * (seen.flush_rate - known)
+        return capacity, capacity
     if sustained is None:
         return None, measured
     faded = sustained * math.exp(min(seen.elapsed, CAPACITY_MEMORY_SECONDS) / CAPACITY_MEMORY_SECONDS)

@@ -111,7 +111,7 @@ def called_for(
     relief: Relief,
     window: Window,
     sample: Sample,
-    found: Estimate,
+    estimate: Estimate,
     *,
     set_point: float,
     last_write: float | None,
@@ -126,12 +126,12 @@ def called_for(
     if last_write is not None and now - last_write < SPACING_SECONDS:
         return None
     if relief.since is not None:
-        return _end(relief, sample, found.redo_rate_now, now=now)
-    left = found.seconds_to_sync
+        return _end(relief, sample, estimate.redo_rate_now, now=now)
+    left = estimate.seconds_to_sync
     given = authority_since(window, FAST_SECONDS)
-    starved = given < AUTHORITY_LOST and found.redo_rate_now < STARVED * found.redo_rate
+    starved = given < AUTHORITY_LOST and estimate.redo_rate_now < STARVED * estimate.redo_rate
     if (
-        found.age_ratio > set_point + ABOVE
+        estimate.age_ratio > set_point + ABOVE
         or not starved
         or (left is not None and left <= ROOM_SECONDS)
         or _waits(relief, now=now)
@@ -175,7 +175,7 @@ def switched(
     memory: T,
     *,
     current: Capacity,
-    found: Estimate,
+    estimate: Estimate,
     settled: int,
     now: float,
 ) -> tuple[Relief, T]:
@@ -191,10 +191,10 @@ def switched(
             relief,
             since=now,
             before=settled or current.io_capacity_max,
-            rate_before=found.redo_rate,
+            rate_before=estimate.redo_rate,
             other=memory,
             moments=moments,
-            ratio=found.age_ratio,
+            ratio=estimate.age_ratio,
         )
         return begun, other
     if relief.flaps(now=now):
@@ -202,7 +202,7 @@ def switched(
         return replace(relief, since=None, other=None, slow=0, wait=wait), other
     slow = settled or current.io_capacity_max
     if abs(slow - relief.slow) <= SAME * slow:
-        drift = found.age_ratio - relief.ratio
+        drift = estimate.age_ratio - relief.ratio
         slow = round(slow * math.exp(min(MOST_DRIFT, max(-MOST_DRIFT, drift))))
     return replace(relief, since=None, other=memory, slow=slow, wait=0.0), other
 

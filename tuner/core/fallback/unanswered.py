@@ -93,7 +93,7 @@ class Circumstances(NamedTuple):
 
 
 def update(
-    state: Unanswered, sample: Sample, found: Estimate, circumstances: Circumstances, *, now: float
+    state: Unanswered, sample: Sample, estimate: Estimate, circumstances: Circumstances, *, now: float
 ) -> Unanswered:
     """Return what is remembered with one reading more.
 
@@ -104,38 +104,38 @@ def update(
     waits = max(0, sample.free_page_waits - state.waits) / elapsed if elapsed > 0.0 else 0.0
     state = replace(state, at=now, waits=sample.free_page_waits)
     if not circumstances.counts:
-        return replace(state, began=found.modified_age, foretold=0.0)
+        return replace(state, began=estimate.modified_age, foretold=0.0)
     m = sample.capacity.gain
     if state.anchor == 0 or abs(math.log(m / state.anchor)) > WIDTH:
         state = replace(state, anchor=m, anchored_at=now)
     if now - state.anchored_at >= SHOWN_SECONDS:
-        state = replace(state, seen=_with(state.seen, m, found, waits, elapsed))
+        state = replace(state, seen=_with(state.seen, m, estimate, waits, elapsed))
     if state.until is None:
-        return _judged(state, sample, found, circumstances, elapsed, now=now)
+        return _judged(state, sample, estimate, circumstances, elapsed, now=now)
     if now < state.until:
         return state
-    return replace(state, until=None, misses=MISSES - 1, foretold=0.0, began=found.modified_age)
+    return replace(state, until=None, misses=MISSES - 1, foretold=0.0, began=estimate.modified_age)
 
 
 def _judged(
     state: Unanswered,
     sample: Sample,
-    found: Estimate,
+    estimate: Estimate,
     circumstances: Circumstances,
     elapsed: float,
     *,
     now: float,
 ) -> Unanswered:
     """Return it after holding what the law foretells against what the age does."""
-    balance = 1.0 - found.flush_rate / found.demand if found.demand > 0.0 else 0.0
-    fresh = replace(state, began=found.modified_age, foretold=0.0)
-    if balance < CLEAR or found.age_ratio > circumstances.set_point - FAR:
+    balance = 1.0 - estimate.flush_rate / estimate.demand if estimate.demand > 0.0 else 0.0
+    fresh = replace(state, began=estimate.modified_age, foretold=0.0)
+    if balance < CLEAR or estimate.age_ratio > circumstances.set_point - FAR:
         return replace(fresh, misses=0)
-    foretold = state.foretold + found.redo_rate * balance * elapsed
+    foretold = state.foretold + estimate.redo_rate * balance * elapsed
     if not circumstances.lru_rules:
         if foretold < TELLING * sample.flush_limit:
             return replace(state, foretold=foretold)
-        if found.modified_age - state.began >= ANSWER * foretold:
+        if estimate.modified_age - state.began >= ANSWER * foretold:
             return replace(fresh, misses=0, rest=0.0)
         if state.misses + 1 < MISSES:
             return replace(fresh, misses=state.misses + 1)
@@ -143,8 +143,8 @@ def _judged(
     return replace(fresh, misses=0, until=now + rest, rest=rest, why=_why(circumstances.lru_share))
 
 
-def _disturbance(found: Estimate) -> float:
-    return abs(found.redo_rate_now / found.redo_rate - 1.0) if found.redo_rate > 0.0 else 0.0
+def _disturbance(estimate: Estimate) -> float:
+    return abs(estimate.redo_rate_now / estimate.redo_rate - 1.0) if estimate.redo_rate > 0.0 else 0.0
 
 
 def _why(lru_share: float) -> str:
@@ -154,7 +154,7 @@ def _why(lru_share: float) -> str:
 
 
 def _with(
-    seen: tuple[Seen, ...], io_capacity_max: int, found: Estimate, waits: float, elapsed: float
+    seen: tuple[Seen, ...], io_capacity_max: int, estimate: Estimate, waits: float, elapsed: float
 ) -> tuple[Seen, ...]:
     away = [(abs(math.log(one.io_capacity_max / io_capacity_max)), place) for place, one in enumerate(seen)]
     nearest = min(away, default=(WIDTH, -1))
@@ -164,8 +164,8 @@ def _with(
     fresh = replace(
         known,
         seconds=seconds,
-        rows=known.rows + weight * (found.row_rate - known.rows),
-        disturbance=known.disturbance + weight * (_disturbance(found) - known.disturbance),
+        rows=known.rows + weight * (estimate.row_rate - known.rows),
+        disturbance=known.disturbance + weight * (_disturbance(estimate) - known.disturbance),
         waits=known.waits + weight * (waits - known.waits),
     )
     return (*(one for one in seen if one is not known), fresh)[-KEPT:]

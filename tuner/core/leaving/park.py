@@ -44,29 +44,66 @@ def parked(
     lowest: int,
     highest: int,
     home: int,
-    ratio: float = PARKED_RATIO,
 ) -> Capacity:
     """Return the pair that holds a load ``park_slack`` times as high clear of sync flushing.
 
-    The demand at the parked age follows from write combining, ``P * (x / ratio) ** b``; the gain
-    from the server's own law. What is made dirty now counts as a demand, too: it comes to the tail
-    when nobody looks any more. Where no M moves the age the demand is that of now, and the gain is
-    the pace's. Never below what is in force.
+    What is made dirty now counts as a demand, too: it comes to the tail when nobody looks any more.
 
     Args:
         current: M that it is not to be below, pages/s.
-        ratio: age ratio that it leads to.
     """
-    made_dirty = estimate.redo_rate * estimate.new_density
-    demand = max(estimate.demand, estimate.demand_ahead, estimate.flush_rate, made_dirty)
-    gain = law.resting_gain(ratio)
+    return pair_for(
+        max(highest_demand(estimate), estimate.dirty_rate),
+        estimate,
+        law,
+        settings,
+        slack=settings.park_slack,
+        age_ratio=PARKED_RATIO,
+        current=current,
+        lowest=lowest,
+        highest=highest,
+        home=home,
+    )
+
+
+def highest_demand(estimate: Estimate) -> float:
+    """Return the highest of the demand now, the one ahead, and what is flushed, pages/s."""
+    return max(estimate.demand, estimate.demand_ahead, estimate.flush_rate)
+
+
+def pair_for(
+    demand: float,
+    estimate: Estimate,
+    law: FlushLaw,
+    settings: Settings,
+    *,
+    slack: float,
+    age_ratio: float,
+    current: int,
+    lowest: int,
+    highest: int,
+    home: int,
+) -> Capacity:
+    """Return the pair with which ``slack`` times such a demand rests at an age ratio.
+
+    The demand there follows from write combining, ``P * (x / age_ratio) ** b``; the gain from the server's
+    own law. Where no M moves the age the demand is that of now, and the gain is the pace's.
+
+    Args:
+        demand: at the age of now, pages/s.
+        estimate: where the age is now, and how it combines writes.
+        slack: how many times as high the load may be.
+        age_ratio: age ratio that the pair leads to.
+        current: M that it is not to be below, pages/s.
+    """
+    gain = law.resting_gain(age_ratio)
     if not law.m_moves_age:
         gain = AIM
-    elif 0 < estimate.age_ratio < ratio:
-        demand *= (estimate.age_ratio / ratio) ** estimate.combining_exponent
-    elif estimate.age_ratio > ratio:
-        demand *= estimate.age_ratio / ratio
-    wanted = settings.park_slack * gain * demand
+    elif 0 < estimate.age_ratio < age_ratio:
+        demand *= (estimate.age_ratio / age_ratio) ** estimate.combining_exponent
+    elif estimate.age_ratio > age_ratio:
+        demand *= estimate.age_ratio / age_ratio
+    wanted = slack * gain * demand
     return near(max(wanted, float(current)), home=home, ratio=settings.ratio, lowest=lowest, highest=highest)
 
 
@@ -76,16 +113,16 @@ def keep_ready(state: State, sample: Sample) -> State:
     The first seconds' rates are no reason to lower what somebody else had set, and those of two readings
     that came at nearly the same time are none at all. Where no M moves the age a lower one is none either.
     """
-    found, window = state.estimate, state.estimator.window
+    estimate, window = state.estimate, state.estimator.window
     promised = state.park_owed is not None and state.park_target is not None and state.clocks.gap is None
-    if found is None or promised:
+    if estimate is None or promised:
         return state
     if not telling(window):
         return replace(state, park_target=None)
     (lowest, highest), law = bounds(state), law_of(state)
     keep = state.writes.own == sample.capacity or not warm(window) or not law.m_moves_age
     pair = parked(
-        found,
+        estimate,
         law,
         state.settings,
         current=sample.io_capacity_max if keep else lowest,

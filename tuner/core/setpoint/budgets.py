@@ -256,30 +256,30 @@ class Durations(Struct, frozen=True):
         return ", ".join(parts)
 
 
-def durations_of(found: Estimate) -> dict[Name, Durations]:
+def durations_of(estimate: Estimate) -> dict[Name, Durations]:
     """Return what an estimate says of both, by name."""
     return {
         "recovery": Durations(
-            found.recovery_seconds, found.recovery_at_set_point, found.recovery_at_baseline
+            estimate.recovery_seconds, estimate.recovery_at_set_point, estimate.recovery_at_baseline
         ),
         "shutdown": Durations(
-            found.shutdown_seconds, found.shutdown_at_set_point, found.shutdown_at_baseline
+            estimate.shutdown_seconds, estimate.shutdown_at_set_point, estimate.shutdown_at_baseline
         ),
     }
 
 
-def foreseen(found: Estimate, recovery: Recovery, headroom: Headroom, *, set_point: float) -> Estimate:
+def foreseen(estimate: Estimate, recovery: Recovery, headroom: Headroom, *, set_point: float) -> Estimate:
     """Return the estimate with both as they will be at the set-point, and as they would be without a daemon.
 
     Past the sync point the server flushes whatever M.
     """
     held = recovery_and_shutdown(recovery, headroom, set_point)
     rests: tuple[float | None, float | None] = (None, None)
-    if found.baseline_ratio:
+    if estimate.baseline_ratio:
         highest = headroom.sync_point / headroom.flush_limit
-        rests = recovery_and_shutdown(recovery, headroom, min(found.baseline_ratio, highest))
+        rests = recovery_and_shutdown(recovery, headroom, min(estimate.baseline_ratio, highest))
     return replace(
-        found,
+        estimate,
         recovery_at_set_point=held[0],
         shutdown_at_set_point=held[1],
         recovery_at_baseline=rests[0],

@@ -71,18 +71,18 @@ class Caution(Struct, frozen=True):
     @property
     def remarks(self) -> tuple[str, ...]:
         """Return what a reader of the status should know, in words."""
-        found = []
+        remarks = []
         if self.device.on:
-            found.append("the device is the limit")
+            remarks.append("the device is the limit")
         if self.redo.on:
-            found.append("another consumer holds redo")
-        return tuple(found)
+            remarks.append("another consumer holds redo")
+        return tuple(remarks)
 
 
 def update(
     state: Caution,
     sample: Sample,
-    found: Estimate,
+    estimate: Estimate,
     *,
     set_point: float | None,
     now: float,
@@ -95,22 +95,22 @@ def update(
         at=now,
         waits=sample.free_page_waits,
         pressure=_pressure(state, sample, elapsed),
-        lru_share=_toward(state.lru_share, _lru_share(found), elapsed),
-        device=_device(state.device, sample, found, set_point, now=now),
+        lru_share=_toward(state.lru_share, _lru_share(estimate), elapsed),
+        device=_device(state.device, sample, estimate, set_point, now=now),
         redo=_redo(state.redo, sample, now=now),
-        lru=_lru(state.lru, found, now=now),
+        lru=_lru(state.lru, estimate, now=now),
     )
-    return state, _said(before, state, sample, found)
+    return state, _said(before, state, sample, estimate)
 
 
 def _toward(mean: float, value: float, elapsed: float) -> float:
     return mean + min(1.0, elapsed / AVERAGE_SECONDS) * (value - mean)
 
 
-def _lru_share(found: Estimate) -> float:
+def _lru_share(estimate: Estimate) -> float:
     """Return the LRU's share of the pages flushed; little LRU flushing counts for less."""
-    total = found.lru_rate + found.flush_rate
-    return found.lru_rate / total * min(1.0, found.lru_rate / LRU_FLOOR) if total > 0.0 else 0.0
+    total = estimate.lru_rate + estimate.flush_rate
+    return estimate.lru_rate / total * min(1.0, estimate.lru_rate / LRU_FLOOR) if total > 0.0 else 0.0
 
 
 def _pressure(state: Caution, sample: Sample, elapsed: float) -> float:
@@ -124,22 +124,22 @@ def _pressure(state: Caution, sample: Sample, elapsed: float) -> float:
 
 
 def _device(
-    was: Debounced, sample: Sample, found: Estimate, set_point: float | None, *, now: float
+    was: Debounced, sample: Sample, estimate: Estimate, set_point: float | None, *, now: float
 ) -> Debounced:
     asks_for_all = sample.flush_requested >= CAPPED_SHARE * sample.io_capacity_max
     matters = asks_for_all or (set_point is not None and sample.age_ratio > set_point)
     return was.see(
-        begins=matters and found.authority < AUTHORITY_LOST,
-        ends=not matters or found.authority >= AUTHORITY_BACK,
+        begins=matters and estimate.authority < AUTHORITY_LOST,
+        ends=not matters or estimate.authority >= AUTHORITY_BACK,
         now=now,
         seconds=AUTHORITY_SECONDS,
     )
 
 
-def _lru(was: Debounced, found: Estimate, *, now: float) -> Debounced:
+def _lru(was: Debounced, estimate: Estimate, *, now: float) -> Debounced:
     """Begin at once, for the rates are means of seconds already; end late, but at once where M matters."""
-    lru, flushed = found.lru_rate, max(found.flush_rate, 1.0)
-    if found.age_ratio >= LRU_LEAVES:
+    lru, flushed = estimate.lru_rate, max(estimate.flush_rate, 1.0)
+    if estimate.age_ratio >= LRU_LEAVES:
         return Debounced()
     return was.see(
         begins=lru > LRU_FLOOR and lru > LRU_SHARE * flushed,
@@ -159,13 +159,13 @@ def _redo(was: Debounced, sample: Sample, *, now: float) -> Debounced:
     )
 
 
-def _said(before: Caution, after: Caution, sample: Sample, found: Estimate) -> list[Event]:
+def _said(before: Caution, after: Caution, sample: Sample, estimate: Estimate) -> list[Event]:
     events = []
     if after.device.on and not before.device.on:
         message = (
             f"the flush law asks for {sample.flush_requested} pages/s and the device gives "
-            f"{found.authority:.0%} of them: an innodb_io_capacity_max above {sample.io_capacity_max} would "
-            "change nothing"
+            f"{estimate.authority:.0%} of them: an innodb_io_capacity_max above {sample.io_capacity_max} "
+            "would change nothing"
         )
         events.append(Event(code="authority_lost", message=message))
     elif before.device.on and not after.device.on:

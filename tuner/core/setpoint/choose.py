@@ -54,13 +54,13 @@ class Requests(NamedTuple):
 
 
 def update_set_point(
-    state: State, sample: Sample, found: Estimate, *, now: float
+    state: State, sample: Sample, estimate: Estimate, *, now: float
 ) -> tuple[State, list[Event]]:
     """Decide the set-point, and say what bounds it and which budgets are not kept."""
     state = replace(state, sawtooth=_sawtooth(state, sample))
-    found = replace(found, baseline_ratio=_baseline_ratio(state, sample, found))
-    headroom, requests = headroom_of(state, sample, found), _requests(state)
-    each = budgets_now(state, sample, found, headroom)
+    estimate = replace(estimate, baseline_ratio=_baseline_ratio(state, sample, estimate))
+    headroom, requests = headroom_of(state, sample, estimate), _requests(state)
+    each = budgets_now(state, sample, estimate, headroom)
     state = replace(state, announced=drop(state.announced, each, now=now))
     dropped = frozenset(name for name, debounced in state.announced.dropped if debounced.on)
     ratios = {name: one.bound for name, one in each.items() if name not in dropped}
@@ -77,7 +77,7 @@ def update_set_point(
     return replace(
         state,
         announced=announced,
-        estimate=foreseen(found, state.estimator.recovery, headroom, set_point=set_point),
+        estimate=foreseen(estimate, state.estimator.recovery, headroom, set_point=set_point),
     ), events
 
 
@@ -97,7 +97,7 @@ def _requests(state: State) -> Requests:
 
 
 def budgets_now(
-    state: State, sample: Sample, found: Estimate, headroom: Headroom
+    state: State, sample: Sample, estimate: Estimate, headroom: Headroom
 ) -> dict[str, budgets.Budget]:
     """Return how each budget that is set stands, by name; as persons and the schedule ask for them now."""
     requests = _requests(state)
@@ -106,7 +106,7 @@ def budgets_now(
         headroom,
         requests.settings,
         sample,
-        baseline=found.baseline_ratio or 0.0,
+        baseline=estimate.baseline_ratio or 0.0,
         m_moves_age=law_of(state).m_moves_age,
         whose=requests.windows,
     )
@@ -209,7 +209,7 @@ def _preferred(
     return (max(LOWEST, derived[0] - MARGIN), SetPointSource.DEGRADED) if degraded else derived
 
 
-def _baseline_ratio(state: State, sample: Sample, found: Estimate) -> float | None:
+def _baseline_ratio(state: State, sample: Sample, estimate: Estimate) -> float | None:
     """Return the age ratio at which the settings that the server was found with rest; None for unknown.
 
     The settings are C, M and the low-water mark. Where they have been in force for long it is the mean age
@@ -232,13 +232,13 @@ def _baseline_ratio(state: State, sample: Sample, found: Estimate) -> float | No
         lambda log_ratio: lists * load.density_at(log_ratio, exponent),
         pair=sample.capacity if state.originals is None else state.originals.capacity,
         redo_rate=state.estimator.trends.rate_mean,
-        flush_rate=found.flush_rate,
-        response=found.flush_response,
+        flush_rate=estimate.flush_rate,
+        response=estimate.flush_response,
         heeded=heeded_from(sample, operator, combining_exponent=exponent),
     )
 
 
-def headroom_of(state: State, sample: Sample, found: Estimate) -> Headroom:
+def headroom_of(state: State, sample: Sample, estimate: Estimate) -> Headroom:
     """Return what load, server and alarm leave of the age.
 
     A baseline that swings up to the flush limit, as with a low-water mark of 0, rests nowhere.
@@ -246,18 +246,18 @@ def headroom_of(state: State, sample: Sample, found: Estimate) -> Headroom:
     asked = state.settings.max_checkpoint_age_ratio < HIGHEST_CHECKPOINT_AGE_RATIO
     swings = state.low_water.operators_beside_ours == 0
     resting = rate_at_rest(
-        redo_rate=found.redo_rate,
-        flush_rate=found.flush_rate,
-        density=found.new_density,
-        response=found.flush_response,
+        redo_rate=estimate.redo_rate,
+        flush_rate=estimate.flush_rate,
+        density=estimate.new_density,
+        response=estimate.flush_response,
     )
     return Headroom(
         flush_limit=sample.flush_limit,
         sync_point=sample.sync_point,
         redo_capacity=sample.redo_capacity,
-        checkpoint_lag=found.checkpoint_lag,
+        checkpoint_lag=estimate.checkpoint_lag,
         redo_rate=max(state.estimator.trends.rate_mean, resting, state.relief.rate(now=sample.monotonic)),
-        burst_bytes=max(found.burst_bytes, state.relief.return_bytes(now=sample.monotonic)),
+        burst_bytes=max(estimate.burst_bytes, state.relief.return_bytes(now=sample.monotonic)),
         max_checkpoint_age_ratio=state.settings.max_checkpoint_age_ratio,
         flush_order_lag=state.facts.flush_order_lag,
         sawtooth_seconds=state.sawtooth.seconds(state.facts.sawtooth_seconds),
@@ -265,7 +265,7 @@ def headroom_of(state: State, sample: Sample, found: Estimate) -> Headroom:
         combining_exponent=state.estimator.load.curve.combining_exponent,
         emergency_seconds=state.settings.emergency_seconds,
         steady=state.estimator.trends.steady,
-        baseline=0.0 if asked or swings else found.baseline_ratio or 0.0,
+        baseline=0.0 if asked or swings else estimate.baseline_ratio or 0.0,
         full_rate_ratio=law_of(state).full_rate_ratio,
     )
 

@@ -78,7 +78,7 @@ class TrialTick(Struct, frozen=True):
 
     now: float  # monotonic time, seconds
     sample: Sample  # the reading
-    found: Estimate  # its estimate
+    estimate: Estimate  # what was made of it
     set_point: float  # f in force
     lru_share: float  # share of the LRU in the pages flushed, averaged
     bars: str = ""  # why no trial may go on; empty where one may
@@ -216,7 +216,7 @@ def update(state: Trials, look: TrialTick) -> tuple[Trials, list[Event]]:
     state = replace(state, at=look.now, moved_from=0.0)
     if look.learns and elapsed > 0.0:
         averages = averaged(
-            state.averages, look.sample, look.found, lru_share=look.lru_share, elapsed=elapsed
+            state.averages, look.sample, look.estimate, lru_share=look.lru_share, elapsed=elapsed
         )
         state = replace(state, averages=averages, context=context_of(averages, look.sample))
     elif not look.learns:
@@ -283,7 +283,7 @@ def accepted(
     if not allowed(suggestion):
         limits = ", ".join(f"{name} {low:g} to {high:g}" for name, (low, high) in LIMITS.items())
         return state, f"{suggestion} is outside the limits: {limits}"
-    block = block_of(look.found)
+    block = block_of(look.estimate)
     return begin(state, suggestion, block=block), ""
 
 
@@ -294,18 +294,18 @@ def too_late(state: Trials, number: int, *, now: float) -> Trials:
     return replace(state, asking=0, number=number, rest_until=now + LEAST_REST)
 
 
-def block_of(found: Estimate) -> tuple[float, float]:
+def block_of(estimate: Estimate) -> tuple[float, float]:
     """Return how long a block of this load lasts, and how long it settles, seconds."""
-    residence = residence_of(found)
-    constant = residence / max(LEAST_COMBINING, found.combining_exponent)
+    residence = residence_of(estimate)
+    constant = residence / max(LEAST_COMBINING, estimate.combining_exponent)
     settling, counted = SETTLING * constant, COUNTED * constant
     whole = max(SHORTEST_BLOCK, RESIDENCES * residence, settling + counted)
     return whole, settling * whole / (settling + counted) if settling > 0.0 else whole / 2.0
 
 
-def residence_of(found: Estimate) -> float:
+def residence_of(estimate: Estimate) -> float:
     """Return how long a page stays dirty under this load, modified age over R, seconds."""
-    return found.modified_age / max(1.0, found.redo_rate)
+    return estimate.modified_age / max(1.0, estimate.redo_rate)
 
 
 def _go_on(state: Trials, running: Running, look: TrialTick) -> tuple[Trials, list[Event]]:
@@ -315,7 +315,7 @@ def _go_on(state: Trials, running: Running, look: TrialTick) -> tuple[Trials, li
     lasted = look.now - running.block_begun
     if running.start is None and lasted >= running.settling_seconds * running.longer:
         running = replace(running, start=counters(look.sample))
-    if lasted < max(running.block_seconds * running.longer, RESIDENCES * residence_of(look.found)):
+    if lasted < max(running.block_seconds * running.longer, RESIDENCES * residence_of(look.estimate)):
         return replace(state, running=running), []
     block = switchback.ended(running, counters(look.sample))
     if block is None:
@@ -351,11 +351,11 @@ def _between(state: Trials, look: TrialTick) -> tuple[Trials, list[Event]]:
             text = f"in use again under a load that it won at: {describe(win.suggestion)}"
             events.append(event("suggestion_used", text))
             state = replace(state, used=win)
-    block, settling = block_of(look.found)
+    block, settling = block_of(look.estimate)
     if block > LONGEST_BLOCK:
         why = f"a block would take {block / 3600:.1f} h until it shows anything"
         return replace(state, asking=0, quiet_since=None, why=why), events
-    if abs(look.found.age_ratio - look.set_point) > STEADY:
+    if abs(look.estimate.age_ratio - look.set_point) > STEADY:
         return replace(state, quiet_since=None, why="the age is not at the set-point"), events
     since = look.now if state.quiet_since is None else state.quiet_since
     state = replace(state, quiet_since=since, why="")

@@ -129,11 +129,11 @@ def server_of(facts: Facts, role: ReplicationRole = ReplicationRole.PRIMARY) -> 
     return f"{facts.version} {facts.flush_law}{' as a replica' if role is ReplicationRole.REPLICA else ''}"
 
 
-def _tick(state: State, sample: Sample, found: Estimate, *, now: float) -> TrialTick:
+def _tick(state: State, sample: Sample, estimate: Estimate, *, now: float) -> TrialTick:
     return TrialTick(
         now=now,
         sample=sample,
-        found=found,
+        estimate=estimate,
         set_point=state.set_point_now,
         lru_share=state.caution.lru_share,
         learns=state.occurrences.learns(sample.monotonic),
@@ -141,10 +141,10 @@ def _tick(state: State, sample: Sample, found: Estimate, *, now: float) -> Trial
 
 
 def _unsafe(state: State, sample: Sample, decision: Decision) -> str:
-    found = state.estimate
+    estimate = state.estimate
     if decision.kind is DecisionKind.EMERGENCY:
         return f"emergency: {decision.detail}"
-    if found is not None and found.sync_rate > 0.0:
+    if estimate is not None and estimate.sync_rate > 0.0:
         return "the server sync-flushes"
     allowed = state.highest_checkpoint_age(sample)
     if sample.checkpoint_age > allowed:

@@ -127,11 +127,11 @@ def difference(merits: Sequence[float], quantile: float) -> Difference:
         merits: of the blocks that ended, at least three.
         quantile: of Student's t, for the bounds.
     """
-    found = differences(merits)
-    mean = fmean(found)
-    if len(found) == 1:
+    deltas = differences(merits)
+    mean = fmean(deltas)
+    if len(deltas) == 1:
         return Difference(mean, math.inf, -math.inf, math.inf)
-    error = stdev(found) * math.sqrt(SHARED / len(found))
+    error = stdev(deltas) * math.sqrt(SHARED / len(deltas))
     return Difference(mean, error, mean - quantile * error, mean + quantile * error)
 
 

@@ -1,4 +1,4 @@
-"""The baseline guard's place in a tick: what is compared, and the way back to the baseline and from it."""
+"""The baseline guard in a tick: when the loop reverts to the baseline, and when it leaves that again."""
 
 from __future__ import annotations
 
@@ -57,9 +57,11 @@ def update(
     return state, []
 
 
-def _look(state: State, sample: Sample, found: Estimate, decision: Decision, *, now: float) -> BaselineTick:
+def _look(
+    state: State, sample: Sample, estimate: Estimate, decision: Decision, *, now: float
+) -> BaselineTick:
     window = state.estimator.window
-    rows_now = found.row_rate
+    rows_now = estimate.row_rate
     if warm(window):
         old, new = since(window, DIP_SECONDS), window[-1]
         rows_now = (new.rows - old.rows) / max(new.at - old.at, 1e-3)
@@ -78,8 +80,8 @@ def _look(state: State, sample: Sample, found: Estimate, decision: Decision, *, 
         side=_side(state, sample),
         disturbed=disturbed,
         rows_now=rows_now,
-        beyond=found.sync_rate > 0.0 or sample.checkpoint_age > allowed,
-        settling=sample.flush_limit / max(1.0, found.redo_rate),
+        beyond=estimate.sync_rate > 0.0 or sample.checkpoint_age > allowed,
+        settling=sample.flush_limit / max(1.0, estimate.redo_rate),
     )
 
 

