@@ -112,7 +112,15 @@ def test_a_server_that_cannot_be_used_says_why(server: Odd) -> None:
             "surroundings: untested",
             ["GRANT SELECT ON performance_schema.* TO 'innobrim'@'…'", "FLUSH TABLES WITH READ LOCK"],
         ),
-        (SOFT | {"version": "11.8.6-MariaDB"}, {}, "supported: ok", ["MariaDB 11.8.6-MariaDB: flush law"]),
+        (
+            SOFT | {"version": "11.8.6-MariaDB"},
+            {},
+            "supported: ok",
+            ["11.8.6-MariaDB: flush law", "was measured"],
+        ),
+        ({"version": "8.0.29"}, {}, "supported: ok", ["is known from source", "8.0.15 and 8.0.31"]),
+        ({"family": "percona", "version": "8.0.31-23"}, {}, "supported: ok", ["source", "no Percona Server"]),
+        ({"version": "8.0.31", "managed": "Google Cloud SQL"}, {}, "supported: ok", ["known from source"]),
     ],
 )
 def test_each_precondition_has_its_line(

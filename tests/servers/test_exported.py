@@ -7,8 +7,7 @@ from collections.abc import Callable
 
 import pytest
 
-from tests.servers.fixtured import MARGINS, opened
-from tests.servers.scripted import good
+from tests.servers.fixtured import MARGINS, good, opened
 from tuner.cli.record import record
 from tuner.records import Facts, Sample
 from tuner.servers.adapter import MARGIN

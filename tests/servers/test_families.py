@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from tests.servers.fixtured import opened
+from tests.servers.fixtured import good, opened
 from tests.servers.made_up import LIMIT, SIZE, MadeUpAdapter
-from tests.servers.scripted import good
 from tuner.servers import families
 from tuner.servers.adapter import MAXIMUM_32, MAXIMUM_64
 from tuner.servers.families import FAMILIES, recognise

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from tests.servers.fixtured import MARGINS, opened
-from tests.servers.scripted import Scripted, good
+from tests.servers.fixtured import MARGINS, Fixtured, good, opened
+from tests.servers.plain import plain
 from tuner.records import Facts, Missed, Sample
 from tuner.servers.adapter import MARGIN
 from tuner.servers.enginestatus import SECONDS, EngineStatus
@@ -33,10 +33,10 @@ def read(name: str, **changes: Any) -> tuple[Facts, Sample, Sequence[str]]:  # n
     ("said", "on"), [("OFF", False), ("ON", True), ("NO_LOCK", True), ("NO_LOCK_NO_ADMIN", True)]
 )
 def test_every_kind_of_read_only_counts(
-    server: RealServer, session: Scripted, said: str, *, on: bool
+    server: RealServer, session: Fixtured, said: str, *, on: bool
 ) -> None:
     """MariaDB 12 has four values for read_only; all but one of them make the server one not to be written."""
-    session.variables["read_only"] = said
+    session.reading.variables["read_only"] = said
 
     assert good(server).read_only is on
 
@@ -57,7 +57,7 @@ def test_a_group_of_57_has_one_primary() -> None:
     assert found == [False, True]
 
 
-class Engine(Scripted):
+class Engine(Fixtured):
     """A server whose SHOW ENGINE INNODB STATUS says what it is told to."""
 
     said = ""
@@ -71,7 +71,7 @@ class Engine(Scripted):
 @pytest.mark.parametrize("before", ["", LOG], ids=["never answered", "answered before"])
 def test_the_last_resort_is_asked_seldom_also_where_it_fails(before: str) -> None:
     """What holds statements up is not asked at every reading, and no older answer is believed meanwhile."""
-    engine, session = EngineStatus(), Engine()
+    engine, session = EngineStatus(), Engine(plain())
     if before:
         session.said = before
         assert engine.read(session, -SECONDS)["engine_oldest"] == "200"

@@ -7,8 +7,7 @@ from itertools import pairwise
 import pytest
 
 from policies.registry import LAWS
-from tests.servers.fixtured import BOOTED, FILES, MARGINS, REFUSED, TAKEN, fixture, opened
-from tests.servers.scripted import good
+from tests.servers.fixtured import BOOTED, FILES, MARGINS, REFUSED, TAKEN, fixture, good, opened
 from tuner.core.gate import SECONDS_APART
 from tuner.records import Facts, Sample
 from tuner.servers.adapter import CHANGES, MAXIMUM_32, MAXIMUM_64

@@ -21,6 +21,7 @@ from tuner.findings.preconditions import (
 )
 from tuner.findings.providers import way_of
 from tuner.records import LOW_WATER_MARK, SET_GLOBAL, Facts, Missed, Sample, percent
+from tuner.servers.known import in_words
 from tuner.servers.port import Server, ServerError, Unreachable
 from tuner.settings import Settings
 
@@ -100,7 +101,7 @@ def check(
     lines = [
         Line("reachable", "ok", f"{facts.endpoint} answers"),
         *([] if connection is None else [connection]),
-        Line("supported", "ok", f"{facts.product}: flush law {facts.flush_law}"),
+        _supported(facts),
         _verified(facts),
         *(Line("blocked", "problem", why, "control is not possible while so") for why in facts.blockers),
         *_own_limits(facts),
@@ -158,6 +159,12 @@ def _verified(facts: Facts) -> Line:
         found,
         "upgrade the server; loop.accept_unverified = true lets active mode write to it as it is",
     )
+
+
+def _supported(facts: Facts) -> Line:
+    """Return the line that says what a server was taken for, and how such servers are known."""
+    known = in_words(facts.family, facts.version, facts.managed)
+    return Line("supported", "ok", f"{facts.product}: flush law {facts.flush_law}; {known}")
 
 
 def _own_limits(facts: Facts) -> list[Line]:

@@ -22,7 +22,10 @@ FAMILIES: list[type[Adapter]] = [
 ]
 """All of them; Percona Server is read as the MySQL that it is made of. A new one is its module and a line."""
 
-SUPPORTED = "supported are MySQL 5.6 to 9.x and 26.7, Percona Server 5.7 to 8.4 and MariaDB from 10.5.7 on"
+SUPPORTED = (
+    "supported, measured live or known from source, are MySQL 5.6 to 9.x and 26.7, Percona Server 5.7 to 8.4 "
+    "and MariaDB from 10.5.7 on"
+)
 
 WITHOUT_INNODB = ("TiDB", "OceanBase", "SingleStore", "StarRocks", "Doris")
 """Other databases, by the word that each has in its version or the comment to it."""
