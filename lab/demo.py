@@ -77,6 +77,9 @@ DIGITS = {
 
 SYNC_PAGES = "sync-flushed pages"
 
+RESTS = 0.1
+"""A change of the age ratio within the first half minute that is still called rest."""
+
 
 def figures(records: list[TickRecord]) -> dict[str, float] | None:
     """Return a window's figures by title, from the server's own counters; None without two readings."""
@@ -107,6 +110,23 @@ def summary(before: dict[str, float], after: dict[str, float], *, default: str, 
         lines.append(f"{name:26}{old:>16.{digits}f}{new:>12.{digits}f}{ratio:>9}")
     lines.append(f"{SYNC_PAGES:26}{before[SYNC_PAGES]:>16}{after[SYNC_PAGES]:>12}")
     return [*lines, f"{'changes of M':26}{0:>16}{changes:>12}"]
+
+
+def caution(records: list[TickRecord], default: str) -> str:
+    """Return what to know of a window in which the age moved, as other pages go there than at rest; or "".
+
+    Args:
+        records: the window's.
+        default: the C and M that were in force.
+    """
+    ratios = [one.estimate.age_ratio for one in records if one.estimate is not None]
+    if not ratios or abs(ratios[-1] - ratios[0]) <= RESTS:
+        return ""
+    way, pages = ("rose", "fewer") if ratios[-1] > ratios[0] else ("fell", "more")
+    return (
+        f"under {default} the age ratio still {way}, from {ratios[0]:.2f} to {ratios[-1]:.2f}:"
+        f" the server flushed {pages} pages than it would once the age rests"
+    )
 
 
 class Table:

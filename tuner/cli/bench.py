@@ -102,11 +102,11 @@ def specification(one: Plan) -> ServerSpec:
 @click.option(
     "--server",
     "server_words",
-    metavar="auto|IMAGE|PATH",
+    metavar="auto|NAME|IMAGE|PATH",
     default="auto",
     show_default=True,
-    help="A container image such as mysql:8.4 or mariadb:11.8, or the path of a mysqld or mariadbd; it is"
-    " thrown away afterwards.",
+    help="NAME: one that make servers made, such as mysql-8.0.31; IMAGE: a container image such as mysql:8.4;"
+    " PATH: of a mysqld or mariadbd. It is thrown away afterwards.",
 )
 @click.option(
     "--variant", "variants", multiple=True, metavar="NAME", help="Only this variant of the suite; repeat it."

@@ -108,8 +108,9 @@ def _server(words: str) -> LabServer | None:
         except LabServerError as error:
             raise Unusable(f"--server: {error}, or say auto, simulated, mysql or mariadb") from error
         sysbench()
+        server = server_named(words, say=say)
         say(f"server: {words}")
-        return server_named(words, say=say)
+        return server
     choice = choose(family=family)
     for refusal in choice.refusals:
         say(f"not taken: {refusal}")
@@ -245,7 +246,8 @@ def _present(server: Server, clock: Clock, board: Board, *, seconds: int, port: 
 
 def _conclude(before: show.Phase, after: show.Phase) -> None:
     first = next((one.tick.reading for one in before.records), None)
-    left = show.figures(before.last(BEFORE_SECONDS * 0.7))
+    untouched = before.last(BEFORE_SECONDS * 0.7)
+    left = show.figures(untouched)
     right = show.figures(after.last(AFTER_SECONDS))
     if left is None or right is None:
         say("too short for a summary")
@@ -256,3 +258,5 @@ def _conclude(before: show.Phase, after: show.Phase) -> None:
     say("")
     for text in show.summary(left, right, default=default, changes=show.changes(after.records)):
         say(text)
+    if moved := show.caution(untouched, default):
+        say(moved)

@@ -46,8 +46,8 @@ MARGIN = "log_concurrency_margin"
 """The one limit that is counted only when the server works it out, and is 0 before (``MONITOR_SET``).
 
 Before 8.0.30 that is when mysqld starts (log/log0log.cc of 8.0.25, ``log_sys_init``), before any counter is
-on, and when the log writer makes it larger; since then at each checkpoint and more often (log/log0chkp.cc,
-``log_update_limits_low``).
+on, when ``innodb_thread_concurrency`` is set (seen on 8.0.15), and when the log writer makes it larger; since
+then at each checkpoint and more often (log/log0chkp.cc, ``log_update_limits_low``).
 """
 
 DDL = ("Com_alter_table", "Com_create_index", "Com_drop_index", "Com_optimize")

@@ -36,6 +36,7 @@ SEEN: Mapping[str, Mapping[tuple[int, int, int], Level]] = MappingProxyType(
             (10, 11, 18): "measured",
             (11, 4, 5): "measured",
             (11, 8, 6): "measured",
+            (11, 8, 9): "measured",
         },
     }
 )
