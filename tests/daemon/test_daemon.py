@@ -107,6 +107,9 @@ def test_a_server_that_was_given_back_has_no_originals_any_more(active: Life, tm
         restoring = record is not None and record.restore is not None
         assert server.watches_latency is restoring, "it is asked for while it is restored, and only then"
         assert server.claims_writer is server.enables_counters is (state.mode is Mode.ACTIVE)
+        managed = replace(state, facts=replace(state.facts, managed="Amazon RDS"))
+        permit(server, managed, record, enable_counters=True)
+        assert not server.enables_counters, "no account may there, and a refusal would cost a reading"
 
 
 def test_leave_leaves(tmp_path: Path) -> None:
