@@ -238,7 +238,7 @@ def test_a_reload_changes_only_what_takes_effect(tmp_path: Path) -> None:
 
     assert made.config == replace(old, loop=new.loop, daemon=replace(old.daemon, on_stop="leave"))
     assert [line["keys"] for line in said if "keys" in line] == [["daemon.interval", "api.port"]] * 2
-    assert [one.settings for one in board.inbox.take()] == [new.loop, new.loop]
+    assert [one.settings for one in board.commands.take()] == [new.loop, new.loop]
 
 
 def refused(logged: Sequence[Line]) -> list[Line]:
