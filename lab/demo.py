@@ -5,15 +5,15 @@ from __future__ import annotations
 import contextlib
 import statistics
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 
+from lab.bench.plan import version_default
 from lab.plant.parameters import PlantParameters
 from lab.plant.server import SimulatedServer
 from lab.servers.base import LabServer
-from lab.servers.choose import Choice, Family
 from lab.servers.reader import FORGET_SECONDS, forgetting, warm
-from lab.servers.spec import ServerSpec
+from lab.servers.spec import MARIADB
 from lab.servers.version import product, version_said
 from lab.workloads.load import Load
 from lab.workloads.sysbench import SysbenchRun, prepare
@@ -28,12 +28,6 @@ SIMULATED_SPEED = 10.0
 """Simulated seconds in one real second."""
 
 LWM = "innodb_max_dirty_pages_pct_lwm"
-SPECS: Mapping[Family, ServerSpec] = {
-    "mysql": ServerSpec(),
-    "mariadb": ServerSpec(io_capacity=200, io_capacity_max=2000).with_parameters({LWM: "0.001"}),
-}
-"""MariaDB with what lets M move the age, and with its own default of C and M."""
-
 HEADER_EVERY = 20
 HEADER = (
     "  time  mode      age ratio  set-point       C       M"
@@ -83,6 +77,9 @@ DIGITS = {
 
 SYNC_PAGES = "sync-flushed pages"
 
+RESTS = 0.1
+"""A change of the age ratio within the first half minute that is still called rest."""
+
 
 def figures(records: list[TickRecord]) -> dict[str, float] | None:
     """Return a window's figures by title, from the server's own counters; None without two readings."""
@@ -113,6 +110,23 @@ def summary(before: dict[str, float], after: dict[str, float], *, default: str, 
         lines.append(f"{name:26}{old:>16.{digits}f}{new:>12.{digits}f}{ratio:>9}")
     lines.append(f"{SYNC_PAGES:26}{before[SYNC_PAGES]:>16}{after[SYNC_PAGES]:>12}")
     return [*lines, f"{'changes of M':26}{0:>16}{changes:>12}"]
+
+
+def caution(records: list[TickRecord], default: str) -> str:
+    """Return what to know of a window in which the age moved, as other pages go there than at rest; or "".
+
+    Args:
+        records: the window's.
+        default: the C and M that were in force.
+    """
+    ratios = [one.estimate.age_ratio for one in records if one.estimate is not None]
+    if not ratios or abs(ratios[-1] - ratios[0]) <= RESTS:
+        return ""
+    way, pages = ("rose", "fewer") if ratios[-1] > ratios[0] else ("fell", "more")
+    return (
+        f"under {default} the age ratio still {way}, from {ratios[0]:.2f} to {ratios[-1]:.2f}:"
+        f" the server flushed {pages} pages than it would once the age rests"
+    )
 
 
 class Table:
@@ -172,25 +186,26 @@ def changes(records: list[TickRecord]) -> int:
 
 
 @contextlib.contextmanager
-def real_server(choice: Choice, family: Family, say: Callable[[str], None]) -> Iterator[LabServer]:
-    """Start the chosen server, fill it, limit its disk and put it under load; all gone on exit.
+def real_server(server: LabServer, say: Callable[[str], None]) -> Iterator[LabServer]:
+    """Start a server, fill it, limit its disk, load it with its default C and M; all is gone on exit.
 
     Args:
-        choice: which.
-        family: what it is.
+        server: not started yet.
         say: told what is done.
 
     Raises:
         LabServerError: it could not be had after all.
     """
     load = Load()
-    with choice.server(SPECS[family]) as server:
+    if server.kind is MARIADB:
+        server.spec = server.spec.with_parameters({LWM: "0.001"})
+    with server:
         said, comment = server.query("SELECT VERSION(), @@version_comment")[0]
         version = version_said(said)
         say(f"{product(version, comment)} {version} is up; filling {load.tables} tables of {load.rows} rows")
         prepare(server, load)
-        if family == "mariadb":
-            say(f"it runs with {LWM} = 0.001: with its default of 0 no M would move its age")
+        if server.kind is MARIADB:
+            say(f"it runs with {LWM} = 0.001: with the default of 0 few releases have an age that M moves")
         refusal = server.limit_write_iops(WRITE_IOPS)
         if refusal is None:
             say(f"its disk is limited to {WRITE_IOPS} writes per second, as a cloud volume is")
@@ -201,7 +216,7 @@ def real_server(choice: Choice, family: Family, say: Callable[[str], None]) -> I
             say(f"{load.script} runs with {load.threads} threads; the server forgets how it was filled")
             with forgetting(server):
                 running.wait_seconds(FIRST_SECONDS + round(FORGET_SECONDS), 60.0)
-            warm(server)
+            warm(server, version_default(version))
             yield server
 
 

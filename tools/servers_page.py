@@ -14,14 +14,19 @@ from tuner.records import PRODUCTS
 from tuner.servers.adapter import Family
 from tuner.servers.families import recognise
 from tuner.servers.fixture import Fixture, load
+from tuner.servers.known import WORDS, known_by
 from tuner.servers.port import Unsupported
-from tuner.servers.release import release_of
+from tuner.servers.providers import HOST, PROVIDERS, Provider
+from tuner.servers.release import named, release_of
 
 ROOT = Path(__file__).parents[1]
 FIXTURES = ROOT / "tests" / "fixtures" / "servers"
 RESULTS = ROOT / "docs" / "results"
-SIMULATED = frozenset({"plant.md", "plant-seeds.md"})
+SIMULATED = frozenset({"plant.md", "plant-seeds.md", "predictions.md"})
 """Pages of results that are about the simulated server: a real one in them ran without the loop."""
+
+BY_TEST = "`make prove PART=releases`"
+"""What runs the loop on each release that make servers makes."""
 
 SHOWN_RATIO = 0.8
 """The age ratio at which laws are compared."""
@@ -79,7 +84,7 @@ def servers(known: list[Known], results: Mapping[str, str]) -> str:
     """
     rows: dict[str, tuple[str, ...]] = {}
     for one in known:
-        level = _level(one.fixture, results)
+        level = how(one, results)
         if one.family is None:
             rows[one.name] = (one.name, level, f"refused: {one.refusal}", "–", "–")
             continue
@@ -88,17 +93,30 @@ def servers(known: list[Known], results: Mapping[str, str]) -> str:
         top = "2³² − 1" if one.family.capacity_maximum < 1 << 32 else "2⁶³ − 1"
         row = (one.name, level, ", ".join(laws), one.family.adapter.title, f"100 to {top}")
         rows.setdefault(one.name, row)
-    return table(("server", "known by", "flush law", "read as", "range of C and M"), rows.values())
+    return table(("server", "how it is known", "flush law", "read as", "range of C and M"), rows.values())
 
 
-def _level(fixture: Fixture, results: Mapping[str, str]) -> str:
-    if fixture.synthetic:
-        return "source"
-    release = re.escape(".".join(map(str, release_of(fixture.version))))
-    named = re.compile(rf"(?<![\d.]){release}(?!\d)")
-    pages = [name for name, text in sorted(results.items()) if named.search(text)]
-    links = (f"[{name.removesuffix('.md').removesuffix('/README')}](results/{name})" for name in pages)
-    return f"measured: {', '.join(links)}" if pages else "recorded"
+def how(one: Known, results: Mapping[str, str]) -> str:
+    """Return how a server is known, with what it was measured by.
+
+    Args:
+        one: the server.
+        results: what each page of measurements says, by its path below docs/results.
+    """
+    version = one.fixture.version
+    level = "source" if one.family is None else known_by(one.family.name, version, one.family.managed)
+    links = [
+        f"[{name.removesuffix('.md').removesuffix('/README')}](results/{name})"
+        for name in pages_of(version, results)
+    ]
+    by = f": {', '.join(links) or BY_TEST}" if level == "measured" else ""
+    return f"{WORDS[level]}{by}"
+
+
+def pages_of(version: str, results: Mapping[str, str]) -> list[str]:
+    """Return the pages of measurements that name a release, by their path below docs/results."""
+    release = re.compile(rf"(?<![\d.]){re.escape(named(release_of(version)))}(?!\d)")
+    return [name for name, text in sorted(results.items()) if release.search(text)]
 
 
 def results_of_the_loop(directory: Path) -> dict[str, str]:
@@ -131,8 +149,29 @@ def laws() -> str:
     return table(("law", f"M over demand at an age ratio of {SHOWN_RATIO}", "law of"), rows)
 
 
+def providers() -> str:
+    """Return by what each managed service is known, and how C and M are set there."""
+    rows = []
+    for one in PROVIDERS.values():
+        told = ["its address" if name == HOST else f"`{name}`" for name in one.marks]
+        offered = sorted(one.offers or ())
+        also = f"; `{'`, `'.join(offered)}` {one.place}" if offered else ""
+        rows.append((one.name, ", ".join(told), _set_there(one, also)))
+    return table(("service", "known by", "C and M are set"), rows)
+
+
+def _set_there(one: Provider, also: str) -> str:
+    if one.moves:
+        return f"by {one.moves}: leave both to them"
+    if one.offers is not None and "innodb_io_capacity" not in one.offers:
+        return f"by the provider alone{also}"
+    by = "" if one.command is None else f": `{one.command([]).partition(' --')[0]}`"
+    return f"{one.place}{by}"
+
+
 PARTS: Parts = {
     "servers": lambda: servers(known(), results_of_the_loop(RESULTS)),
     "privileges": privileges,
     "laws": laws,
+    "providers": providers,
 }

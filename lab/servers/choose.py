@@ -105,7 +105,8 @@ def _made(name: str) -> str:
     if image in tags:
         return image
     here = ", ".join(names_here(tags)) or "none"
-    raise LabServerError(f"{name} is not here; here are {here}; make servers makes the rest{why}")
+    rest = "make servers makes the rest, and images are named as mysql:8.4"
+    raise LabServerError(f"{name} is not here; here are {here}; {rest}{why}")
 
 
 def is_image(words: str) -> bool:

@@ -12,6 +12,7 @@ from msgspec.structs import replace
 
 from lab.servers.base import LabServer
 from lab.servers.spec import LabServerError
+from tuner.records import Capacity
 from tuner.servers.adapter import Adapter
 from tuner.servers.detect import detect
 from tuner.servers.port import ServerError
@@ -129,8 +130,8 @@ def age_ratio(server: LabServer) -> float:
         return reader.read().age_ratio
 
 
-def warm(server: LabServer) -> bool:
-    """Raise the age of a server under load, then set C and M as it was started; tell whether it got there.
+def warm(server: LabServer, to: Capacity) -> bool:
+    """Raise the age of a server under load, then set C and M to these; tell whether it got there.
 
     Below the low-water mark its percentage is 0, and shows nobody which law it flushes by.
 
@@ -147,4 +148,4 @@ def warm(server: LabServer) -> bool:
                 time.sleep(0.5)  # the server announces no age
         return True
     finally:
-        server.set_capacity(server.spec.io_capacity, server.spec.io_capacity_max)
+        server.set_capacity(to.io_capacity, to.io_capacity_max)

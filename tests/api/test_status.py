@@ -36,6 +36,14 @@ def test_why_a_reading_failed_is_said_once() -> None:
     assert shown(record(10, reading=gone)).count(gone.reason) == 1
 
 
+def test_limits_that_are_taken_from_the_server_are_shown() -> None:
+    """A server whose limits are not those of our arithmetic says so in the status, and no other one does."""
+    own = "log_concurrency_margin is 65536 on the server and 131072 by ours"
+
+    assert own in shown(facts=replace(FACTS, own_limits=(own,)))
+    assert "limits" not in shown()
+
+
 def test_the_policy_is_the_one_that_rules_this_server() -> None:
     """A tick without an estimate, as a daemon's last one, has the policy that was asked for."""
     asked = replace(record(7), decision=replace(record(7).decision, policy="cascade"))

@@ -146,3 +146,20 @@ def test_advice_is_about_the_server_as_it_was_at_the_end(capsys: pytest.CaptureF
     _answer(watched, as_json=False)
 
     assert "no-authority" in capsys.readouterr().out
+
+
+def test_no_static_setting_is_advised_where_the_provider_moves_both(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """Beside a provider's own loop neither the loop's wish nor one setting for the load seen is printed."""
+    bench = Bench(Settings(), server(FOUND))
+    bench.turns(120)
+    watched = Watched()
+    watched.records = bench.records
+    for managed in ("Google Cloud SQL", "Google Cloud SQL with optimized writes"):
+        watched.state = replace(bench.state, facts=replace(bench.state.facts, managed=managed))
+        _answer(watched, as_json=False)
+    ours, theirs = capsys.readouterr().out.split("[provider-moves-them]")
+
+    assert "[static-io-capacity]" in ours
+    assert not re.search(r"\[(static|set)-io-capacity\]", theirs)

@@ -3,9 +3,14 @@
 from __future__ import annotations
 
 import socket
+from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
+from lab.servers import choose as chooser
+from lab.servers import made
+from lab.servers.base import free_port
 from tests.cli.support import ended, innobrim
 from tuner.cli import demo as demo_command
 from tuner.cli.answer import Unusable
@@ -22,6 +27,41 @@ def test_a_taken_port_is_said_before_a_server_is_looked_for(monkeypatch: pytest.
 
     ended(found, 2, f"port {port} on 127.0.0.1 is taken", "name a free one with --port")
     assert "http://" not in found.stdout
+
+
+@pytest.mark.parametrize(
+    ("words", "code", "said"),
+    [
+        (
+            "mysql-8.4",
+            3,
+            "mysql-8.4 is not here; here are mysql-8.0.31, mysql-9.7; make servers makes",
+        ),
+        ("simulatd", 2, "'simulatd' names no server"),
+        ("/no/such/mysqld", 2, "/no/such/mysqld: no such file"),
+    ],
+)
+def test_a_server_that_is_not_to_be_had_is_said_at_once(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, words: str, code: int, said: str
+) -> None:
+    """Names of servers, images and paths are taken; one that is none of them is shown with what would be."""
+    program = tmp_path / "mysql-8.0.31" / "bin" / "mysqld"
+    program.parent.mkdir(parents=True)
+    program.touch()
+    monkeypatch.setattr(made, "CACHE", tmp_path)
+    monkeypatch.setattr(chooser, "_images", lambda: SimpleNamespace(tags=lambda: ["innobrim/mysql:9.7"]))
+    monkeypatch.setattr(demo_command, "sysbench", lambda: "sysbench")
+    found = innobrim("demo", "--server", words, "--port", str(free_port()))
+
+    ended(found, code, said)
+
+
+def test_a_server_of_ones_own_is_not_named_beside_one_to_throw_away(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nobody who asked for a throw-away server has their own written to."""
+    monkeypatch.setattr(demo_command, "_own", lambda *_, **__: pytest.fail("it was gone to"))
+    found = innobrim("demo", "--server", "mysql-8.0.31", "--dsn", "mysql://dba@db1", "--yes")
+
+    ended(found, 2, "--dsn", "--server")
 
 
 @pytest.mark.parametrize(

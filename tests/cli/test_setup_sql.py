@@ -53,9 +53,9 @@ def mysqld(tmp_path: Path) -> Iterator[Mysqld]:
         server.end()
 
 
-def says(mysqld: Mysqld, version: str) -> None:
-    """Have a server answer with a version."""
-    mysqld.answers = lambda _statement: [(version,)]
+def says(mysqld: Mysqld, version: str, basedir: str = "/usr/") -> None:
+    """Have a server answer with a version, and with where it is installed."""
+    mysqld.answers = lambda asked: [(version,)] if asked == "SELECT VERSION()" else [("basedir", basedir)]
 
 
 def test_a_script_for_a_server_that_is_not_there_yet() -> None:
@@ -88,12 +88,35 @@ def test_the_bounds_are_the_configurations(tmp_path: Path) -> None:
 
 def test_a_providers_server_gets_an_account_that_reads() -> None:
     """Where SET GLOBAL is refused to everybody the head says so, and no bounds or privileges are promised."""
-    words = ("--server-version", "8.0.31-google")
+    words = ("--server-version", "8.0.31-google", "--account", "innobrim@%")
     done = call(*words)
 
     assert "an account that reads, as Google Cloud SQL takes no SET GLOBAL" in done.stdout
     assert "SYSTEM_VARIABLES_ADMIN" not in done.stdout
     assert json.loads(call(*words, "--json").stdout)["bounds"] is None
+
+
+def test_a_managed_server_whose_version_says_nothing_is_told_all_the_same(
+    mysqld: Mysqld, tmp_path: Path
+) -> None:
+    """Amazon RDS by what the server says of itself, or by its address: no script that ends half way."""
+    says(mysqld, "8.0.40", "/rdsdbbin/mysql-8.0.40.R1/")
+    there = call("--socket", str(tmp_path / "m.sock"), "--account", "innobrim@%")
+    named = ("--host", "db1.c1.eu-west-1.rds.amazonaws.com", "--server-version", "8.0.40")
+    before = call(*named, "--account", "innobrim@%")
+
+    for done in (there, before):
+        assert "an account that reads, as Amazon RDS takes no SET GLOBAL" in done.stdout
+        assert "PROCEDURE" not in done.stdout
+
+
+def test_a_managed_server_gets_no_account_that_nobody_can_use() -> None:
+    """Nobody comes there from its own machine, and none of its accounts leaves the binary log out."""
+    words = ("--server-version", "8.0.31-google")
+
+    assert refused(call(*words), "Google Cloud SQL", "--account innobrim@ADDRESS")
+    assert refused(call(*words, "--account", "innobrim@%", "--replica"), "--replica", "on the primary")
+    assert call(*words, "--remove").exit_code == 0
 
 
 def test_no_account_without_a_password() -> None:

@@ -400,6 +400,23 @@ def test_a_version_that_changes_while_the_daemon_runs_says_what_is_forgotten() -
     assert "the factor 0.50 of crash recoveries, measured on 9.7.4, is forgotten" in afresh
 
 
+def test_limits_that_are_the_servers_own_are_said_once() -> None:
+    """At the start, and after a restart only where they are others."""
+    bench = Bench(ACTIVE)
+    bench.state = start(ACTIVE, replace(FACTS, own_limits=("async is 2 and not 3",)))
+    bench.server.told = {"own_limits": ("async is 2 and not 3",)}
+    bench.turns(3)
+    bench.server.restart(DEFAULT)
+    bench.turns(60)
+    (said,) = bench.said("own_limits")
+    assert "async is 2 and not 3" in said
+
+    bench.server.told = {"own_limits": ("async is 2 and not 4",)}
+    bench.server.restart(DEFAULT)
+    bench.turns(5)
+    assert "async is 2 and not 4" in bench.said("own_limits")[1]
+
+
 def test_a_replica_still_knows_its_own_trials() -> None:
     """What was learned of it as a replica is known to the next daemon from its first reading."""
     evidence = replace(full().evidence, server=f"{FACTS.version} {FACTS.flush_law} as a replica")

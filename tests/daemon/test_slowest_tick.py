@@ -8,7 +8,8 @@ from typing import Any, Self
 import pymysql
 import pytest
 
-from tests.servers.scripted import BUILD, COUNTERS, Scripted
+from tests.servers.fixtured import Fixtured
+from tests.servers.plain import COUNTERS, VARIABLES, plain
 from tuner.config.checks import (
     CONNECTS_OF_A_TICK,
     STATEMENTS_OF_A_CONNECT,
@@ -46,7 +47,8 @@ class Wire:
     def __init__(self) -> None:
         self.sent: list[str] = []
         self.connects = 0
-        self.answers = Scripted()
+        self.answers = Fixtured(plain())
+        self.answers.instead["SELECT 1 FROM information_schema.processlist"] = [(1,)]  # the lost one lives on
         self.refuses = False
         self.hangs = ""
 
@@ -64,7 +66,7 @@ class Wire:
         if self.hangs and asked == [self.hangs]:
             raise pymysql.OperationalError(LOST, "Lost connection to MySQL server during query (timed out)")
         if "SHOW GLOBAL VARIABLES" in statement:
-            return list(BUILD.items())
+            return list(VARIABLES.items())
         if "SELECT name, status = 'enabled'" in statement:
             return STATES
         if "Uptime'" in statement and "UNIX_TIMESTAMP" in statement:
@@ -132,7 +134,7 @@ def wire(monkeypatch: pytest.MonkeyPatch) -> Wire:
 def server() -> RealServer:
     """Return an adapter that lost its connection a moment ago."""
     made = RealServer(Endpoint(user="innobrim"), SystemClock())
-    made._session._lost = (7, 0.0)
+    made._session._lost = (7, made._session._now())
     return made
 
 
@@ -152,9 +154,9 @@ def test_a_write_after_a_refused_one_is_counted(wire: Wire, server: RealServer) 
     """A tick that logs in again to write sends no more than what is counted, the reading included."""
     server._surroundings.look(wire.answers)
     server.claims_writer = True
-    wire.answers.fails["SET GLOBAL"] = pymysql.OperationalError(1227, "Access denied")
+    wire.answers.instead["SET GLOBAL"] = pymysql.OperationalError(1227, "Access denied")
     assert server.apply((("innodb_io_capacity", 100),), Capacity(100, 200)).denied
-    wire.answers.fails.clear()
+    del wire.answers.instead["SET GLOBAL"]
     wire.sent.clear()
     server._session.drop()
     assert isinstance(server.read(), Sample)
@@ -181,7 +183,7 @@ def test_every_statement_is_announced(wire: Wire) -> None:
     """Each wait for the server begins with a sign of life that covers it: none is taken for a dead loop."""
     beats: list[float] = []
     server = RealServer(Endpoint(user="innobrim", timeout=1.0), SystemClock(), beat=beats.append)
-    server._session._lost = (7, 0.0)
+    server._session._lost = (7, server._session._now())
     server._surroundings.look(wire.answers)
     server.claims_writer = True
     assert isinstance(server.read(), Sample)

@@ -1,4 +1,4 @@
-"""Every precondition as a line, with its fix; of other families, managed servers and accounts too."""
+"""Every precondition as a line, with its fix; of other families and accounts too."""
 
 from __future__ import annotations
 
@@ -7,21 +7,16 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from tests.factory import FACTS, sample, would_set
+from tests.factory import FACTS, sample
 from tests.findings.checked import Odd, line, look
-from tuner.core.holds import law_in_doubt, not_writer
+from tuner.core.holds import law_in_doubt
 from tuner.core.step import start
-from tuner.findings.advice import advise, counters_off
-from tuner.findings.finding import Finding
-from tuner.findings.m_moves_age import m_moves_no_age
 from tuner.findings.preconditions import Line, way_of_writing
-from tuner.findings.providers import in_its_way
-from tuner.records import Bounds, Capacity, Facts, Hold, HoldCode, Remedy
+from tuner.records import Bounds, Capacity, Facts, Remedy
 from tuner.servers.port import Unreachable, Unsupported
 from tuner.settings import Mode, Settings
 
 BUDGETS = ("max_recovery_seconds", "max_shutdown_seconds")
-PROVIDERS = ("Amazon RDS", "Google Cloud SQL", "Azure Database for MySQL", "MySQL HeatWave")
 BOUNDS = Bounds(100, 20_000, 20_000)
 MARK = "SET GLOBAL innodb_max_dirty_pages_pct_lwm = 0.001"
 OFF = {"disabled_counters": ("log_lsn_current",)}
@@ -95,6 +90,12 @@ def test_a_server_that_cannot_be_used_says_why(server: Odd) -> None:
             ["allow_read_only_writes"],
         ),
         ({"blockers": ("innodb_read_only is ON",)}, {}, "blocked: problem", ["innodb_read_only"]),
+        (
+            {"own_limits": ("async is 2 and not 3", "sync is 4 and not 5")},
+            {},
+            "limits: ok",
+            ["2 and", "4 and"],
+        ),
         (OFF, {}, "counters: warning", ["log_lsn_current", "innodb_monitor_enable = 'module_log'"]),
         (OFF | {"ages_need_counters": True}, {}, "counters: warning", ["active mode writes nothing"]),
         (OFF | SOFT, {}, "counters: warning", ["active mode writes all the same"]),
@@ -111,7 +112,15 @@ def test_a_server_that_cannot_be_used_says_why(server: Odd) -> None:
             "surroundings: untested",
             ["GRANT SELECT ON performance_schema.* TO 'innobrim'@'…'", "FLUSH TABLES WITH READ LOCK"],
         ),
-        (SOFT | {"version": "11.8.6-MariaDB"}, {}, "supported: ok", ["MariaDB 11.8.6-MariaDB: flush law"]),
+        (
+            SOFT | {"version": "11.8.6-MariaDB"},
+            {},
+            "supported: ok",
+            ["11.8.6-MariaDB: flush law", "was measured"],
+        ),
+        ({"version": "8.0.29"}, {}, "supported: ok", ["is known from source", "8.0.15 and 8.0.31"]),
+        ({"family": "percona", "version": "8.0.31-23"}, {}, "supported: ok", ["source", "no Percona Server"]),
+        ({"version": "8.0.31", "managed": "Google Cloud SQL"}, {}, "supported: ok", ["known from source"]),
     ],
 )
 def test_each_precondition_has_its_line(
@@ -229,122 +238,6 @@ def test_an_unverified_law_is_not_acted_on_unless_accepted() -> None:
     assert held is not None
     assert held.remedies == (Remedy.UPGRADE,)
     assert accepted is None or accepted.remedies != (Remedy.UPGRADE,)
-
-
-@pytest.mark.parametrize("provider", PROVIDERS)
-def test_a_managed_server_is_for_advice(server: Odd, provider: str) -> None:
-    """Nothing is tried or written, and no line offers what its owner cannot do."""
-    state = start(Settings(mode=Mode.ACTIVE), replace(FACTS, managed=provider))
-    ((reason, remedies),) = not_writer(state, sample())
-    assert provider in reason
-    assert remedies == (Remedy.PROVIDER,)
-    server.changed_facts = OFF | FILES | {"managed": provider}
-    server.changed_sample = {"flush_sync": False, "adaptive_flushing": False, "io_capacity_max": 451}
-    found = look(server, active=True).lines
-
-    assert next(one for one in found if one.name == "write").outcome == "warning"
-    assert {one.name for one in found if one.sql} >= {"counters", "adaptive_flushing", "flush_sync", "ratio"}
-    assert not any("SET GLOBAL" in statement for one in found for statement in one.sql)
-    assert not any("in my.cnf and restart" in one.fix for one in found)
-    assert server.applied == []
-
-
-FINDING = Finding(
-    id="set-io-capacity",
-    severity="info",
-    title="set innodb_io_capacity(_max) to 225/450",
-    reason="the age is low",
-    fix="paste the statements in this order",
-    sql=("SET GLOBAL innodb_io_capacity_max = 450", "SET GLOBAL innodb_io_capacity = 225"),
-)
-
-
-@pytest.mark.parametrize(
-    ("provider", "pitfall", "command"),
-    [
-        (
-            "Amazon RDS",
-            "default one cannot be changed",
-            (
-                "aws rds modify-db-parameter-group --db-parameter-group-name GROUP --parameters "
-                '"ParameterName=innodb_io_capacity_max,ParameterValue=450,ApplyMethod=immediate" '
-                '"ParameterName=innodb_io_capacity,ParameterValue=225,ApplyMethod=immediate"'
-            ),
-        ),
-        (
-            "Google Cloud SQL",
-            "takes the place of all flags",
-            (
-                "gcloud sql instances patch INSTANCE "
-                "--database-flags=innodb_io_capacity_max=450,innodb_io_capacity=225"
-            ),
-        ),
-        (
-            "Azure Database for MySQL",
-            "does not offer is refused",
-            (
-                "az mysql flexible-server parameter set-batch --resource-group GROUP --server-name SERVER "
-                '--source user-override --args innodb_io_capacity_max="450" innodb_io_capacity="225"'
-            ),
-        ),
-        (
-            "MySQL HeatWave",
-            "the DB system is then given",
-            (
-                "oci mysql configuration create --compartment-id COMPARTMENT --shape-name SHAPE "
-                "--parent-configuration-id CONFIGURATION --variables "
-                '\'{"innodbIoCapacityMax": 450, "innodbIoCapacity": 225}\''
-            ),
-        ),
-    ],
-)
-def test_advice_comes_in_the_providers_way(provider: str, pitfall: str, command: str) -> None:
-    """On a managed server it is the provider's command, with its pitfall; elsewhere it stays."""
-    found = in_its_way(FINDING, provider)
-
-    assert found.sql == (command,)
-    assert pitfall in found.fix
-    assert (found.id, found.title, found.reason) == (FINDING.id, FINDING.title, FINDING.reason)
-    assert in_its_way(FINDING, "") is FINDING
-
-
-def test_a_list_and_a_fraction_come_in_the_providers_way() -> None:
-    """Two statements that add up are one parameter: of two the second would win."""
-    counters = counters_off(replace(FACTS, **OFF))  # type: ignore[arg-type] # by name
-    (rds,), (google,) = (in_its_way(counters, one).sql for one in PROVIDERS[:2])
-    (mark,) = m_moves_no_age(replace(FACTS, **SOFT))  # type: ignore[arg-type] # by name
-
-    assert rds.count("ParameterName=innodb_monitor_enable") == 1
-    assert "ParameterValue='module_log,module_buffer'," in rds
-    assert google.endswith("--database-flags=^:^innodb_monitor_enable=module_log,module_buffer")
-    assert "pct_lwm,ParameterValue=0.001," in in_its_way(mark, "Amazon RDS").sql[0]
-
-
-@pytest.mark.parametrize("provider", PROVIDERS)
-def test_what_ends_a_hold_is_told_in_the_providers_way(provider: str) -> None:
-    """A hold that statements would end names none that the provider refuses."""
-    held = Hold(
-        HoldCode.MODEL_MISMATCH, 0.0, "counters are off", (Remedy.ENABLE_COUNTERS, Remedy.MATCHING_AGAIN)
-    )
-    tick = would_set(holds=(held,))
-    found = {one.id: one for one in advise(tick, replace(FACTS, managed=provider), Settings())}
-
-    assert "module_log,module_buffer" in found["hold-model-mismatch"].sql[0]
-    assert not any("SET GLOBAL innodb" in part for one in found.values() for part in (one.fix, *one.sql))
-
-
-@pytest.mark.parametrize("provider", PROVIDERS)
-def test_what_no_account_may_run_there_is_for_the_providers_support(provider: str) -> None:
-    """No statement is printed that is refused to everybody but the provider."""
-    held = Hold(HoldCode.INERT, 0.0, "redo logging is disabled", (Remedy.ENABLE_REDO_LOG,))
-    theirs, ours = (
-        {one.id: one for one in advise(would_set(holds=(held,)), facts, Settings())}["hold-inert"]
-        for facts in (replace(FACTS, managed=provider), FACTS)
-    )
-
-    assert theirs.fix.endswith("ask its support")
-    assert theirs.sql == ()
-    assert ours.fix == "cleared by ALTER INSTANCE ENABLE INNODB REDO_LOG"
 
 
 def said(facts: Facts, *, may: bool | None = False, settings: Settings | None = None, **reading: int) -> Line:

@@ -8,11 +8,12 @@ import timeit
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from msgspec.structs import replace
+from msgspec.structs import fields, replace
 
+from tests.factory import FACTS
 from tests.journal.written import record
-from tuner.journal.codec import RECORDS, CodecError, decode, encode
-from tuner.records import Missed
+from tuner.journal.codec import LATER, RECORDS, CodecError, decode, encode
+from tuner.records import Facts, Missed
 
 
 @given(st.binary(max_size=200))
@@ -44,6 +45,15 @@ def test_a_cut_or_changed_record_is_refused(at: int) -> None:
 def test_earlier_ticks_are_refused_by_intent_alone() -> None:
     """The order of a record's fields counts as well: who changes this number tells it in the CHANGELOG."""
     assert RECORDS == "06657d2c348d82d6"
+
+
+def test_a_field_with_a_default_refuses_no_earlier_tick() -> None:
+    """What came since is written and read back, and a tick without it has the default."""
+    one = record(1)
+    later = replace(one, tick=replace(one.tick, facts=replace(FACTS, own_limits=("async is 2 and not 3",))))
+
+    assert decode(encode(later)) == later
+    assert {one.name for one in fields(Facts) if one.default == ()} >= LATER
 
 
 def test_a_missed_reading_stays_one() -> None:

@@ -7,14 +7,15 @@ from collections.abc import Iterator
 import pytest
 
 from lab.plant.clock import SimClock
-from tests.servers.scripted import Scripted
+from tests.servers.fixtured import Fixtured
+from tests.servers.plain import plain
 from tuner.servers.server import RealServer
 
 
 @pytest.fixture
-def session() -> Scripted:
+def session() -> Fixtured:
     """Return a session that answers well."""
-    return Scripted()
+    return Fixtured(plain())
 
 
 @pytest.fixture
@@ -24,7 +25,7 @@ def clock() -> SimClock:
 
 
 @pytest.fixture
-def server(session: Scripted, clock: SimClock) -> Iterator[RealServer]:
+def server(session: Fixtured, clock: SimClock) -> Iterator[RealServer]:
     """Return the adapter over it."""
     made = RealServer(session.endpoint, clock, session=session)
     yield made

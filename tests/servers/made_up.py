@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any
 
 from tuner.servers.adapter import VARIABLES, Adapter, Answers, Build, Family, Points, points
+from tuner.servers.exported import Limits
 
 SIZE, LIMIT = "made_up_log_size", "log_max_modified_age_async"
 
@@ -21,6 +21,7 @@ class MadeUpAdapter(Adapter):
     waits = "log_on_file_space_waits"
     redo_variable = SIZE
     sized_by = (SIZE,)
+    arithmetic = "no function of Made-up 1"
     limit_counters = (LIMIT,)
 
     @classmethod
@@ -30,14 +31,14 @@ class MadeUpAdapter(Adapter):
             return None
         return Family("made-up", "legacy", cls(build.page_size, build.absent(VARIABLES)), 50_000)
 
-    def limits(self, answers: Answers) -> Points:
-        """Return shares of the log's size."""
-        size = int(answers[SIZE])
-        return Points(flush_limit=size // 2, sync_point=size // 2, stall_point=size, low_water_base=0)
+    def expected_limits(self, answers: Answers) -> Limits:
+        """Return the one limit that a counter shows: half of the log."""
+        return {LIMIT: int(answers[SIZE]) // 2}
 
-    def expected_limits(self, answers: Answers) -> Mapping[str, int]:
-        """Return the one limit, which is a round number on every such server."""
-        return {LIMIT: int(answers[LIMIT]) // 10_000 * 10_000}
+    def limits_from(self, answers: Answers, shown: Limits) -> Points:
+        """Return that limit, and shares of the log's size."""
+        size = int(answers[SIZE])
+        return Points(flush_limit=shown[LIMIT], sync_point=size // 2, stall_point=size, low_water_base=0)
 
     def redo(self, answers: Answers) -> dict[str, Any]:
         """Return the redo log and its limits."""

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from tests.servers.fixtured import opened
+from tests.servers.fixtured import good, opened
 from tests.servers.made_up import LIMIT, SIZE, MadeUpAdapter
-from tests.servers.scripted import good
 from tuner.servers import families
 from tuner.servers.adapter import MAXIMUM_32, MAXIMUM_64
 from tuner.servers.families import FAMILIES, recognise
@@ -170,6 +169,27 @@ def test_managed_services_are_known(
 
 
 @pytest.mark.parametrize(
+    ("host", "provider"),
+    [
+        ("shop.c1a2b3.eu-west-1.rds.amazonaws.com", "Amazon RDS"),
+        ("shop.mysql.database.azure.com", "Azure Database for MySQL"),
+        ("rm-1a2b.mysql.rds.aliyuncs.com", "ApsaraDB RDS"),
+        ("rm-1a2b.mysql.singapore.rds.aliyuncs.com", "ApsaraDB RDS"),
+        ("pc-1a2b.mysql.polardb.rds.aliyuncs.com", ""),
+        ("sh-cdb-1a2b.sql.tencentcdb.com", "TencentDB for MySQL"),
+        ("MySQL-1a2b.c.aivencloud.com", "Aiven for MySQL"),
+        ("db-mysql-fra1-1.b.db.ondigitalocean.com", "DigitalOcean Managed MySQL"),
+        ("dbpgf1.sysp0000.db2.skysql.com", "MariaDB SkySQL"),
+        ("aivencloud.com.example.org", ""),
+        ("127.0.0.1", ""),
+    ],
+)
+def test_managed_services_are_known_by_their_addresses(host: str, provider: str) -> None:
+    """Where nothing that the server says tells it, the address under which its provider has it does."""
+    assert recognise({**NEW, "version": "8.0.30-txsql"}, host).managed == provider
+
+
+@pytest.mark.parametrize(
     ("name", "lag", "sawtooth", "stalls", "setters"),
     [
         ("mysql-9.7.4", 2_097_152, 8.0, False, True),
@@ -200,5 +220,5 @@ def test_a_new_family_is_one_module(monkeypatch: pytest.MonkeyPatch) -> None:
     assert (facts.blockers, facts.disabled_counters) == ((), ())
     assert (reading.redo_capacity, reading.flush_limit) == (500_000_000, 250_000_000)
     assert reading.modified_age > 0
-    (blocker,) = opened("mysql-8.0.46", variables=own, metrics={LIMIT: 250_000_512})[0].facts().blockers
+    (blocker,) = opened("mysql-8.0.46", variables=own, metrics={LIMIT: 300_000_000})[0].facts().blockers
     assert f"{LIMIT} is" in blocker

@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-import re
 import sqlite3
 from collections.abc import Sequence
 from typing import Any
 
 import pytest
 
-from tests.servers.fixtured import MARGINS, opened
-from tests.servers.scripted import Scripted, good
+from tests.servers.fixtured import MARGINS, Fixtured, good, opened
+from tests.servers.plain import plain
 from tuner.records import Facts, Missed, Sample
 from tuner.servers.adapter import MARGIN
 from tuner.servers.enginestatus import SECONDS, EngineStatus
 from tuner.servers.families.log_files import MySQL57Adapter
-from tuner.servers.families.redo_capacity import RedoCapacityAdapter
 from tuner.servers.port import ServerError
 from tuner.servers.server import RealServer
 
@@ -35,10 +33,10 @@ def read(name: str, **changes: Any) -> tuple[Facts, Sample, Sequence[str]]:  # n
     ("said", "on"), [("OFF", False), ("ON", True), ("NO_LOCK", True), ("NO_LOCK_NO_ADMIN", True)]
 )
 def test_every_kind_of_read_only_counts(
-    server: RealServer, session: Scripted, said: str, *, on: bool
+    server: RealServer, session: Fixtured, said: str, *, on: bool
 ) -> None:
     """MariaDB 12 has four values for read_only; all but one of them make the server one not to be written."""
-    session.variables["read_only"] = said
+    session.reading.variables["read_only"] = said
 
     assert good(server).read_only is on
 
@@ -59,7 +57,7 @@ def test_a_group_of_57_has_one_primary() -> None:
     assert found == [False, True]
 
 
-class Engine(Scripted):
+class Engine(Fixtured):
     """A server whose SHOW ENGINE INNODB STATUS says what it is told to."""
 
     said = ""
@@ -73,7 +71,7 @@ class Engine(Scripted):
 @pytest.mark.parametrize("before", ["", LOG], ids=["never answered", "answered before"])
 def test_the_last_resort_is_asked_seldom_also_where_it_fails(before: str) -> None:
     """What holds statements up is not asked at every reading, and no older answer is believed meanwhile."""
-    engine, session = EngineStatus(), Engine()
+    engine, session = EngineStatus(), Engine(plain())
     if before:
         session.said = before
         assert engine.read(session, -SECONDS)["engine_oldest"] == "200"
@@ -180,67 +178,6 @@ def test_a_margin_that_the_server_never_counted_is_no_other_build() -> None:
 
     assert facts.blockers == facts.disabled_counters == ()
     assert (found.flush_limit, found.stall_point) == (usual.flush_limit, usual.stall_point)
-
-
-@pytest.mark.parametrize("rounded", [-511, -64, 511])
-def test_a_release_that_rounds_otherwise_is_no_other_build(rounded: int) -> None:
-    """MySQL 8.0.15 rounds no limit up: its own values are gone by, and it is controlled."""
-    _, usual, _ = read("mysql-8.0.29")
-    names = ("log_max_modified_age_async", "log_max_modified_age_sync")
-    metrics = opened("mysql-8.0.29")[1].reading.metrics
-    facts, found, _ = read("mysql-8.0.29", metrics={one: int(metrics[one][1]) + rounded for one in names})
-
-    assert facts.blockers == ()
-    assert found.sync_point == usual.sync_point + rounded
-    assert found.flush_limit == pytest.approx(usual.flush_limit + rounded, abs=512)
-
-
-def test_limits_that_no_counter_shows_are_worked_out() -> None:
-    """MySQL 8.0 before 8.0.30 with the counters of its limits off gives a whole sample, with our limits."""
-    _, usual, _ = read("mysql-8.0.29")
-    server, session, _ = opened("mysql-8.0.29")
-    for name in ("log_max_modified_age_async", "log_max_modified_age_sync"):
-        session.reading.metrics[name] = ("disabled", "0")
-    server.facts()
-    found = good(server)
-
-    assert not found.degraded
-    assert (found.flush_limit, found.sync_point) == (usual.flush_limit, usual.sync_point)
-
-
-FIVES = ("mysql-5.6.24", "mysql-5.7.44", "percona-5.7.44")
-
-
-@pytest.mark.parametrize(
-    ("name", "counter", "change"),
-    [
-        ("mysql-8.0.29", "log_max_modified_age_async", lambda limit: limit - 512),
-        ("mysql-8.0.29", MARGIN, lambda _: margin_of(0.8)),
-        *((name, "log_max_modified_age_sync", lambda limit: limit + 512) for name in FIVES),
-        *(("mysql-8.0.46", name, lambda limit: limit + 512) for name in RedoCapacityAdapter.limit_counters),
-    ],
-    ids=["a block lower", "no smaller margin", *FIVES, *RedoCapacityAdapter.limit_counters],
-)
-def test_limits_that_are_not_ours_are_read_and_not_controlled(name: str, counter: str, change: Any) -> None:  # noqa: ANN401 - a function
-    """Another build is told apart by what it exports; both numbers and what they follow from are said."""
-    server, session, _ = opened(name)
-    state, limit = session.reading.metrics[counter]
-    session.reading.metrics[counter] = (state, str(change(int(limit))))
-    (blocker,) = server.facts().blockers
-
-    assert f"{counter} is {change(int(limit))} on the server and" in blocker
-    assert re.search(r"by our arithmetic for \w+ = \d+.*: this build is not understood$", blocker)
-    assert good(server).modified_age > 0
-
-
-@pytest.mark.parametrize("name", FIVES)
-def test_threads_set_since_mysqld_started_are_no_unknown_build(name: str) -> None:
-    """The limits of 5.6 and 5.7 stay those of the start: both numbers are said, and the way out."""
-    facts, _, _ = read(name, variables={"innodb_thread_concurrency": "64"})
-    (blocker,) = facts.blockers
-
-    assert "innodb_thread_concurrency is 64 and was 0 when mysqld started" in blocker
-    assert "set it back to 0 and restart InnoBrim, or restart mysqld" in blocker
 
 
 @pytest.mark.parametrize(

@@ -7,8 +7,7 @@ from itertools import pairwise
 import pytest
 
 from policies.registry import LAWS
-from tests.servers.fixtured import BOOTED, FILES, MARGINS, REFUSED, TAKEN, fixture, opened
-from tests.servers.scripted import good
+from tests.servers.fixtured import BOOTED, FILES, MARGINS, REFUSED, TAKEN, fixture, good, opened
 from tuner.core.gate import SECONDS_APART
 from tuner.records import Facts, Sample
 from tuner.servers.adapter import CHANGES, MAXIMUM_32, MAXIMUM_64
@@ -40,6 +39,7 @@ LAW = {
 
 PROVIDER = {
     "rds": "Amazon RDS",
+    "cloudsql-mysql-8.0.41": "Google Cloud SQL with optimized writes",
     "cloudsql": "Google Cloud SQL",
     "azure": "Azure Database for MySQL",
     "heatwave": "MySQL HeatWave",
@@ -67,11 +67,11 @@ def test_the_server_is_what_its_name_says(name: str) -> None:
     assert facts.family == next(one for one in ("mariadb", "percona", "mysql") if one in name)
     assert facts.version == fixture.version
     assert facts.flush_law == next(law for start, law in LAW.items() if name.startswith(start))
-    assert facts.blockers == facts.unseen == ()
+    assert facts.blockers == facts.own_limits == facts.unseen == ()
     assert facts.started == BOOTED
     new = facts.family != "mariadb" and int(fixture.version.partition(".")[0]) >= 8
     assert facts.write_privilege == ("SYSTEM_VARIABLES_ADMIN" if new else "SUPER")
-    assert facts.managed == PROVIDER.get(name.partition("-")[0], "")
+    assert facts.managed == next((one for start, one in PROVIDER.items() if name.startswith(start)), "")
     assert facts.capacity_maximum == (MAXIMUM_32 if name.startswith(NARROW) else MAXIMUM_64)
     assert bool(facts.unverified) == (facts.flush_law == "age-blind")
 

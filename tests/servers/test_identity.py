@@ -10,8 +10,8 @@ from msgspec.structs import replace
 
 from lab.plant.clock import SimClock
 from tests.factory import EPOCH, MEBIBYTE, sample
-from tests.servers.fixtured import FILES, opened
-from tests.servers.scripted import Scripted, good
+from tests.servers.fixtured import FILES, Fixtured, good, opened
+from tests.servers.plain import plain
 from tuner.records import Capacity
 from tuner.servers.families.mariadb import MariaDBAdapter
 from tuner.servers.families.redo_capacity import RedoCapacityAdapter
@@ -36,7 +36,7 @@ class Watcher:
     """
 
     def __init__(self, name: str = "") -> None:
-        self.identity, self.session = Identity(name), Scripted()
+        self.identity, self.session = Identity(name), Fixtured(plain())
 
     def over_another(self) -> Watcher:
         """Lose the connection."""
@@ -183,7 +183,7 @@ def test_a_named_server_says_what_it_calls_itself() -> None:
 
 def test_a_server_uuid_needs_no_witness() -> None:
     """Where the server has a lasting identity, that alone counts, and no name overrules it."""
-    identity, session, adapter = Identity("orders"), Scripted(), RedoCapacityAdapter()
+    identity, session, adapter = Identity("orders"), Fixtured(plain()), RedoCapacityAdapter()
     for made in (sample(), sample(1.0, uptime=3.0, lsn_current=5)):
         found = identity.of_reading(session, adapter, replace(made, identity="uuid-1"), {})
         assert found.identity == "uuid-1"
@@ -202,27 +202,28 @@ def test_every_mariadb_is_known_as_it_was(name: str) -> None:
     assert good(server).identity == facts.identity
 
 
-Move = Callable[..., Scripted]
+Move = Callable[..., Fixtured]
 """Has another server, of this name and with this log, take the address; returns the session to it."""
 
 
 @pytest.fixture
-def move(server: RealServer, session: Scripted) -> Iterator[Move]:
+def move(server: RealServer, session: Fixtured) -> Iterator[Move]:
     """Return how a failover happens between the reading that was just taken and a write."""
-    session.counters["log_lsn_last_checkpoint"] = 8_000_000
+    session.count("log_lsn_last_checkpoint", 8_000_000)
     good(server)
 
-    def lead_elsewhere(identity: str = "", lsn: object = None) -> Scripted:
+    def lead_elsewhere(identity: str = "", lsn: object = None) -> Fixtured:
         session.connections += 1
         session.connection = object()
-        session.variables["identity"] = identity or session.variables["identity"]
-        session.counters |= {} if lsn is None else {"log_lsn_current": lsn}
+        session.reading.variables["server_uuid"] = identity or session.reading.variables["server_uuid"]
+        if lsn is not None:
+            session.count("log_lsn_current", lsn)
         return session
 
     return lead_elsewhere
 
 
-def sets(session: Scripted) -> list[str]:
+def sets(session: Fixtured) -> list[str]:
     """Return the SETs that were sent."""
     return [one for one in session.asked if one.startswith("SET GLOBAL")]
 

@@ -10,7 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tuner.servers.adapter import Points
-from tuner.servers.families.log_files import log_group_limits, log_group_limits_5
+from tuner.servers.exported import BLOCK
+from tuner.servers.families.log_files import log_group_limits, log_group_limits_5, log_group_limits_8012
 from tuner.servers.families.mariadb import mariadb_limits
 from tuner.servers.families.redo_capacity import FLUSH_ORDER_LAG, redo_limits
 
@@ -40,6 +41,23 @@ def test_exported_counters_are_met_byte_for_byte(
     limits = redo_limits(capacity, thread_concurrency=threads)
 
     assert (limits.raw_async, limits.raw_sync, limits.concurrency_margin) == exported
+
+
+@pytest.mark.parametrize(
+    ("threads", "margin", "raised"),
+    [(0, 10_433_024, (148_012_928, 158_585_280)), (64, 14_627_328, (144_709_824, 155_046_240))],
+)
+def test_log_files_of_early_eights_have_the_exported_limits(
+    threads: int, margin: int, raised: tuple[int, int]
+) -> None:
+    """With 200 MiB of files ours are those of a live 8.0.15, but for its rounding, and of a live 8.0.12."""
+    fifteen = log_group_limits(100 * MEBIBYTE, 2, thread_concurrency=threads)
+    twelve = log_group_limits_8012(100 * MEBIBYTE, 2, thread_concurrency=threads)
+
+    assert fifteen.concurrency_margin == margin
+    assert 0 <= fifteen.raw_async - 160_376_384 < BLOCK
+    assert 0 <= fifteen.raw_sync - 171_831_840 < BLOCK
+    assert (twelve.flush_limit, twelve.sync_point + FLUSH_ORDER_LAG) == raised
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,7 @@ from msgspec.structs import replace
 
 from tests.servers.fixtured import FILES
 from tests.servers.injected import INJECTED
-from tests.servers.scripted import BUILD
+from tests.servers.plain import VARIABLES
 from tuner.servers.families import recognise
 from tuner.servers.fixture import decode, encode, load
 from tuner.servers.port import Unsupported
@@ -115,7 +115,7 @@ def test_text_in_the_place_of_a_version_is_none(said: str) -> None:
     """Neither a server nor an option gets a line, a quote, a sign of Markdown or an escape code through."""
     with pytest.raises(ValueError, match="no version"):
         version_of(said)
-    variables = {**BUILD, "version": said}
+    variables = {**VARIABLES, "version": said}
     with pytest.raises(Unsupported, match="no version") as caught:
         recognise(variables)
     assert str(caught.value).isprintable()

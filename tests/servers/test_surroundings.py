@@ -9,7 +9,8 @@ import pymysql
 import pytest
 
 from lab.plant.clock import SimClock
-from tests.servers.scripted import QUIET, Scripted, good
+from tests.servers.fixtured import Fixtured, good
+from tests.servers.plain import QUIET
 from tuner.core.ownership.handover import role_of
 from tuner.records import Missed, Sample
 from tuner.servers.port import Unreachable
@@ -57,7 +58,7 @@ def live(server: RealServer, clock: SimClock) -> Live:
 
 
 @pytest.fixture
-def known(server: RealServer, session: Scripted) -> RealServer:
+def known(server: RealServer, session: Fixtured) -> RealServer:
     """Return the adapter after it found out what can be seen; nothing is counted yet."""
     server._surroundings.look(session)
     session.asked.clear()
@@ -65,7 +66,7 @@ def known(server: RealServer, session: Scripted) -> RealServer:
 
 
 @pytest.fixture
-def replica(server: RealServer, session: Scripted) -> RealServer:
+def replica(server: RealServer, session: Fixtured) -> RealServer:
     """Return the adapter of a group's secondary that replicates, after its first look and reading."""
     session.around |= {"replica": REPLICA, "group": SECONDARY}
     server._surroundings.look(session)
@@ -81,7 +82,7 @@ def samples(readings: list[Sample | Missed]) -> list[Sample]:
 
 
 def test_the_surroundings_are_asked_now_and_then(
-    known: RealServer, session: Scripted, clock: SimClock
+    known: RealServer, session: Fixtured, clock: SimClock
 ) -> None:
     """Two statements a reading, a third one every ten seconds; its answer stands in between."""
     session.around["clone"] = [("clone", "1", None)]
@@ -95,7 +96,7 @@ def test_the_surroundings_are_asked_now_and_then(
     assert len(session.third()) == 2
 
 
-def test_a_new_connection_asks_at_once(known: RealServer, session: Scripted) -> None:
+def test_a_new_connection_asks_at_once(known: RealServer, session: Fixtured) -> None:
     """After a reconnect, which may be a restart of mysqld, no old answer is carried on."""
     good(known)
     session.connection = object()
@@ -131,7 +132,7 @@ def test_a_new_connection_asks_at_once(known: RealServer, session: Scripted) -> 
     ],
 )
 def test_each_part_is_in_the_sample(
-    known: RealServer, session: Scripted, rows: list[tuple[Any, ...]], fields: dict[str, Any]
+    known: RealServer, session: Fixtured, rows: list[tuple[Any, ...]], fields: dict[str, Any]
 ) -> None:
     """What the server shows of a part is in the sample; what it does not say is none, not zero."""
     session.around[rows[0][0]] = rows
@@ -150,7 +151,7 @@ def test_each_part_is_in_the_sample(
     ids=[*PARTS, "a middleware's answer", "Performance Schema off"],
 )
 def test_a_part_that_may_not_be_seen_is_named_and_left_out(
-    session: Scripted, part: str, answer: list[tuple[Any, ...]] | Exception
+    session: Fixtured, part: str, answer: list[tuple[Any, ...]] | Exception
 ) -> None:
     """A missing grant, or an answer without sense, costs that part alone, and it is not asked for again."""
     session.around[part] = answer
@@ -164,7 +165,7 @@ def test_a_part_that_may_not_be_seen_is_named_and_left_out(
     assert all(PARTS[part].statement not in one for one in session.asked)
 
 
-def test_a_plugin_that_is_not_there_is_no_missing_grant(session: Scripted) -> None:
+def test_a_plugin_that_is_not_there_is_no_missing_grant(session: Fixtured) -> None:
     """Without the clone plugin nothing is unseen; once it is installed, clones are seen."""
     session.around["clone"] = ABSENT
     surroundings = Surroundings()
@@ -179,7 +180,7 @@ def test_a_plugin_that_is_not_there_is_no_missing_grant(session: Scripted) -> No
 
 
 @pytest.mark.usefixtures("replica")
-def test_the_role_over_a_new_connection_is_known_soon(session: Scripted, live: Live) -> None:
+def test_the_role_over_a_new_connection_is_known_soon(session: Fixtured, live: Live) -> None:
     """After a failover behind one address, a part refused there costs the others seconds, and not ten."""
     live(2)
     session.connection = object()
@@ -188,7 +189,7 @@ def test_the_role_over_a_new_connection_is_known_soon(session: Scripted, live: L
     assert samples(live(1 + len(PARTS)))[-1].group_role == "PRIMARY"
 
 
-def test_latency_can_be_watched_closely(known: RealServer, session: Scripted, live: Live) -> None:
+def test_latency_can_be_watched_closely(known: RealServer, session: Fixtured, live: Live) -> None:
     """While somebody needs it, the latency is asked at every reading, and nothing else with it."""
     known.watches_latency = True
     good(known)
@@ -199,7 +200,7 @@ def test_latency_can_be_watched_closely(known: RealServer, session: Scripted, li
     assert session.third()[-1] == PARTS["latency"].statement
 
 
-def test_a_privilege_revoked_costs_no_reading(known: RealServer, session: Scripted, live: Live) -> None:
+def test_a_privilege_revoked_costs_no_reading(known: RealServer, session: Fixtured, live: Live) -> None:
     """When a grant goes while the daemon runs, readings go on, and the other parts come back."""
     session.around |= {"group": [("group", "PRIMARY", None)], "locks": [("locks", "1", "0")]}
     assert good(known).backup_locked
@@ -212,7 +213,7 @@ def test_a_privilege_revoked_costs_no_reading(known: RealServer, session: Script
     assert (reading.group_role, reading.backup_locked) == ("PRIMARY", False)
 
 
-def test_a_part_that_hangs_is_not_asked_again(known: RealServer, session: Scripted, live: Live) -> None:
+def test_a_part_that_hangs_is_not_asked_again(known: RealServer, session: Fixtured, live: Live) -> None:
     """A part that gives no answer in time costs two readings in all, however long the daemon runs."""
     good(known)
     session.around["locks"] = TIMED_OUT
@@ -224,7 +225,7 @@ def test_a_part_that_hangs_is_not_asked_again(known: RealServer, session: Script
 
 @pytest.mark.parametrize("group", [SECONDARY, DENIED], ids=["all granted", "one denied"])
 def test_a_part_that_hangs_keeps_nobody_from_starting(
-    server: RealServer, session: Scripted, live: Live, group: list[tuple[Any, ...]] | Exception
+    server: RealServer, session: Fixtured, live: Live, group: list[tuple[Any, ...]] | Exception
 ) -> None:
     """A part that gives no answer in time is left out; the server and all other parts are used."""
     session.around |= {"clone": TIMED_OUT, "group": group}
@@ -251,7 +252,7 @@ def test_an_undo_tablespace_set_aside_is_not_being_truncated() -> None:
 
 @pytest.mark.parametrize("failure", [TIMED_OUT, TOO_SLOW, DENIED], ids=["timed out", "too slow", "denied"])
 @pytest.mark.usefixtures("replica")
-def test_a_look_that_fails_changes_no_role(session: Scripted, live: Live, failure: Exception) -> None:
+def test_a_look_that_fails_changes_no_role(session: Fixtured, live: Live, failure: Exception) -> None:
     """While another part keeps the one statement from its answer, the role is the one known before."""
     session.around["locks"] = failure
     found = samples(live(40))
@@ -263,7 +264,7 @@ def test_a_look_that_fails_changes_no_role(session: Scripted, live: Live, failur
 
 @pytest.mark.parametrize("failure", [TIMED_OUT, TOO_SLOW, TOO_SLOW_MARIADB], ids=repr)
 def test_a_role_that_hangs_is_asked_for_again(
-    replica: RealServer, session: Scripted, live: Live, failure: Exception
+    replica: RealServer, session: Fixtured, live: Live, failure: Exception
 ) -> None:
     """A role part that gives no answer in time keeps its last word, and a later answer replaces it."""
     session.around["group"] = failure
@@ -274,7 +275,7 @@ def test_a_role_that_hangs_is_asked_for_again(
     assert role_of(good(replica)) == "primary"
 
 
-def test_a_new_look_that_times_out_keeps_the_role(replica: RealServer, session: Scripted, live: Live) -> None:
+def test_a_new_look_that_times_out_keeps_the_role(replica: RealServer, session: Fixtured, live: Live) -> None:
     """After a restart of mysqld a slow start of its tables is no change of role; an old lock is forgotten."""
     session.around["locks"] = [("locks", "1", "0")]
     live(SURROUNDINGS_SECONDS)
@@ -284,7 +285,7 @@ def test_a_new_look_that_times_out_keeps_the_role(replica: RealServer, session: 
     assert all(one.replica and one.role_known and not one.backup_locked for one in samples(live(20)))
 
 
-def test_a_role_never_answered_is_not_known(server: RealServer, session: Scripted, live: Live) -> None:
+def test_a_role_never_answered_is_not_known(server: RealServer, session: Fixtured, live: Live) -> None:
     """Where the first look hangs nothing is said of the role, until its first answer."""
     session.around["replica"] = TIMED_OUT
     server._surroundings.look(session)
@@ -298,7 +299,7 @@ def test_a_role_never_answered_is_not_known(server: RealServer, session: Scripte
 
 @pytest.mark.parametrize(("part", "left"), [("replica", (False, "SECONDARY")), ("group", (True, ""))])
 def test_a_role_that_may_not_be_seen_is_no_open_question(
-    replica: RealServer, session: Scripted, live: Live, part: str, left: tuple[bool, str]
+    replica: RealServer, session: Fixtured, live: Live, part: str, left: tuple[bool, str]
 ) -> None:
     """A grant that is taken away ends what was known of that part alone, and it is not asked for again."""
     session.around[part] = DENIED
@@ -311,7 +312,7 @@ def test_a_role_that_may_not_be_seen_is_no_open_question(
     assert not any(PARTS[part].statement in one for one in session.asked)
 
 
-def test_parts_in_doubt_are_not_lost(replica: RealServer, session: Scripted, live: Live) -> None:
+def test_parts_in_doubt_are_not_lost(replica: RealServer, session: Fixtured, live: Live) -> None:
     """A second failure while parts are tried one by one costs none of those that wait for their turn."""
     session.around["replica"] = TOO_SLOW
     live(12)
@@ -348,8 +349,8 @@ def test_only_the_last_start_counts_and_only_after_a_crash(
     assert last_recovery(lines) == seconds
 
 
-def test_a_log_that_may_not_be_read_is_no_error(session: Scripted) -> None:
+def test_a_log_that_may_not_be_read_is_no_error(session: Fixtured) -> None:
     """Without the grant, or before the table existed, nothing is known and nothing fails."""
-    session.fails["error_log"] = DENIED
+    session.instead["error_log"] = DENIED
 
     assert recovery_seconds(session) is None

@@ -10,17 +10,17 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from tests.factory import C_NAME, FACTS, sample
-from tests.servers.fixtured import opened
-from tests.servers.scripted import Scripted, good
+from tests.factory import FACTS, sample
+from tests.servers.fixtured import HOLDERS, Fixtured, good, opened
 from tuner.records import Capacity, Missed
 from tuner.servers import server as server_module
 from tuner.servers.driver import PACKET_BYTES
 from tuner.servers.families.redo_capacity import RedoCapacityAdapter
 from tuner.servers.port import ServerError
-from tuner.servers.server import RealServer
+from tuner.servers.server import READ_BACK, RealServer
+from tuner.servers.surroundings import PARTS
 from tuner.servers.values import LONGEST, decimal, plain, plausible, text, whole
-from tuner.servers.writing import bounds, sets_low_water
+from tuner.servers.writing import ASK, LOW_WATER_THERE, bounds, sets_low_water
 
 SAMPLE = sample(io_capacity=225, io_capacity_max=450)
 
@@ -74,16 +74,16 @@ def test_a_record_is_judged_as_a_whole(record: Any, name: str, value: Any) -> No
 @pytest.mark.parametrize(
     ("table", "name"),
     [
-        ("counters", "log_lsn_current"),
+        ("metrics", "log_lsn_current"),
         ("status", "Innodb_buffer_pool_pages_dirty"),
         ("variables", "innodb_io_capacity_max"),
     ],
 )
 def test_an_odd_number_is_a_missed_reading(
-    server: RealServer, session: Scripted, table: str, name: str, value: str
+    server: RealServer, session: Fixtured, table: str, name: str, value: str
 ) -> None:
     """Wherever it stands, it is said in a line with its cause."""
-    getattr(session, table)[name] = value
+    getattr(session.reading, table)[name] = ("enabled", value) if table == "metrics" else value
     found = server.read()
 
     assert isinstance(found, Missed)
@@ -153,25 +153,26 @@ def test_a_long_answer_is_judged_in_no_time(filling: str, ending: str) -> None:
 
 @pytest.mark.parametrize("value", HUGE[:3], ids=named)
 def test_a_number_without_end_stops_nothing(
-    server: RealServer, session: Scripted, monkeypatch: pytest.MonkeyPatch, value: object
+    server: RealServer, session: Fixtured, monkeypatch: pytest.MonkeyPatch, value: object
 ) -> None:
     """In the surroundings, a read-back, the procedure's bounds or the lock's holder it is no answer."""
     facts = replace(FACTS, disabled_counters=())
     monkeypatch.setattr(server_module, "detect", lambda _session: (facts, RedoCapacityAdapter()))
     server.watches_latency = True
-    session.around = {name: [(name, value, value)] for name in session.around}
+    session.around = {name: [(name, value, value)] for name in PARTS}
     session.around["replica"] = [(name, value, value) for name in ("replica", "worker", "coordinator")]
     server.facts()
     assert not good(server).cloning
     assert session.third()
-    session.pair[C_NAME] = value
+    session.instead[READ_BACK] = [(value, 450)]
     receipt = server.apply((), Capacity(1, 2))
     assert receipt.in_force is None
     assert "read back" in receipt.error
-    session.procedures, session.bounds = value, [(value, value, value)]
+    session.instead |= {LOW_WATER_THERE: [(value,)], ASK: [(value, value, value)]}
     assert not sets_low_water(session)
     assert bounds(session) is None
-    session.lock, session.holders = 0, [(value, "app", "localhost", value, value, value)]
+    holder = (value, "app", "localhost", value, value, value)
+    session.instead |= {"GET_LOCK": [(0,)], HOLDERS: [holder]}
     server.claims_writer = True
     good(server)
     assert good(server).lock == ""

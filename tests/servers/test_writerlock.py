@@ -16,7 +16,8 @@ import pymysql
 import pytest
 
 from lab.plant.clock import SimClock
-from tests.servers.scripted import Scripted, good
+from tests.servers.fixtured import HOLDERS, Fixtured, good
+from tests.servers.plain import plain
 from tuner.records import STRANGER, Sample
 from tuner.servers.hostlock import WRITER_LOCK, HostLock
 from tuner.servers.port import Unreachable
@@ -42,7 +43,7 @@ def refused(number: int = 1105, words: str = "Percona-XtraDB-Cluster prohibits u
     return pymysql.OperationalError(number, words)
 
 
-def claiming(session: Scripted, clock: SimClock, identity: str) -> RealServer:
+def claiming(session: Fixtured, clock: SimClock, identity: str) -> RealServer:
     """Return an adapter in active mode."""
     made = RealServer(session.endpoint, clock, session=session)
     made._lock.identity = identity
@@ -51,7 +52,7 @@ def claiming(session: Scripted, clock: SimClock, identity: str) -> RealServer:
 
 
 @pytest.fixture
-def server(session: Scripted, clock: SimClock) -> Iterator[RealServer]:
+def server(session: Fixtured, clock: SimClock) -> Iterator[RealServer]:
     """Return an adapter in active mode; its server is another one than every other test's."""
     made = claiming(session, clock, str(uuid4()))
     yield made
@@ -71,7 +72,7 @@ def held(server: RealServer, program: str = HOLDER, user: int | None = None) -> 
         other.kill()
 
 
-def gets(session: Scripted) -> int:
+def gets(session: Fixtured) -> int:
     """Return how often the named lock was asked for."""
     return sum("GET_LOCK" in one for one in session.asked)
 
@@ -81,18 +82,19 @@ def after(clock: SimClock, seconds: float) -> None:
     clock.advance_to(clock.monotonic() + seconds)
 
 
-def taken(session: Scripted, *holders: tuple[object, ...]) -> None:
+def taken(session: Fixtured, *holders: tuple[object, ...]) -> None:
     """Have another session hold the server's lock, as the process list shows it."""
-    session.lock, session.variables["writer"], session.holders = 0, "0", list(holders)
+    session.instead |= {"GET_LOCK": [(0,)], HOLDERS: holders}
+    session.writer = "0"
 
 
-def freed(session: Scripted) -> None:
+def freed(session: Fixtured) -> None:
     """Have the server give the lock."""
-    session.fails.clear()
-    session.lock, session.variables["writer"] = 1, "1"
+    session.instead.clear()
+    session.writer = "1"
 
 
-def test_the_writer_lock_is_taken_once_and_given_back(server: RealServer, session: Scripted) -> None:
+def test_the_writer_lock_is_taken_once_and_given_back(server: RealServer, session: Fixtured) -> None:
     """In active mode the lock is taken at the next reading, again after a reconnect, and released after."""
     counts = []
     for wanted, connection in [(False, 1), (True, 1), (True, 1), (True, 2), (False, 2), (False, 2)]:
@@ -105,7 +107,7 @@ def test_the_writer_lock_is_taken_once_and_given_back(server: RealServer, sessio
 
 
 def test_a_lock_that_another_holds_is_tried_again(
-    server: RealServer, session: Scripted, clock: SimClock
+    server: RealServer, session: Fixtured, clock: SimClock
 ) -> None:
     """While another daemon has the lock this one is no writer, and asks again now and then."""
     taken(session)
@@ -119,7 +121,7 @@ def test_a_lock_that_another_holds_is_tried_again(
     assert gets(session) == 2
 
 
-def test_an_innobrims_session_is_marked_before_it_has_the_lock(server: RealServer, session: Scripted) -> None:
+def test_an_innobrims_session_is_marked_before_it_has_the_lock(server: RealServer, session: Fixtured) -> None:
     """In one statement, the mark first: MySQL 5.6 gives the earlier lock up where another one is taken."""
     good(server)
     (asked,) = [one for one in session.asked if "GET_LOCK" in one]
@@ -129,10 +131,10 @@ def test_an_innobrims_session_is_marked_before_it_has_the_lock(server: RealServe
 
 @LINUX
 def test_where_named_locks_are_refused_the_host_has_one(
-    server: RealServer, session: Scripted, clock: SimClock
+    server: RealServer, session: Fixtured, clock: SimClock
 ) -> None:
     """Where the server refuses named locks, two daemons of one host still do not write both."""
-    session.fails["GET_LOCK"] = refused()
+    session.instead["GET_LOCK"] = refused()
     with held(server):
         assert not good(server).writer
     after(clock, CLAIM_SECONDS)
@@ -145,9 +147,9 @@ def test_where_named_locks_are_refused_the_host_has_one(
 
 @LINUX
 @pytest.mark.parametrize("how", ["advisory", "closed"])
-def test_the_hosts_lock_is_given_back(server: RealServer, session: Scripted, how: str) -> None:
+def test_the_hosts_lock_is_given_back(server: RealServer, session: Fixtured, how: str) -> None:
     """Whoever stops writing lets the next one write, and asks the server for nothing that it refuses."""
-    session.fails["GET_LOCK"] = refused()
+    session.instead["GET_LOCK"] = refused()
     assert good(server).writer
     if how == "closed":
         server.close()
@@ -196,11 +198,10 @@ def test_the_hosts_lock_is_of_one_server(identity: str) -> None:
     ids=["Percona XtraDB Cluster", "Galera", "privilege", "firewall", "time limit", "KILL", "NULL"],
 )
 def test_however_the_server_gives_no_lock_the_host_has_one_and_it_is_said(
-    server: RealServer, session: Scripted, clock: SimClock, error: Exception | None, again: float
+    server: RealServer, session: Fixtured, clock: SimClock, error: Exception | None, again: float
 ) -> None:
     """Refused, cut short or NULL: the loop writes with a lock of this host, says why, and asks again."""
-    session.lock = None  # what GET_LOCK answers after an error
-    session.fails |= {} if error is None else {"GET_LOCK": error}
+    session.instead["GET_LOCK"] = [(None,)] if error is None else error
     reading = good(server)
 
     assert reading.writer
@@ -212,7 +213,7 @@ def test_however_the_server_gives_no_lock_the_host_has_one_and_it_is_said(
     assert (reading.writer, reading.lock) == (True, "")
 
 
-class Ending(Scripted):
+class Ending(Fixtured):
     """A session through a proxy that ends it where GET_LOCK is asked for."""
 
     cause: Exception | None = None
@@ -232,7 +233,7 @@ class Ending(Scripted):
 @pytest.fixture
 def ending(clock: SimClock) -> Iterator[tuple[RealServer, Ending]]:
     """Return an adapter whose connection ends where it asks for the lock."""
-    session = Ending()
+    session = Ending(plain())
     made = claiming(session, clock, str(uuid4()))
     yield made, session
     made.close()
@@ -261,12 +262,12 @@ def test_a_dead_line_is_no_server_without_locks(ending: tuple[RealServer, Ending
     assert not any(isinstance(server.read(), Sample) for _ in range(3 * BREAKS))
 
 
-def test_a_server_that_is_down_is_no_server_without_locks(server: RealServer, session: Scripted) -> None:
+def test_a_server_that_is_down_is_no_server_without_locks(server: RealServer, session: Fixtured) -> None:
     """However long nothing answers, the server's lock is asked for once it does."""
     session.connection = None
-    session.fails["GET_LOCK"] = Unreachable("nothing listens there")
+    session.instead["GET_LOCK"] = Unreachable("nothing listens there")
     assert not any(isinstance(server.read(), Sample) for _ in range(20))
-    session.fails.clear()
+    session.instead.clear()
     session.connection = object()
     reading = good(server)
 
@@ -286,7 +287,7 @@ def test_a_server_that_is_down_is_no_server_without_locks(server: RealServer, se
     ids=["another account", "ours", "another InnoBrim's", "one lock a session", "any words", "invisible"],
 )
 def test_who_has_the_lock_is_said_a_reading_later(
-    server: RealServer, session: Scripted, rows: list[tuple[object, ...]], said: str, *, stranger: bool
+    server: RealServer, session: Fixtured, rows: list[tuple[object, ...]], said: str, *, stranger: bool
 ) -> None:
     """Another account without the mark is a stranger; whoever may be an InnoBrim is taken for one."""
     taken(session, *rows)
@@ -331,12 +332,12 @@ def test_only_a_system_without_such_locks_gives_one_unasked(
     ids=["no InnoBrim", "maybe one of ours", "another user's"],
 )
 def test_a_stranger_with_the_hosts_lock_is_told(
-    server: RealServer, session: Scripted, program: str, user: int | None, *, stranger: bool
+    server: RealServer, session: Fixtured, program: str, user: int | None, *, stranger: bool
 ) -> None:
     """A process of another user, or one that does not listen, is no InnoBrim; the loop is held even so."""
     if user is not None and os.geteuid() != 0:
         pytest.skip("only root runs a process as another user")
-    session.fails["GET_LOCK"] = refused()
+    session.instead["GET_LOCK"] = refused()
     with held(server, program, user):
         good(server)
         reading = good(server)
@@ -347,10 +348,10 @@ def test_a_stranger_with_the_hosts_lock_is_told(
 
 @LINUX
 def test_whoever_has_the_hosts_lock_is_known_however_often_others_ask(
-    session: Scripted, clock: SimClock
+    session: Fixtured, clock: SimClock
 ) -> None:
     """A daemon that has the lock is one to each daemon that asks, and never taken for a stranger."""
-    session.fails["GET_LOCK"] = refused()
+    session.instead["GET_LOCK"] = refused()
     first, second = (claiming(session, clock, identity) for identity in [str(uuid4())] * 2)
     assert good(first).writer
     for _ in range(200):
@@ -365,33 +366,32 @@ def test_whoever_has_the_hosts_lock_is_known_however_often_others_ask(
 @pytest.mark.parametrize("row", [STRANGE, OURS], ids=["stranger", "InnoBrim"])
 @pytest.mark.parametrize("number", [1235, 1317, 1969, 3024, 1053, 1205])
 def test_a_named_stranger_is_told_whatever_becomes_of_get_lock(
-    server: RealServer, session: Scripted, clock: SimClock, number: int, row: tuple[object, ...]
+    server: RealServer, session: Fixtured, clock: SimClock, number: int, row: tuple[object, ...]
 ) -> None:
     """Who has the server's lock is asked where only the host's was to be had, and again where it changes."""
     taken(session, row)
-    session.fails["GET_LOCK"] = refused(number, "no")
+    session.instead["GET_LOCK"] = refused(number, "no")
     good(server)
     found = good(server)
 
     assert (found.writer, found.stranger) == (False, row is STRANGE)
-    session.holders = [OURS]
+    session.instead[HOLDERS] = [OURS]
     after(clock, CLAIM_SECONDS)
     good(server)
     assert not good(server).stranger
-    session.variables["writer"] = "1"
+    session.writer = "1"
     assert good(server).writer
 
 
 @pytest.mark.parametrize("error", [None, refused(1317, "no"), refused(1235, "no")], ids=repr)
 def test_a_lock_that_another_was_seen_with_is_not_replaced(
-    server: RealServer, session: Scripted, clock: SimClock, error: Exception | None
+    server: RealServer, session: Fixtured, clock: SimClock, error: Exception | None
 ) -> None:
     """A try that fails while another session has the server's lock changes nothing of who has it."""
     taken(session, STRANGE)
     good(server)
     assert good(server).stranger
-    session.lock = None  # what GET_LOCK answers after an error
-    session.fails |= {} if error is None else {"GET_LOCK": error}
+    session.instead["GET_LOCK"] = [(None,)] if error is None else error
     for _ in range(3):
         after(clock, CLAIM_SECONDS)
         good(server)

@@ -12,13 +12,14 @@ from msgspec.structs import replace
 
 from lab.plant.clock import SimClock
 from tests.factory import C_NAME, FACTS, M_NAME
-from tests.servers.scripted import Scripted, good
+from tests.servers.fixtured import Fixtured, good
+from tests.servers.plain import plain
 from tuner.records import LOW_WATER_MARK, Bounds, Capacity, percent
 from tuner.servers import server as server_module
 from tuner.servers.families.redo_capacity import RedoCapacityAdapter
 from tuner.servers.port import Unreachable
 from tuner.servers.server import READ_BACK, RealServer
-from tuner.servers.writing import ASK, WITH_OPTION, WRITABLE, bounds
+from tuner.servers.writing import ASK, LOW_WATER_THERE, WITH_OPTION, WRITABLE, bounds
 
 STEPS = ((C_NAME, 300), (M_NAME, 600))
 WANTED = Capacity(300, 600)
@@ -32,15 +33,15 @@ Knowing = Callable[..., RealServer]
 
 
 @pytest.fixture
-def session() -> Scripted:
+def session() -> Fixtured:
     """Return a session to a server that has the procedures."""
-    made = Scripted()
-    made.bounds = [(100, 20_000, 10_000)]
+    made = Fixtured(plain())
+    made.instead[ASK] = [(100, 20_000, 10_000)]
     return made
 
 
 @pytest.fixture
-def knowing(session: Scripted, clock: SimClock, monkeypatch: pytest.MonkeyPatch) -> Knowing:
+def knowing(session: Fixtured, clock: SimClock, monkeypatch: pytest.MonkeyPatch) -> Knowing:
     """Return how an adapter is made."""
 
     def make(*, called: bool, off: tuple[str, ...] = ()) -> RealServer:
@@ -56,7 +57,7 @@ def knowing(session: Scripted, clock: SimClock, monkeypatch: pytest.MonkeyPatch)
 
 
 @pytest.mark.parametrize("called", [False, True])
-def test_a_write_is_read_back(knowing: Knowing, session: Scripted, *, called: bool) -> None:
+def test_a_write_is_read_back(knowing: Knowing, session: Fixtured, *, called: bool) -> None:
     """SETs, or calls where there is a procedure, go out in order; the receipt has what is really in force."""
     receipt = knowing(called=called).apply(STEPS, WANTED)
 
@@ -66,20 +67,20 @@ def test_a_write_is_read_back(knowing: Knowing, session: Scripted, *, called: bo
 
 
 @pytest.mark.parametrize("answer", [[], [(1,)], [(None, 1, 1)], [("low", "high", "c")]])
-def test_an_answer_without_sense_is_no_procedure(session: Scripted, answer: list[tuple[Any, ...]]) -> None:
+def test_an_answer_without_sense_is_no_procedure(session: Fixtured, answer: list[tuple[Any, ...]]) -> None:
     """The bounds are the procedure's own; somebody else's procedure of that name is not called."""
     assert bounds(session) == Bounds(100, 20_000, 10_000)
-    session.bounds = answer
+    session.instead[ASK] = answer
 
     assert bounds(session) is None
 
 
 @pytest.mark.parametrize(("number", "there"), [(1047, True), (1969, True), (3024, True), (1305, False)])
 def test_a_call_that_is_not_taken_now_is_no_lack_of_a_procedure(
-    session: Scripted, number: int, *, there: bool
+    session: Fixtured, number: int, *, there: bool
 ) -> None:
     """A Galera node without its cluster, or a time limit, says nothing of what the account may."""
-    session.fails[ASK] = pymysql.OperationalError(number, "not now")
+    session.instead[ASK] = pymysql.OperationalError(number, "not now")
 
     with pytest.raises(Unreachable, match="not now") if there else contextlib.nullcontext():
         assert bounds(session) is None
@@ -106,7 +107,7 @@ def test_a_call_that_is_not_taken_now_is_no_lack_of_a_procedure(
 )
 def test_a_write_that_ends_half_way_says_how_far_it_went(
     knowing: Knowing,
-    session: Scripted,
+    session: Fixtured,
     error: Exception,
     in_force: Capacity | None,
     *,
@@ -115,7 +116,7 @@ def test_a_write_that_ends_half_way_says_how_far_it_went(
 ) -> None:
     """After the first failure nothing more is set; what waits for a person is told from what does not."""
     server = knowing(called=called)
-    session.fails[M_NAME + ("'" if called else " =")] = error
+    session.instead[M_NAME + ("'" if called else " =")] = error
     receipt = server.apply(STEPS, WANTED)
 
     assert (receipt.done, receipt.in_force, receipt.denied) == (1, in_force, denied)
@@ -125,19 +126,19 @@ def test_a_write_that_ends_half_way_says_how_far_it_went(
 @pytest.mark.parametrize("error", [ValueError("x"), OverflowError("x"), IndexError("x")], ids=repr)
 @pytest.mark.parametrize("statement", ["SET GLOBAL", "innodb_metrics"])
 def test_nothing_but_words_comes_of_a_write(
-    server: RealServer, session: Scripted, statement: str, error: Exception
+    server: RealServer, session: Fixtured, statement: str, error: Exception
 ) -> None:
     """An answer that makes no sense to whatever reads it fails the write and costs the connection."""
     good(server)
     session.connections += 1
-    session.fails[statement] = error
+    session.instead[statement] = error
     found = server.apply(STEPS, WANTED)
 
     assert (found.done, found.in_force) == (0, None)
     assert "unexpected answer" in found.error
 
 
-def test_only_the_published_variables_can_be_written(server: RealServer, session: Scripted) -> None:
+def test_only_the_published_variables_can_be_written(server: RealServer, session: Fixtured) -> None:
     """Nothing else is ever written, whoever asks; the low-water mark needs an option of its own."""
     for steps in ((("innodb_flush_sync", 0),), MARK):
         receipt = server.apply(steps, WANTED)
@@ -153,7 +154,7 @@ def test_only_the_published_variables_can_be_written(server: RealServer, session
     [(False, f"SET GLOBAL {LOW_WATER_MARK} = 0.001"), (True, "CALL innobrim.set_low_water_mark(1)")],
 )
 def test_the_low_water_mark_is_one_statement_and_read_back(
-    knowing: Knowing, session: Scripted, said: str, *, called: bool
+    knowing: Knowing, session: Fixtured, said: str, *, called: bool
 ) -> None:
     """With the option it is one SET, or one call of its procedure; the pair and the mark are read back."""
     server = knowing(called=called)
@@ -169,10 +170,10 @@ def test_the_low_water_mark_is_one_statement_and_read_back(
 
 @pytest.mark.parametrize("procedures", [0, 1])
 def test_a_procedure_for_the_mark_is_asked_for_with_the_option_alone(
-    knowing: Knowing, session: Scripted, procedures: int
+    knowing: Knowing, session: Fixtured, procedures: int
 ) -> None:
     """The facts say whether the account may set the mark by a procedure."""
-    session.procedures = procedures
+    session.instead[LOW_WATER_THERE] = [(procedures,)]
     server = knowing(called=True)
     assert not server.facts().sets_low_water
     server.writes_low_water = True
@@ -188,7 +189,7 @@ def test_a_mark_is_said_as_the_server_takes_it(mark: int, said: str) -> None:
     assert percent(mark) == said
 
 
-def test_counters_are_turned_on_by_a_call(knowing: Knowing, session: Scripted) -> None:
+def test_counters_are_turned_on_by_a_call(knowing: Knowing, session: Fixtured) -> None:
     """An account without the privilege turns InnoDB's counters on through the other procedure."""
     knowing(called=True, off=("log_lsn_current",)).facts()
 
@@ -196,17 +197,17 @@ def test_counters_are_turned_on_by_a_call(knowing: Knowing, session: Scripted) -
     assert not any("SET GLOBAL innodb_monitor" in one for one in session.asked)
 
 
-def test_what_was_made_meanwhile_counts_at_the_next_write(knowing: Knowing, session: Scripted) -> None:
+def test_what_was_made_meanwhile_counts_at_the_next_write(knowing: Knowing, session: Fixtured) -> None:
     """After a refused SET the account logs in again, and writes by a procedure that it may call by then."""
     server = knowing(called=False)
-    session.fails["SET GLOBAL"] = DENIED
+    session.instead["SET GLOBAL"] = DENIED
     assert server.apply(STEPS, WANTED).denied
 
     assert server.apply(STEPS, WANTED).in_force == WANTED
     assert session.asked.count("CALL innobrim.set_global('innodb_io_capacity', 300)") == 1
 
 
-class Login(Scripted):
+class Login(Fixtured):
     """A session that keeps the global privileges of its login, as SUPER is kept.
 
     Attributes:
@@ -214,14 +215,15 @@ class Login(Scripted):
     """
 
     def __init__(self) -> None:
-        super().__init__()
+        super().__init__(plain())
         self.super = False
-        self.fails = {"SET GLOBAL": DENIED}
+        self.instead["SET GLOBAL"] = DENIED
 
     def close(self) -> None:
         """Log in again with the next statement, by what the account has then."""
         self.connection = object()
-        self.fails = {} if self.super else {"SET GLOBAL": DENIED}
+        if self.super:
+            self.instead.pop("SET GLOBAL", None)
 
 
 @pytest.fixture
@@ -253,12 +255,12 @@ def test_a_privilege_that_was_granted_counts_at_the_next_write(login: tuple[Real
 def test_a_new_login_without_the_lock_writes_nothing(login: tuple[RealServer, Login]) -> None:
     """Where another daemon takes the lock between two logins, the write is given up and said to be."""
     server, session = login
-    session.lock = 0
+    session.instead["GET_LOCK"] = [(0,)]
     receipt = server.apply(STEPS, WANTED)
 
     assert (receipt.done, receipt.denied) == (0, False)
     assert "took the writer lock" in receipt.error
-    assert session.pair == {C_NAME: 225, M_NAME: 450}
+    assert good(server).capacity == PAIR
 
 
 @pytest.mark.parametrize(
@@ -273,12 +275,12 @@ def test_a_new_login_without_the_lock_writes_nothing(login: tuple[RealServer, Lo
     ],
 )
 def test_the_privilege_to_write_is_seen_in_the_grants(
-    server: RealServer, session: Scripted, grant: str, *, may: bool
+    server: RealServer, session: Fixtured, grant: str, *, may: bool
 ) -> None:
     """Whether the account may write is known without a write, and unknown where the server says nothing."""
-    session.grants = ["GRANT USAGE ON *.* TO `a`@`%`", grant]
+    session.instead["SHOW GRANTS"] = [("GRANT USAGE ON *.* TO `a`@`%`",), (grant,)]
     assert server.may_write() is may
 
-    session.fails |= {"SHOW GRANTS": DENIED, "variables_info": DENIED}
+    session.instead |= {"SHOW GRANTS": DENIED, "variables_info": DENIED}
     assert server.may_write() is None
     assert server.set_by_us() == frozenset()

@@ -6,7 +6,6 @@ import ast
 from pathlib import Path
 
 import pytest
-from msgspec.structs import replace
 
 from lab.scenarios.load import parse_scenario
 from policies.flushlaw import AGE_BLIND, MARIADB, MARIADB_WAKES, SOFT_LIMIT, FlushLaw
@@ -19,7 +18,7 @@ from tools import no_harm
 from tools.__main__ import DOCS, PAGES, current
 from tools.markdown import PART
 from tools.safety_page import load as load_faults
-from tools.servers_page import FIXTURES, Known, known, results_of_the_loop, servers
+from tools.servers_page import FIXTURES, Known, how, known, results_of_the_loop
 from tuner.config.checks import (
     CONNECTS_OF_A_TICK,
     STATEMENTS_OF_A_CONNECT,
@@ -35,6 +34,7 @@ from tuner.servers.enginestatus import SECONDS
 from tuner.servers.families import FAMILIES, SUPPORTED
 from tuner.servers.families.mariadb import BLIND, HEEDING, NARROWER
 from tuner.servers.fixture import load
+from tuner.servers.known import all_measured
 from tuner.servers.release import named
 from tuner.servers.writing import WRITABLE
 
@@ -65,6 +65,7 @@ MENDED = [named(first) for first, _ in HEEDING if first[:2] in {begin[:2] for be
                 f"{CONNECTS_OF_A_TICK + STATEMENTS_OF_A_TICK} times `server.timeout`",
             ],
         ),
+        ("../README.md", [all_measured()]),
         ("safety.md", [*WRITABLE, SET_GLOBAL, LOW_WATER_MARK, EVERY]),
         (
             "servers.md",
@@ -125,7 +126,7 @@ def test_every_fixture_is_a_server_of_the_page() -> None:
     assert len(known()) == len(list(FIXTURES.glob("*.json")))
     for one in known():
         row = row_of(page, one.name)
-        assert "| source |" in row if one.fixture.synthetic else ("recorded" in row or "measured" in row)
+        assert ("| known from source |" in row) == one.fixture.synthetic
         assert one.refusal in row
         assert one.family is None or f"`{one.family.flush_law}`" in row
 
@@ -161,28 +162,26 @@ def test_the_formula_of_a_law_is_the_laws(law: FlushLaw) -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "synthetic", "level"),
+    ("text", "named"),
     [
-        ("on MySQL 8.4.8", False, "measured: [bench](results/bench/README.md), [loop](results/loop.md)"),
-        ("MySQL 9.7.4", False, "recorded"),
-        ("MySQL 8.4.80", False, "recorded"),
-        ("MySQL 18.4.8", False, "recorded"),
-        ("MySQL 9.8.4.8", False, "recorded"),
-        ("unlike MySQL 8.4.8", True, "source"),
+        ("on MySQL 9.7.4", True),
+        ("MySQL 9.7.40", False),
+        ("MySQL 19.7.4", False),
+        ("MySQL 8.9.7.4", False),
+        ("MySQL 8.4.8", False),
     ],
-    ids=["named", "another", "longer", "longer before", "a part of another", "only documented"],
+    ids=["named", "longer", "longer before", "a part of another", "another"],
 )
-def test_a_server_is_measured_where_results_of_the_loop_name_it(
-    tmp_path: Path, text: str, level: str, *, synthetic: bool
-) -> None:
-    """A recording is no measurement, nor is a page about the simulated server, or another release's name."""
+def test_a_measured_server_has_the_pages_with_its_figures(tmp_path: Path, text: str, *, named: bool) -> None:
+    """No page about the simulated server, and none of another release's; without one, what runs the loop."""
     (tmp_path / "bench").mkdir()
-    for name in ("loop.md", "bench/README.md"):
+    for name in ("loop.md", "bench/README.md", "plant.md"):
         (tmp_path / name).write_text(text, encoding="utf-8")
-    (tmp_path / "plant.md").write_text("on MySQL 8.4.8", encoding="utf-8")
-    server = Known.by(replace(load(FIXTURES / "mysql-8.4.8.json"), synthetic=synthetic))
+    server = Known.by(load(FIXTURES / "mysql-9.7.4.json"))
+    pages = "[bench](results/bench/README.md), [loop](results/loop.md)"
+    by = pages if named else "`make prove PART=releases`"
 
-    assert f"| {level} |" in row_of(servers([server], results_of_the_loop(tmp_path)), "MySQL 8.4.8")
+    assert how(server, results_of_the_loop(tmp_path)) == f"measured live: {by}"
 
 
 def test_the_loop_is_compared_with_the_server_left_alone() -> None:

@@ -104,7 +104,7 @@ def _answer(watched: Watched, *, as_json: bool) -> None:
     static = static_value(watched.records, watched.state)
     ids = {one.id for one in static}
     found = [one for one in found if one.id not in ids]
-    found += [in_its_way(one, facts.managed) for one in static]
+    found += in_its_way(static, facts)
     if as_json:
         say_json({"advice": found, "seconds": len(watched.records)})
     else:

@@ -14,6 +14,7 @@ import click
 from lab.bench import plan, store
 from lab.bench.plan import Plan, Suite
 from lab.bench.progress import outline
+from lab.bench.rig import Rig
 from lab.bench.runner import Bench, chosen
 from lab.bench.store import Ledger, PlanError
 from lab.report.bench_page import bench_summary
@@ -102,11 +103,11 @@ def specification(one: Plan) -> ServerSpec:
 @click.option(
     "--server",
     "server_words",
-    metavar="auto|IMAGE|PATH",
+    metavar="auto|NAME|IMAGE|PATH",
     default="auto",
     show_default=True,
-    help="A container image such as mysql:8.4 or mariadb:11.8, or the path of a mysqld or mariadbd; it is"
-    " thrown away afterwards.",
+    help="NAME: one that make servers made, such as mysql-8.0.31; IMAGE: a container image such as mysql:8.4;"
+    " PATH: of a mysqld or mariadbd. It is thrown away afterwards.",
 )
 @click.option(
     "--variant", "variants", multiple=True, metavar="NAME", help="Only this variant of the suite; repeat it."
@@ -258,7 +259,7 @@ def _carry_out(
     runner = Bench(
         asked.suite,
         ledger,
-        make,
+        lambda plan, tell: Rig(make(plan), plan, tell),
         lambda text: say(f"{time.strftime('%H:%M:%S')} {text}"),
         seed=asked.seed,
         seconds=float("inf") if limit is None else limit,

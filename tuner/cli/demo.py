@@ -15,8 +15,10 @@ from msgspec.structs import replace
 
 from api.server import tcp_socket
 from lab import demo as show
-from lab.servers.choose import Family, choose
+from lab.servers.base import LabServer
+from lab.servers.choose import Family, choose, is_image, server_named
 from lab.servers.spec import LabServerError
+from lab.workloads.sysbench import sysbench
 from tuner.cli.answer import NO, Refused, Unreachable, Unusable, answering, say
 from tuner.cli.client import port_taken
 from tuner.cli.options import WholeNumber
@@ -42,16 +44,20 @@ AFTER_SECONDS = 60.0
 LINE_SECONDS = 5.0
 SIMULATED_LINE_SECONDS = 20.0
 DEFAULT_SECONDS = {"real": 240, "simulated": 60}
+CHOSEN: Mapping[str, Family] = {"auto": "mysql", "mysql": "mysql", "mariadb": "mariadb"}
+"""Words for which the best server that can be had here is taken."""
 
 
 @click.command()
 @click.option(
     "--server",
-    "kind",
-    type=click.Choice(["auto", "simulated", "mysql", "mariadb"]),
+    "words",
+    metavar="auto|simulated|mysql|mariadb|NAME|IMAGE|PATH",
     default="auto",
     show_default=True,
-    help="auto: a real MySQL where one can be had without installing anything, else the simulated one.",
+    help="auto: a real MySQL where one can be had without installing anything, else the simulated one."
+    " NAME: one that make servers made, such as mysql-8.0.31; IMAGE: such as mysql:8.4; PATH: of a mysqld or"
+    " mariadbd.",
 )
 @click.option(
     "--dsn",
@@ -61,49 +67,70 @@ DEFAULT_SECONDS = {"real": 240, "simulated": 60}
 @click.option("--yes", is_flag=True, help="Do not ask before writing to the server named by --dsn.")
 @click.option("--seconds", type=WholeNumber(60, 86_400), help="How long, in real seconds.")
 @click.option("--port", type=WholeNumber(1, 65_535), default=8633, show_default=True, help="Port of the API.")
-def demo(kind: str, *, dsn: str | None, yes: bool, seconds: int | None, port: int) -> None:
+def demo(words: str, *, dsn: str | None, yes: bool, seconds: int | None, port: int) -> None:
     """Show the loop at work: half a minute of the default setting, then InnoBrim, then both side by side.
 
     Example: innobrim demo --server simulated --seconds 60
+
+    Example: innobrim demo --server mysql-8.0.31
     """
     configure_logs(level="error", style="auto")
     with (
         answering(means={LabServerError: Unreachable, ApiFailure: Unusable}),
         contextlib.ExitStack() as stack,
     ):
+        if dsn is not None and words != "auto":
+            raise Unusable("--dsn names a server of your own, --server one to throw away: give one of them")
         try:
             tcp_socket(HOST, port, public=False).close()  # before minutes are spent on a server
             if dsn is not None:
                 stack.enter_context(_own(dsn, yes=yes, seconds=seconds, port=port))
-            elif kind != "simulated" and _real(stack, kind, seconds=seconds, port=port):
-                return
-            else:
+            elif words == "simulated" or (server := _server(words)) is None:
                 _simulated(seconds or DEFAULT_SECONDS["simulated"], port)
+            else:
+                _real(stack.enter_context(show.real_server(server, say)), seconds=seconds, port=port)
         except PortTaken as error:
             raise Unusable(port_taken(error, way="name a free one with --port")) from error
 
 
-def _real(stack: contextlib.ExitStack, kind: str, *, seconds: int | None, port: int) -> bool:
-    """Run beside a real throw-away server; False where none can be had and the simulated one may do."""
-    family: Family = "mariadb" if kind == "mariadb" else "mysql"
-    name = "MariaDB" if family == "mariadb" else "MySQL"
+def _server(words: str) -> LabServer | None:
+    """Return the throw-away server that is asked for, not started yet; None where the simulated one may do.
+
+    Raises:
+        Unusable: words that name no server.
+        Refused: none of the family can be had here.
+        LabServerError: the one that is named cannot be had.
+    """
+    family = CHOSEN.get(words)
+    if family is None:
+        try:
+            is_image(words)
+        except LabServerError as error:
+            raise Unusable(f"--server: {error}, or say auto, simulated, mysql or mariadb") from error
+        sysbench()
+        server = server_named(words, say=say)
+        say(f"server: {words}")
+        return server
     choice = choose(family=family)
     for refusal in choice.refusals:
         say(f"not taken: {refusal}")
-    if not choice.name:
-        if kind != "auto":
-            raise Refused(f"no real {name} can be had here: {choice.why}")
-        say(f"no real MySQL can be had here ({choice.why}); taking the simulated one")
-        return False
-    say(f"server: {name}, because {choice.why}")
-    server = stack.enter_context(show.real_server(choice, family, say))
+    name = "MariaDB" if family == "mariadb" else "MySQL"
+    if choice.name:
+        say(f"server: {name}, because {choice.why}")
+        return choice.server()
+    if words != "auto":
+        raise Refused(f"no real {name} can be had here: {choice.why}")
+    say(f"no real {name} can be had here ({choice.why}); taking the simulated one")
+    return None
+
+
+def _real(server: LabServer, *, seconds: int | None, port: int) -> None:
     clock = SystemClock()
     board = Board()
     real = RealServer(server.endpoint(server.daemon), clock, beat=board.pulse.beat)
     real.claims_writer = True
     real.facts()  # a server that the loop cannot log in to is said now, and not waited for
     _present(real, clock, board, seconds=seconds or DEFAULT_SECONDS["real"], port=port, speed=1.0)
-    return True
 
 
 def _simulated(seconds: int, port: int) -> None:
@@ -219,7 +246,8 @@ def _present(server: Server, clock: Clock, board: Board, *, seconds: int, port: 
 
 def _conclude(before: show.Phase, after: show.Phase) -> None:
     first = next((one.tick.reading for one in before.records), None)
-    left = show.figures(before.last(BEFORE_SECONDS * 0.7))
+    untouched = before.last(BEFORE_SECONDS * 0.7)
+    left = show.figures(untouched)
     right = show.figures(after.last(AFTER_SECONDS))
     if left is None or right is None:
         say("too short for a summary")
@@ -230,3 +258,5 @@ def _conclude(before: show.Phase, after: show.Phase) -> None:
     say("")
     for text in show.summary(left, right, default=default, changes=show.changes(after.records)):
         say(text)
+    if moved := show.caution(untouched, default):
+        say(moved)

@@ -17,9 +17,11 @@ from tuner.config.credentials import read_credentials, socket_there
 from tuner.config.optionfile import written
 from tuner.config.schema import Config
 from tuner.records import Bounds, account_of, is_local
+from tuner.servers.adapter import quoted
 from tuner.servers.endpoint import Endpoint
 from tuner.servers.port import ServerError, Unsupported
 from tuner.servers.port import Unreachable as ServerUnreachable
+from tuner.servers.providers import MARKS, provider_of
 from tuner.servers.release import version_in, version_of
 from tuner.servers.session import Session
 from tuner.servers.setupsql import (
@@ -111,8 +113,11 @@ def setup_sql(
         if new_password is not None and not remove:
             config = _before(config, Path(new_password))
         found = as_root_would(config, where_from(config))
-        version = _version(found) if server_version is None else _given(server_version)
+        said = _asked(found) if server_version is None else _given(server_version)
+        version, managed = said["version"], provider_of(said, found.host)
         named = _accounts(found, accounts)
+        if managed:
+            _must_be_run_there(managed, () if remove else named, replica=replica)
         request = Request(
             version=version,
             accounts=named,
@@ -124,6 +129,7 @@ def setup_sql(
             replica=replica,
             direct=direct,
             low_water=low_water_mark,
+            managed=managed,
         )
         if found.tls == "off" and not remove:
             _must_be_let_in(request, "server.tls = off" if config.server.tls else _file_of(config))
@@ -134,7 +140,7 @@ def setup_sql(
         return
     click.echo("\n".join(comment(line) for line in _head(request, product, remove=remove)))
     click.echo(script(iter(parts)), nl=False)
-    if not (remove or direct or family_of(request.version).managed):
+    if not (remove or direct or managed):
         click.echo("\n-- Where it could set every global variable before:")
         click.echo("\n".join(comment(f"{one};") for one in superfluous(request)))
 
@@ -178,6 +184,21 @@ def _must_be_let_in(request: Request, by: str) -> None:
                 f"--account {one}: is let in over TLS alone, and {by} has the daemon do without: "
                 "turn that on, or say --no-require-ssl, by which the password crosses the network in clear"
             )
+
+
+def _must_be_run_there(provider: str, accounts: tuple[str, ...], *, replica: bool) -> None:
+    """Exit 2 where a managed server refuses the script, or nobody can use the account that it makes."""
+    if replica:
+        raise Unusable(
+            f"--replica: {provider} lets no account leave the binary log out: "
+            "make the account on the primary, and the replicas get it"
+        )
+    for one in filter(is_local, accounts):
+        user = one.rpartition("@")[0]
+        raise Unusable(
+            f"{one}: nobody comes to {provider} from the server's own machine: say as whom the daemon comes "
+            f"there, by --account {user}@ADDRESS, or {user}@% for every address"
+        )
 
 
 def _accounts(found: Endpoint, given: tuple[str, ...]) -> tuple[str, ...]:
@@ -241,30 +262,34 @@ def _password(config: Config, found: Endpoint, new: str | None, accounts: tuple[
     return made
 
 
-def _given(banner: str) -> str:
+def _given(banner: str) -> dict[str, str]:
     """Return the version that a person gave; exit 2 where it is none, or of no server that is supported."""
     try:
         version = version_in(banner)
         family_of(version)
     except (ValueError, Unsupported) as error:
         raise Unusable(f"--server-version: {error}") from error
-    return version
+    return {"version": version}
 
 
-def _version(endpoint: Endpoint) -> str:
-    """Return the version that the server says; exit 1 where it says what is none, 3 without an answer."""
+def _asked(endpoint: Endpoint) -> dict[str, str]:
+    """Return what the server says of its version and, by name, of who manages it.
+
+    Exit 1 where it says as its version what is none, 3 without an answer.
+    """
     session = Session(endpoint)
     way_out = "--server-version says what it is without asking"
     try:
         version = version_in(version_of(text(session.query("SELECT VERSION()")[0][0])))
         family_of(version)
+        marks = session.pairs(f"SHOW GLOBAL VARIABLES WHERE Variable_name IN ({quoted(MARKS)})")
     except ServerUnreachable as error:
         raise Unreachable(f"{error}; {way_out}") from error
     except (ServerError, pymysql.MySQLError, ValueError, IndexError) as error:
         raise Refused(f"{endpoint}: {error}; {way_out}") from error
     finally:
         session.close()
-    return version
+    return {**marks, "version": version}
 
 
 def _product(version: str) -> str:
@@ -276,15 +301,16 @@ def _head(request: Request, product: str, *, remove: bool) -> list[str]:
     if remove:
         return [f"InnoBrim: takes its account and procedures away again from {product}.", *_where(request)]
     made = "an account that reads and may set global variables"
-    provider = family_of(request.version).managed
+    provider, administrator = request.provider, "an administrator (root)"
     if provider:
+        administrator = "the service's administrator"
         made = f"an account that reads, as {provider} takes no SET GLOBAL: advisory mode needs no more"
     elif not request.direct:
         made = f"an account that reads, and writes through a procedure alone: {request.bounds}, pages/s"
     kept = "keeps its password; in MySQL 5.6 it gets the one below"
     return [
         f"InnoBrim on {product}: {made}.",
-        "To be run by an administrator (root), whole; it may be run again, as after other limits in the",
+        f"To be run by {administrator}, whole; it may be run again, as after other limits in the",
         f"configuration. An account that is there {'gets the new password' if request.renewed else kept}.",
         *_over_tls(request),
         *_where(request),
@@ -305,12 +331,13 @@ def _where(request: Request) -> list[str]:
         return [
             "For a replica alone. With super_read_only = ON the server refuses it: turn that off meanwhile.",
         ]
-    return ["On a primary: its replicas get all of it by replication. For a replica alone: --replica."]
+    alone = "" if request.provider else " For a replica alone: --replica."
+    return [f"On a primary: its replicas get all of it by replication.{alone}"]
 
 
 def _as_json(request: Request, parts: tuple[Step, ...]) -> dict[str, object]:
     return {
         "accounts": request.accounts,
-        "bounds": None if request.direct or family_of(request.version).managed else request.bounds,
+        "bounds": None if request.direct or request.provider else request.bounds,
         "parts": parts,
     }

@@ -162,6 +162,8 @@ def _daemon(status: Status) -> Iterator[tuple[str, str]]:
     if status.server is not None:
         server = status.server
         yield "server", f"{server.product} at {server.endpoint} ({server.identity})"
+        if server.own_limits:
+            yield "limits", f"the server's own are taken: {'; '.join(server.own_limits)}"
     if status.process is not None:
         process = status.process
         memory = f"{process.resident_bytes / MIB:.1f} MiB resident"

@@ -71,6 +71,20 @@ def take_facts(state: State, facts: Facts | None) -> tuple[State, list[Event]]:
     state = replace(state, facts=facts, facts_due=False)
     if facts.blockers and facts == replace(known, blockers=facts.blockers):
         return state, []
+    state, events = _take_version(state, known, facts)
+    if facts.own_limits != known.own_limits:
+        events += [Event(code=code, message=text) for code, text in of_own_limits(facts)]
+    return state, events
+
+
+def of_own_limits(facts: Facts) -> tuple[tuple[str, str], ...]:
+    """Return, as code and message, the event that says which limits are taken from the server; none else."""
+    said = "; ".join(facts.own_limits)
+    return (("own_limits", f"the server's own limits are taken: {said}"),) if said else ()
+
+
+def _take_version(state: State, known: Facts, facts: Facts) -> tuple[State, list[Event]]:
+    """Go by the facts of the server that was known, of the same version or another one."""
     if facts.version == known.version:
         state, events = _take_recovery(state, facts)
         state = replace(state, facts=replace(facts, flush_law=known.flush_law))

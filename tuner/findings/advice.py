@@ -16,7 +16,7 @@ from tuner.findings.m_moves_age import (
     while_asleep,
     written_as_they_come,
 )
-from tuner.findings.providers import in_its_way
+from tuner.findings.providers import in_its_way, moved_by_provider
 from tuner.findings.remedies import clears, sql_of
 from tuner.records import (
     CAPACITY_MINIMUM,
@@ -75,7 +75,7 @@ def advise(
     if sample is not None and estimate is not None and dirtied is not None:
         unmoved = [for_load(one, sample, estimate, dirtied=dirtied) for one in unmoved]
     found += unmoved
-    return [in_its_way(one, facts.managed) for one in found]
+    return in_its_way([*moved_by_provider(facts), *found], facts)
 
 
 def counters_off(facts: Facts) -> Finding:

@@ -21,6 +21,7 @@ from tuner.findings.preconditions import (
 )
 from tuner.findings.providers import way_of
 from tuner.records import LOW_WATER_MARK, SET_GLOBAL, Facts, Missed, Sample, percent
+from tuner.servers.known import in_words
 from tuner.servers.port import Server, ServerError, Unreachable
 from tuner.settings import Settings
 
@@ -100,9 +101,10 @@ def check(
     lines = [
         Line("reachable", "ok", f"{facts.endpoint} answers"),
         *([] if connection is None else [connection]),
-        Line("supported", "ok", f"{facts.product}: flush law {facts.flush_law}"),
+        _supported(facts),
         _verified(facts),
         *(Line("blocked", "problem", why, "control is not possible while so") for why in facts.blockers),
+        *_own_limits(facts),
     ]
     lines += [_counters(facts), _surroundings(facts)]
     sample = server.read()
@@ -118,7 +120,7 @@ def check(
     lines.append(way_of_writing(sample, facts, settings, may=may))
     lines.append(_privilege(server, sample, facts, active=active, held=held, may=may))
     lacking = tuple(one.name for one in lines if one.outcome == "warning" and one.name in _needed(facts))
-    return Report(tuple(_in_its_way(line, facts.managed) for line in lines), reachable=True, lacking=lacking)
+    return Report(tuple(_in_its_way(line, facts) for line in lines), reachable=True, lacking=lacking)
 
 
 def _low_water_mark(sample: Sample, facts: Facts, settings: Settings) -> list[Line]:
@@ -139,9 +141,9 @@ def _needed(facts: Facts) -> frozenset[str]:
     return NEEDED_ACTIVE - {"counters"} if m_moves_no_age(facts) else NEEDED_ACTIVE
 
 
-def _in_its_way(line: Line, provider: str) -> Line:
+def _in_its_way(line: Line, facts: Facts) -> Line:
     """Return a line whose statements a managed server's owner can carry out; unchanged elsewhere."""
-    way = way_of(line.sql, provider)
+    way = way_of(line.sql, facts)
     return line if way is None else replace(line, fix=way[0], sql=way[1])
 
 
@@ -157,6 +159,18 @@ def _verified(facts: Facts) -> Line:
         found,
         "upgrade the server; loop.accept_unverified = true lets active mode write to it as it is",
     )
+
+
+def _supported(facts: Facts) -> Line:
+    """Return the line that says what a server was taken for, and how such servers are known."""
+    known = in_words(facts.family, facts.version, facts.managed)
+    return Line("supported", "ok", f"{facts.product}: flush law {facts.flush_law}; {known}")
+
+
+def _own_limits(facts: Facts) -> list[Line]:
+    """Return the line about limits that are not those of our arithmetic; none where all are."""
+    said = "; ".join(facts.own_limits)
+    return [Line("limits", "ok", f"the server's own limits are taken: {said}")] if said else []
 
 
 def _counters(facts: Facts) -> Line:
@@ -198,13 +212,20 @@ def _privilege_said(facts: Facts, grant: tuple[str, ...], *, may: bool | None) -
     return Line("write", "warning", found, GRANT_IT, grant)
 
 
+def _managed(sample: Sample, facts: Facts) -> Line:
+    """Say what the owner of a managed server can do in place of a write."""
+    found = f"{facts.managed} takes no SET GLOBAL of innodb_io_capacity: advisory mode works"
+    fix = "innobrim advise says how to apply what it would set"
+    way = way_of((f"SET GLOBAL innodb_io_capacity_max = {sample.io_capacity_max}",), facts)
+    return Line("write", "warning", found, fix if way is None or way[1] else way[0])
+
+
 def _privilege(
     server: CheckedServer, sample: Sample, facts: Facts, *, active: bool, held: str, may: bool | None
 ) -> Line:
     grant = () if facts.procedure is not None else (facts.grant(facts.write_privilege),)
     if facts.managed:
-        found = f"{facts.managed} takes no SET GLOBAL of innodb_io_capacity: advisory mode works"
-        return Line("write", "warning", found, "innobrim advise says how to apply what it would set")
+        return _managed(sample, facts)
     if not active:
         return _privilege_said(facts, grant, may=may)
     if not sample.writer:

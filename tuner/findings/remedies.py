@@ -7,7 +7,7 @@ from types import MappingProxyType
 from typing import NamedTuple
 
 from tuner.core.ownership.foreign import NOBODY_KNOWS
-from tuner.findings.providers import way_of
+from tuner.findings.providers import left_to, way_of
 from tuner.records import ENABLE_COUNTERS, Acknowledgement, Event, Facts, Hold, Remedy
 
 SHOW_WHO_CHANGED = (
@@ -56,7 +56,8 @@ WAYS: Mapping[Remedy, Way] = MappingProxyType(
         Remedy.RESTART_DAEMON: Way("a restart of the daemon"),
         Remedy.LOCK_HOLDER_GONE: Way("the end of that connection"),
         Remedy.OTHER_DAEMON_GONE: Way("the other one's end"),
-        Remedy.PROVIDER: Way("nothing: it is for the provider's own way, which innobrim advise prints"),
+        Remedy.PROVIDER: Way("nothing: innobrim advise says what its owner can set there, and how"),
+        Remedy.OWNER: Way("the server's owner, in the provider's way: innobrim advise says how"),
         Remedy.READ_ONLY_OFF: Way("read_only OFF, or loop.allow_read_only_writes"),
         Remedy.OTHER_LIMITS: Way(
             "other limits in the configuration, or a procedure made anew by innobrim setup-sql"
@@ -65,7 +66,10 @@ WAYS: Mapping[Remedy, Way] = MappingProxyType(
             "an upgrade of the server, or loop.accept_unverified = true in the configuration"
         ),
         Remedy.ENABLE_COUNTERS: _by(*ENABLE_COUNTERS),
-        Remedy.MATCHING_AGAIN: Way("readings that match again"),
+        Remedy.MATCHING_AGAIN: Way(
+            "readings that match again; where none does for long, what innobrim record --fixture FILE "
+            "--for 1m writes shows us why"
+        ),
         Remedy.MATCHING_UNDER_LOAD: Way("matching readings under load"),
         Remedy.SHOW_WHO_CHANGED: _by(SHOW_WHO_CHANGED),
     }
@@ -80,13 +84,15 @@ def said(remedies: Sequence[Remedy], *, facts: Facts | None = None, seconds: flo
         facts: of the server, where they are at hand: its account and its provider's way are named then.
         seconds: that are left of a time.
     """
-    way = way_of(sql_of(remedies), facts.managed) if facts is not None else None
+    way = way_of(sql_of(remedies), facts) if facts is not None else None
     if way is not None:
         return ": ".join((way[0], *way[1]))
     words = []
     for remedy in remedies:
         if remedy is Remedy.RESUME_WITH_GRANT and facts is not None:
             words.append(f"innobrim resume, after {facts.way_to_write}")
+        elif remedy is Remedy.PROVIDER and facts is not None and left_to(facts.managed):
+            words.append(f"nothing: {left_to(facts.managed)}")
         elif remedy is Remedy.BASELINE_UNTOUCHED and seconds:
             words.append(f"{seconds:.0f} s more of the baseline left alone, or innobrim resume")
         else:

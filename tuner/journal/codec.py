@@ -16,6 +16,9 @@ from tuner.records import TickRecord
 MOST_BYTES = 4 * 1024 * 1024
 """Most of a record; what comes out larger is damaged."""
 
+LATER = frozenset({"own_limits"})
+"""Fields with a default that came since: not in the dictionary, so that ticks without them can be read."""
+
 
 class CodecError(ValueError):
     """Bytes that are not what they should be."""
@@ -24,7 +27,9 @@ class CodecError(ValueError):
 def _names() -> bytes:
     """Return the names of all fields below a record, record by record."""
     _, parts = msgspec.json.schema_components([TickRecord])
-    names = [name for _, part in sorted(parts.items()) for name in part.get("properties", ())]
+    names = [
+        name for _, part in sorted(parts.items()) for name in part.get("properties", ()) if name not in LATER
+    ]
     return b"".join(map(msgspec.msgpack.encode, names))
 
 

@@ -102,6 +102,10 @@ class Facts(Struct, frozen=True):
         tuple[str, ...], field("InnoDB counters that the loop needs and that are off")
     ] = ()
     blockers: Annotated[tuple[str, ...], field("reasons why this server cannot be controlled at all")] = ()
+    own_limits: Annotated[
+        tuple[str, ...],
+        field("limits of the redo log that are not those of our arithmetic, and are taken from the server"),
+    ] = ()
     unseen: Annotated[
         tuple[str, ...],
         field("what the account may not look at: replica, group, latency, clone, locks"),

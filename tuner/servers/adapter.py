@@ -15,6 +15,7 @@ from typing import Any, ClassVar
 from msgspec import Struct
 
 from tuner.records import WRITE_PRIVILEGE, Sample
+from tuner.servers.exported import Comparison, Limits, compared, in_force
 from tuner.servers.hostlock import WRITER_LOCK
 from tuner.servers.surroundings import PARTS, Part
 from tuner.servers.writing import THERE
@@ -45,12 +46,9 @@ MARGIN = "log_concurrency_margin"
 """The one limit that is counted only when the server works it out, and is 0 before (``MONITOR_SET``).
 
 Before 8.0.30 that is when mysqld starts (log/log0log.cc of 8.0.25, ``log_sys_init``), before any counter is
-on, and when the log writer makes it larger; since then at each checkpoint and more often (log/log0chkp.cc,
-``log_update_limits_low``).
+on, when ``innodb_thread_concurrency`` is set (seen on 8.0.15), and when the log writer makes it larger; since
+then at each checkpoint and more often (log/log0chkp.cc, ``log_update_limits_low``).
 """
-
-BLOCK = 512
-"""``OS_FILE_LOG_BLOCK_SIZE``, bytes of a log block."""
 
 DDL = ("Com_alter_table", "Com_create_index", "Com_drop_index", "Com_optimize")
 DROPS = ("Com_drop_table", "Com_drop_db", "Com_truncate")
@@ -217,8 +215,6 @@ class Adapter(ABC):
         waits: counter for the waits of writers for redo space.
         lru: counter for the pages flushed from the LRU tail.
         by_age: counter for the pages that the server expects to flush for age; None where there is none.
-        further: counters of a reading, beside those of all families.
-        optional: counters that are read where they are on, and that no sample needs.
         counters: InnoDB counters that a full sample is made of.
         own_law: flush law where that is no variable.
         percona_laws: flush laws of Percona Server by what ``innodb_cleaner_lsn_age_factor`` says.
@@ -229,7 +225,8 @@ class Adapter(ABC):
         names_setters: it keeps which account set a variable last, in performance_schema.variables_info.
         ages_need_counters: without them only SHOW ENGINE INNODB STATUS or ``percona_ages`` show an age.
         checkpoints: what checkpoints do otherwise than in MySQL 8.0 and later, as fields of the facts.
-        limit_counters: InnoDB counters that show the server's own limits.
+        arithmetic: the function, and the release, whose source our limits are worked out by.
+        limit_counters: InnoDB counters that show the server's own limits; read where they are on.
         limit_status: statement for the status variables that do, or that tell what they depend on.
         identity: expression for what tells this server from all others.
         lasting: that stays with the server's data for good.
@@ -248,8 +245,6 @@ class Adapter(ABC):
     waits: ClassVar[str] = "buffer_flush_sync_waits"
     lru: ClassVar[str] = "buffer_LRU_batch_flush_total_pages"
     by_age: ClassVar[str | None] = "buffer_flush_n_to_flush_by_age"
-    further: ClassVar[tuple[str, ...]] = ()
-    optional: ClassVar[tuple[str, ...]] = ()
     surroundings: ClassVar[str] = "replication and latency"
     redo_variable: ClassVar[str] = "innodb_log_file_size"
     sized_by: ClassVar[tuple[str, ...]] = ("innodb_log_file_size",)
@@ -259,6 +254,7 @@ class Adapter(ABC):
     own_law: ClassVar[str] = "legacy"
     percona_laws: ClassVar[Mapping[str, str]] = {"legacy": "legacy", "high_checkpoint": "high_checkpoint"}
     checkpoints: ClassVar[Mapping[str, Any]] = {}
+    arithmetic: ClassVar[str]
     limit_counters: ClassVar[tuple[str, ...]] = ()
     limit_status: ClassVar[str] = ""
     identity: ClassVar[str] = "@@GLOBAL.server_uuid"
@@ -296,13 +292,12 @@ class Adapter(ABC):
             *(() if self.by_age is None else (self.by_age,)),
             "buffer_flush_pct_for_lsn",
             "buffer_flush_lsn_avg_rate",
-            *self.further,
         )
         asked = (*VARIABLES, *self.variables, *([FACTOR] if percona else []))
         names = [name for name in asked if name not in absent]
         self.counter_query = (
             f"SELECT name, count FROM information_schema.innodb_metrics WHERE {self.counter_on}"
-            f" AND name IN ({quoted((*self.counters, *self.optional))})"
+            f" AND name IN ({quoted((*self.counters, *self.limit_counters))})"
             + "".join(f" UNION ALL SELECT '{name}', @@GLOBAL.{name}" for name in names)
             + f" UNION ALL SELECT 'identity', {self.identity}"
             + f" UNION ALL SELECT 'writer', COALESCE(IS_USED_LOCK('{WRITER_LOCK}') = CONNECTION_ID(), 1)"
@@ -324,44 +319,45 @@ class Adapter(ABC):
         name = "mysql" if factor is None else "percona"
         return Family(name, adapter.law_with(factor), adapter, maximum, write_privilege, build.managed)
 
-    def with_counters(self, _known: Collection[str]) -> Adapter:
-        """Return how a server of this family is read that has only these of its counters."""
-        return self
-
     def identity_of(self, variables: Mapping[str, str]) -> str:
         """Return what ``identity`` comes to, from the variables by name."""
         return variables.get("server_uuid", "")
 
     @abstractmethod
-    def limits(self, answers: Answers) -> Points:
-        """Return the limits of the redo log in force, by what it is sized by.
+    def expected_limits(self, answers: Answers) -> Limits:
+        """Return the limits of our arithmetic, as the server shows them; none while they are changing.
 
         Raises:
             ValueError: a size that no server has.
         """
 
     @abstractmethod
-    def expected_limits(self, answers: Answers) -> Mapping[str, int]:
-        """Return what the server must say its own limits are, by counter or status variable."""
-
-    def limits_mismatch(self, answers: Answers) -> str:
-        """Return the first limit that the server has otherwise than our arithmetic; empty without one.
-
-        A margin of 0 is one that the server has not noted since its counter is on. Less than a log block
-        apart is rounding, which releases differ in and no law feels.
+    def limits_from(self, answers: Answers, shown: Limits) -> Points:
+        """Return the limits of the redo log.
 
         Args:
-            answers: variables, and what ``limit_counters`` and ``limit_status`` said, by name.
+            answers: the sizes that it has, by name.
+            shown: as ``expected_limits``, ours or the server's own.
         """
-        size = ", ".join(f"{name} = {answers[name]}" for name in self.sized_by)
-        for name, value in self.expected_limits(answers).items():
-            theirs = int(answers[name])
-            if abs(theirs - value) >= BLOCK and not (name == MARGIN and theirs == 0):
-                return (
-                    f"{name} is {theirs} on the server and {value} by our arithmetic for {size}: "
-                    "this build is not understood"
-                )
-        return ""
+
+    def limits(self, answers: Answers) -> Points:
+        """Return the limits of the redo log in force: the server's own where it shows them.
+
+        Raises:
+            ValueError: a size that no server has.
+        """
+        return self.limits_from(answers, in_force(self.expected_limits(answers), answers))
+
+    def compared_limits(self, answers: Answers, report: str) -> Comparison:
+        """Return what is to be said of the server's own limits.
+
+        Args:
+            answers: variables, and what ``limit_counters`` that are on and ``limit_status`` said, by name.
+            report: the command that records what we need to know of such a server.
+        """
+        sizes = ", ".join(f"{name} = {answers[name]}" for name in self.sized_by)
+        source = f"{self.arithmetic} for {sizes}"
+        return compared(self.expected_limits(answers), answers, source=source, report=report)
 
     def missing_counters(self, answers: Answers) -> tuple[str, ...]:
         """Return the counters that a full sample needs and that are off."""

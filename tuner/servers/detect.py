@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 import pymysql
-from msgspec.structs import replace
 
 from tuner.records import CAPACITY_MINIMUM, Bounds, Facts, grant, is_account
 from tuner.servers.adapter import Adapter, Family, quoted
+from tuner.servers.exported import Comparison, reporting
 from tuner.servers.failures import (
     CUT_SHORT,
     HANGS,
@@ -19,7 +19,7 @@ from tuner.servers.failures import (
 )
 from tuner.servers.families import SUPPORTED, asked, recognise
 from tuner.servers.port import ServerError, Unreachable, Unsupported
-from tuner.servers.release import version_of
+from tuner.servers.release import named, release_of, version_of
 from tuner.servers.session import Session
 from tuner.servers.values import decimal, plain, short, text, whole
 from tuner.system.printable import printable
@@ -68,10 +68,10 @@ def _failed(session: Session, error: pymysql.MySQLError) -> ServerError:
 def _detect(session: Session) -> tuple[Facts, Adapter]:
     variables = short(_variables(session))
     plain({name: said for name, said in variables.items() if name.startswith("innodb_")})
-    family = recognise(variables)
-    states = _states(session, family.adapter)
-    adapter = family.adapter.with_counters(states)
-    family = replace(family, adapter=adapter)
+    family = recognise(variables, session.endpoint.host)
+    adapter = family.adapter
+    states = _states(session, adapter)
+    limits = _compared_limits(session, family, variables, states)
     started, account, *called = session.query(adapter.started)[0]
     facts = Facts(
         identity=printable(adapter.identity_of(variables)),
@@ -85,7 +85,8 @@ def _detect(session: Session) -> tuple[Facts, Adapter]:
         capacity_maximum=family.capacity_maximum,
         started=decimal(started),
         disabled_counters=tuple(name for name in adapter.counters if not states.get(name)),
-        blockers=tuple(_blockers(session, family, variables, states)),
+        blockers=tuple(_blockers(variables, limits)),
+        own_limits=limits.taken,
         account=text(account) if is_account(text(account)) else "",
         write_privilege=family.write_privilege,
         managed=family.managed,
@@ -110,25 +111,29 @@ def _shows_ages(session: Session, family: Family) -> bool:
     return session.pairs(f"SHOW GLOBAL STATUS WHERE Variable_name IN ({quoted(names)})").keys() >= set(names)
 
 
-def _blockers(
-    session: Session, family: Family, variables: Mapping[str, str], states: Mapping[str, bool]
-) -> list[str]:
+def _blockers(variables: Mapping[str, str], limits: Comparison) -> list[str]:
     """Return why this server cannot be controlled at all."""
-    found: list[str] = []
+    found = [limits.mismatch] if limits.mismatch else []
     if variables.get("innodb_read_only", "OFF") in {"ON", "1"}:
-        found.append("innodb_read_only is ON: this server writes no pages")
-    exporting = family.adapter.limit_counters
-    if not all(states.get(name) for name in exporting):
-        return found
+        found.insert(0, "innodb_read_only is ON: this server writes no pages")
+    return found
+
+
+def _compared_limits(
+    session: Session, family: Family, variables: Mapping[str, str], states: Mapping[str, bool]
+) -> Comparison:
+    """Return what is to be said of the limits that the server shows: those whose counters are on."""
+    adapter = family.adapter
+    on = [name for name in adapter.limit_counters if states.get(name)]
     exported: dict[str, str] = {}
-    if exporting:
-        names = quoted(exporting)
+    if on:
         exported = session.pairs(
-            f"SELECT name, count FROM information_schema.innodb_metrics WHERE name IN ({names})"
+            f"SELECT name, count FROM information_schema.innodb_metrics WHERE name IN ({quoted(on)})"
         )
-    status = session.pairs(family.adapter.limit_status) if family.adapter.limit_status else {}
-    mismatch = family.adapter.limits_mismatch({**variables, **plain(exported), **plain(status)})
-    return [*found, mismatch] if mismatch else found
+    status = session.pairs(adapter.limit_status) if adapter.limit_status else {}
+    release = named(release_of(variables["version"]))
+    report = reporting(session.endpoint, f"{family.name}-{release}")
+    return adapter.compared_limits({**variables, **plain(exported), **plain(status)}, report)
 
 
 def _variables(session: Session) -> dict[str, str]:

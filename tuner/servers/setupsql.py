@@ -76,6 +76,7 @@ class Request(Struct, frozen=True):
         replica: on a replica alone, nothing of it in the binary log.
         direct: the privilege to write instead of the procedures.
         low_water: a procedure for MariaDB's low-water mark of dirty pages as well.
+        managed: as ``Facts.managed``, where something else than the version tells it.
     """
 
     version: str
@@ -88,6 +89,16 @@ class Request(Struct, frozen=True):
     replica: bool = False
     direct: bool = False
     low_water: bool = False
+    managed: str = ""
+
+    @property
+    def provider(self) -> str:
+        """Return whose managed service it is for, where no account may SET GLOBAL; else empty.
+
+        Raises:
+            Unsupported: no server that can be sampled.
+        """
+        return self.managed or family_of(self.version).managed
 
 
 class Step(Struct, frozen=True):
@@ -144,7 +155,7 @@ def setup(request: Request) -> Iterator[Step]:
     """
     family = family_of(request.version)
     yield from _session(request)
-    if not (request.direct or family.managed):
+    if not (request.direct or request.provider):
         yield Step("A schema for the procedures; nothing else is in it.", (_SCHEMA,))
         yield Step(
             f"Whose privileges they use: {DEFINER}, which cannot log in.", tuple(_definer(request, family))
@@ -164,7 +175,7 @@ def setup(request: Request) -> Iterator[Step]:
         if requires_tls(request, account):
             about += " It is let in over TLS alone."
         yield Step(about, tuple(_account(request, family, account)))
-        if family.managed:
+        if request.provider:
             continue
         if request.direct:
             about = "What it writes with. It is the privilege to set every global variable, to anything."

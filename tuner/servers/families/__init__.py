@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 
 from tuner.servers.adapter import FACTOR, VARIABLES, Adapter, Build, Family
@@ -10,6 +9,7 @@ from tuner.servers.families.log_files import MySQL56Adapter, MySQL57Adapter, MyS
 from tuner.servers.families.mariadb import MariaDBAdapter
 from tuner.servers.families.redo_capacity import RedoCapacityAdapter
 from tuner.servers.port import Unsupported
+from tuner.servers.providers import MARKS, provider_of
 from tuner.servers.release import EXAMPLES, release_of, version_of
 from tuner.system.printable import printable
 
@@ -22,7 +22,10 @@ FAMILIES: list[type[Adapter]] = [
 ]
 """All of them; Percona Server is read as the MySQL that it is made of. A new one is its module and a line."""
 
-SUPPORTED = "supported are MySQL 5.6 to 9.x and 26.7, Percona Server 5.7 to 8.4 and MariaDB from 10.5.7 on"
+SUPPORTED = (
+    "supported, measured live or known from source, are MySQL 5.6 to 9.x and 26.7, Percona Server 5.7 to 8.4 "
+    "and MariaDB from 10.5.7 on"
+)
 
 WITHOUT_INNODB = ("TiDB", "OceanBase", "SingleStore", "StarRocks", "Doris")
 """Other databases, by the word that each has in its version or the comment to it."""
@@ -35,7 +38,6 @@ _ASKED = (
     "hostname",
     "port",
     "datadir",
-    "basedir",
     "innodb_page_size",
     "innodb_read_only",
     "innodb_redo_log_capacity",
@@ -44,19 +46,22 @@ _ASKED = (
     "innodb_thread_concurrency",
     "aurora_version",
     "performance_schema",
+    *MARKS,
 )
 
 
 def asked() -> tuple[str, ...]:
     """Return the variables that tell families apart, or that limits depend on."""
-    return (*_ASKED, *(name for one in FAMILIES for name in (*one.recognised_by, *one.sized_by)))
+    theirs = (name for one in FAMILIES for name in (*one.recognised_by, *one.sized_by))
+    return tuple(dict.fromkeys((*_ASKED, *theirs)))
 
 
-def recognise(variables: Mapping[str, str]) -> Family:
+def recognise(variables: Mapping[str, str], host: str = "") -> Family:
     """Return what a server is.
 
     Args:
         variables: those of ``asked`` that it has, by name.
+        host: the address by which it is reached, where that is known: some managed services are told by it.
 
     Raises:
         KeyError: one that all servers have is missing.
@@ -74,25 +79,10 @@ def recognise(variables: Mapping[str, str]) -> Family:
         )
     if stranger := next((one for one in WITHOUT_INNODB if one.lower() in name.lower()), ""):
         raise Unsupported(f"{name}: {stranger} speaks MySQL's protocol and has no InnoDB; {SUPPORTED}")
-    build = Build(name.lower(), release_of(version), variables, provider(variables))
+    build = Build(name.lower(), release_of(version), variables, provider_of(variables, host))
     if build.release == (0, 0, 0):
         raise Unsupported(f"{name}: no release can be read from that; a version is {EXAMPLES}")
     for one in FAMILIES:
         if (family := one.recognise(build)) is not None:
             return family
     raise Unsupported(f"{name} is too old; {SUPPORTED}")
-
-
-def provider(variables: Mapping[str, str]) -> str:
-    """Return whose managed service this is, where that takes no SET GLOBAL of C and M; empty elsewhere."""
-    if variables.get("basedir", "").startswith("/rdsdbbin/"):
-        return "Amazon RDS"
-    version, comment = variables["version"].lower(), variables.get("version_comment", "").lower()
-    marks = set(re.split(r"[^a-z0-9]+", version))
-    if "google" in f"{version} {comment}":
-        return "Google Cloud SQL"
-    if "azure" in marks or "azure" in comment:
-        return "Azure Database for MySQL"
-    if ("cloud" in marks and "mariadb" not in f"{version} {comment}") or "enterprise - cloud" in comment:
-        return "MySQL HeatWave"
-    return ""

@@ -6,7 +6,7 @@ Limits of MySQL 5.6 and 5.7, and Percona Server 5.7: log/log0log.cc, ``log_group
 Limits of MySQL and Percona Server 8.0 before 8.0.30: log/log0chkp.cc, ``log_calc_max_ages``,
 ``log_calc_concurrency_margin``, ``log_get_free_check_capacity`` and ``log_get_max_modified_age_async`` of
 8.0.27. As with later versions the exported counters are the raw values. 8.0.15 and 8.0.16 rounded none of
-them up.
+them up, and took the margin off in buf/buf0flu.cc, ``af_get_pct_for_lsn``.
 
 Limits of 8.0.11 and 8.0.12, which have no counter for the margin: the same file, ``log_calc_max_ages``,
 ``log_update_limits`` and ``log_consider_sync_flush``. The flush law divides by the exported value itself.
@@ -19,12 +19,12 @@ from __future__ import annotations
 
 import contextlib
 import math
-from collections.abc import Collection, Mapping
 from functools import lru_cache
 from typing import Any, ClassVar
 
+from msgspec.structs import replace
+
 from tuner.servers.adapter import (
-    BLOCK,
     FACTOR,
     MARGIN,
     STARTED_BY_SCHEMA,
@@ -35,10 +35,13 @@ from tuner.servers.adapter import (
     Points,
     points,
 )
+from tuner.servers.exported import BLOCK, Limits, moved
 from tuner.servers.families.redo_capacity import (
+    ASYNC,
     EXTRA_WRITER_PERCENT,
     FLUSH_ORDER_LAG,
     REDO_VARIABLE,
+    SYNC,
     RedoLimits,
     aligned,
     limits_with,
@@ -64,8 +67,8 @@ SAFETY_PAGES = 256 * PAGES_PER_THREAD
 SMALLEST_FILE = 4 * 1024 * 1024
 """What 8.0 takes at least as ``innodb_log_file_size``, bytes."""
 
-ASYNC, SYNC = "log_max_modified_age_async", "log_max_modified_age_sync"
-"""InnoDB's counters for the ages that the flush law and sync flushing go by."""
+WITH_MARGIN = (8, 0, 13)
+"""The release of MySQL 8.0 from which on a margin is taken off; 8.0.12 takes none, 8.0.15 does."""
 
 THREADS = "innodb_thread_concurrency"
 
@@ -131,6 +134,43 @@ def log_group_limits_5(
         stall_point=oldest,
         low_water_base=capacity,
     )
+
+
+@lru_cache(maxsize=16)
+def limits_5_at_start(
+    flush_limit: int,
+    sync_point: int,
+    *,
+    file_size: int,
+    files: int,
+    page_size: int,
+    thread_concurrency: int,
+) -> Points:
+    """Return the limits of MySQL 5.6 and 5.7 by the threads that mysqld started with.
+
+    They do not follow an ``innodb_thread_concurrency`` that is set later (log/log0log.cc,
+    ``log_calc_max_ages``): which one it was shows in the limits that the server exports.
+
+    Args:
+        flush_limit: ``log_max_modified_age_async``, bytes.
+        sync_point: ``log_max_modified_age_sync``, bytes.
+        file_size: as of ``log_group_limits_5``, as are the others.
+        files: likewise.
+        page_size: likewise.
+        thread_concurrency: in force now; what is taken where no number of threads makes those limits.
+
+    Raises:
+        ValueError: too small a log; no server starts with it.
+    """
+    ours = log_group_limits_5(file_size, files, page_size=page_size, thread_concurrency=thread_concurrency)
+    if (ours.flush_limit, ours.sync_point) == (flush_limit, sync_point):
+        return ours
+    with contextlib.suppress(ValueError):  # more threads than a log of this size has room for
+        for threads in range(MOST_THREADS + 1):
+            found = log_group_limits_5(file_size, files, page_size=page_size, thread_concurrency=threads)
+            if (found.flush_limit, found.sync_point) == (flush_limit, sync_point):
+                return found
+    return ours
 
 
 @lru_cache(maxsize=16)
@@ -255,6 +295,7 @@ class MySQL57Adapter(LogFilesAdapter):
     """
 
     title = "MySQL 5.7"
+    arithmetic = "log_calc_max_ages of MySQL 5.7.37"
     checkpoints: ClassVar = {"flush_order_lag": 0, "sync_stalls": True}
     names_setters = False
     parts = older_parts(
@@ -269,43 +310,29 @@ class MySQL57Adapter(LogFilesAdapter):
         old = (5, 7) <= build.release < (8, 0) and not build.is_mariadb
         return cls.of_mysql(build, "SUPER") if old else None
 
-    def limits(self, answers: Answers) -> Points:
-        """Return the limits that file size and number of files imply; they stay until a restart."""
-        return log_group_limits_5(**self.settings(answers))
+    def expected_limits(self, answers: Answers) -> Limits:
+        """Return what the server uses, which its counters show."""
+        ours = self._ours(answers)
+        return {ASYNC: ours.flush_limit, SYNC: ours.sync_point}
 
-    def expected_limits(self, answers: Answers) -> Mapping[str, int]:
-        """Return what the counters must say: what the server uses."""
-        limits = self.limits(answers)
-        return dict(zip(self.limit_counters, (limits.flush_limit, limits.sync_point), strict=True))
+    def limits_from(self, answers: Answers, shown: Limits) -> Points:
+        """Return the limits that file size and number of files imply, with those that are shown."""
+        ours = self._ours(answers)
+        stall_point = ours.stall_point + moved(ours.sync_point, shown[SYNC])
+        return replace(ours, flush_limit=shown[ASYNC], sync_point=shown[SYNC], stall_point=stall_point)
 
-    def limits_mismatch(self, answers: Answers) -> str:
-        """Compare our limit arithmetic with the server's own values, which are from when mysqld started.
-
-        They do not follow an ``innodb_thread_concurrency`` that is set later.
-        """
-        mismatch = super().limits_mismatch(answers)
-        threads = self._threads_of(answers) if mismatch else None
-        if threads is None:
-            return mismatch
-        return (
-            f"{THREADS} is {answers[THREADS]} and was {threads} when mysqld started, which its limits go by "
-            f"until it is restarted: set it back to {threads} and restart InnoBrim, or restart mysqld"
-        )
-
-    def _threads_of(self, answers: Answers) -> int | None:
-        """Return the ``innodb_thread_concurrency`` that makes our limits the server's; None: none does."""
-        own = {name: int(answers[name]) for name in self.limit_counters}
-        with contextlib.suppress(ValueError):  # more threads than a log of this size has room for
-            for threads in range(MOST_THREADS + 1):
-                if self.expected_limits({**answers, THREADS: str(threads)}) == own:
-                    return threads
-        return None
+    def _ours(self, answers: Answers) -> Points:
+        settings = self.settings(answers)
+        if answers.keys() >= {ASYNC, SYNC}:
+            return limits_5_at_start(int(answers[ASYNC]), int(answers[SYNC]), **settings)
+        return log_group_limits_5(**settings)
 
 
 class MySQL56Adapter(MySQL57Adapter):
     """MySQL 5.6."""
 
     title = "MySQL 5.6"
+    arithmetic = "log_calc_max_ages of MySQL 5.6.41"
     parts = older_parts(slaves("SLAVE_RUNNING", "= 'ON'"))
     own_law = "legacy-56"
     percona_ages = ()
@@ -333,32 +360,24 @@ class MySQL80Adapter(LogFilesAdapter):
     percona_laws: ClassVar = {"legacy": "legacy-whole", "high_checkpoint": "high_checkpoint-whole"}
     oldest = "log_lsn_buf_pool_oldest_approx"
     waits = "log_on_file_space_waits"
-    further: ClassVar[tuple[str, ...]] = (MARGIN,)
-    optional: ClassVar[tuple[str, ...]] = (ASYNC, SYNC)
+    arithmetic = "log_calc_max_ages of MySQL 8.0.27"
     limit_counters: ClassVar[tuple[str, ...]] = (ASYNC, SYNC, MARGIN)
 
     @classmethod
     def recognise(cls, build: Build) -> Family | None:
         """Return what a server of that series is that has no variable for the whole redo log yet."""
-        early = build.release >= (8, 0) and REDO_VARIABLE not in build.variables and not build.is_mariadb
-        return cls.of_mysql(build) if early else None
+        if build.is_mariadb or build.release < (8, 0) or REDO_VARIABLE in build.variables:
+            return None
+        kind = MySQL80Adapter if build.release >= WITH_MARGIN else MySQL8012Adapter
+        return kind.of_mysql(build)
 
-    def limits(self, answers: Answers) -> Points:
-        """Return the server's own limits where its counters show them, else those that its files imply."""
-        ours = self._ours(answers)
-        if not answers.keys() >= {ASYNC, SYNC}:
-            return ours
-        return limits_with(ours.soft, int(answers[ASYNC]), int(answers[SYNC]), ours.concurrency_margin)
+    def expected_limits(self, answers: Answers) -> Limits:
+        """Return the raw values, which counters show."""
+        return self._ours(answers).shown()
 
-    def expected_limits(self, answers: Answers) -> Mapping[str, int]:
-        """Return what the counters must say: the raw values, with no margin taken off."""
-        ours = self._ours(answers)
-        return {ASYNC: ours.raw_async, SYNC: ours.raw_sync, MARGIN: ours.concurrency_margin}
-
-    def with_counters(self, known: Collection[str]) -> Adapter:
-        """Return the adapter for 8.0.11 and 8.0.12 where the margin is no counter."""
-        early = MARGIN not in known
-        return MySQL8012Adapter(self.page_size, self.absent, percona=self.percona) if early else self
+    def limits_from(self, answers: Answers, shown: Limits) -> Points:
+        """Return the limits that file size and number of files imply, with those that are shown."""
+        return self._ours(answers).with_shown(shown)
 
     def _ours(self, answers: Answers) -> RedoLimits:
         """Return the limits that file size and number of files imply, with the margin where that is seen."""
@@ -368,20 +387,17 @@ class MySQL80Adapter(LogFilesAdapter):
 class MySQL8012Adapter(MySQL80Adapter):
     """MySQL 8.0.11 and 8.0.12: no margin is taken off, and no counter shows one."""
 
-    title = "MySQL 8.0.12"
-    further = optional = ()
+    arithmetic = "log_calc_max_ages of MySQL 8.0.12"
     limit_counters = (ASYNC, SYNC)
 
-    @classmethod
-    def recognise(cls, _build: Build) -> Family | None:
-        """Return None: its counters tell it, not its variables."""
-        return None
+    def expected_limits(self, answers: Answers) -> Limits:
+        """Return what the flush law and the checkpointer use, which counters show."""
+        ours = log_group_limits_8012(**self.settings(answers))
+        return {ASYNC: ours.flush_limit, SYNC: ours.sync_point + FLUSH_ORDER_LAG}
 
-    def limits(self, answers: Answers) -> Points:
-        """Return the limits that file size and number of files imply."""
-        return log_group_limits_8012(**self.settings(answers))
-
-    def expected_limits(self, answers: Answers) -> Mapping[str, int]:
-        """Return what the counters must say: what the flush law and the checkpointer use."""
-        limits = self.limits(answers)
-        return {ASYNC: limits.flush_limit, SYNC: limits.sync_point + FLUSH_ORDER_LAG}
+    def limits_from(self, answers: Answers, shown: Limits) -> Points:
+        """Return the limits that file size and number of files imply, with those that are shown."""
+        ours = log_group_limits_8012(**self.settings(answers))
+        sync_point = shown[SYNC] - FLUSH_ORDER_LAG
+        stall_point = ours.stall_point + moved(ours.sync_point, sync_point)
+        return replace(ours, flush_limit=shown[ASYNC], sync_point=sync_point, stall_point=stall_point)

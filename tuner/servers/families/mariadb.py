@@ -26,6 +26,7 @@ from tuner.servers.adapter import (
     low_water,
     points,
 )
+from tuner.servers.exported import Limits
 from tuner.servers.families.log_files import EXTRA_THREADS, kept_for, margins_of_5
 from tuner.servers.release import named
 from tuner.servers.surroundings import older_parts, slaves
@@ -183,6 +184,7 @@ class MariaDBAdapter(Adapter):
         "Handler_delete",
         "wsrep_ready",
     )
+    arithmetic = "log_t::set_capacity of MariaDB 11.8.6"
     limit_status = f"SHOW GLOBAL STATUS LIKE '{MAX_AGE}'"
     identity = "CONCAT(@@GLOBAL.hostname, ':', @@GLOBAL.port, ':', @@GLOBAL.datadir)"
     lasting = False
@@ -226,14 +228,17 @@ class MariaDBAdapter(Adapter):
         """Return what tells this server from all others: MariaDB has no server_uuid."""
         return ":".join(variables[name] for name in ("hostname", "port", "datadir"))
 
-    def limits(self, answers: Answers) -> Points:
-        """Return the limits that the size of the log implies."""
+    def expected_limits(self, answers: Answers) -> Limits:
+        """Return what the status variable shows."""
+        return {MAX_AGE: self._ours(answers).stall_point}
+
+    def limits_from(self, answers: Answers, shown: Limits) -> Points:
+        """Return the limits that the size of the log implies, with those that are shown."""
+        return ages(self._ours(answers).low_water_base, shown[MAX_AGE])
+
+    def _ours(self, answers: Answers) -> Points:
         size = int(answers["innodb_log_file_size"])
         return mariadb_limits(size, release=self.release, page_size=self.page_size)
-
-    def expected_limits(self, answers: Answers) -> Mapping[str, int]:
-        """Return what the status variable must say."""
-        return {MAX_AGE: self.limits(answers).stall_point}
 
     def row_changes(self, answers: Answers) -> int:
         """Return the rows written, updated and deleted, in any engine: those of InnoDB alone are gone."""
@@ -246,8 +251,7 @@ class MariaDBAdapter(Adapter):
         on the page cleaner flushes for the soft target. Where M decides the age, it does so up to there, and
         late beyond it: the age is to be kept away from there as from a sync point.
         """
-        capacity = self.limits(answers).low_water_base
-        in_force = ages(capacity, int(answers[MAX_AGE]))
+        in_force = self.limits(answers)
         kept_away = {"sync_point": in_force.flush_limit} if self.law(answers) in BY_AGE else {}
         decides = _among(self.release, HEEDING)
         mark = round(float(answers[LOW_WATER_MARK]) * MILLIONTHS) if decides else None

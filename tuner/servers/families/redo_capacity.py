@@ -7,11 +7,14 @@ the raw values: what the flush law and the sync trigger really use is smaller by
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from functools import lru_cache
 from typing import Any
 
-from tuner.servers.adapter import BLOCK, MARGIN, Adapter, Answers, Build, Family, Points, points
+from tuner.servers.adapter import MARGIN, Adapter, Answers, Build, Family, Points, points
+from tuner.servers.exported import BLOCK, Limits, moved
+
+ASYNC, SYNC = "log_max_modified_age_async", "log_max_modified_age_sync"
+"""InnoDB's counters for the ages that the flush law and sync flushing go by."""
 
 REDO_VARIABLE = "innodb_redo_log_capacity"
 RESIZED = "Innodb_redo_log_capacity_resized"
@@ -39,9 +42,19 @@ class RedoLimits(Points, frozen=True, kw_only=True):
     raw_sync: int
     concurrency_margin: int
 
+    def shown(self) -> dict[str, int]:
+        """Return the limits as counters show them, with no margin taken off."""
+        return {ASYNC: self.raw_async, SYNC: self.raw_sync, MARGIN: self.concurrency_margin}
+
     def grown(self, margin: int) -> RedoLimits:
         """Return the limits with a larger margin, payload bytes, where the server has come to one."""
         return limits_with(self.soft, self.raw_async, self.raw_sync, max(margin, self.concurrency_margin))
+
+    def with_shown(self, shown: Limits) -> RedoLimits:
+        """Return the limits with those that counters show; soft moves as the sync age does."""
+        found = self.shown() | dict(shown)
+        soft = self.soft + moved(self.raw_sync, found[SYNC])
+        return limits_with(soft, found[ASYNC], found[SYNC], found[MARGIN])
 
 
 def limits_with(soft: int, raw_async: int, raw_sync: int, concurrency_margin: int) -> RedoLimits:
@@ -142,7 +155,8 @@ class RedoCapacityAdapter(Adapter):
     surroundings = "replication, locks, clones and latency"
     oldest = "log_lsn_buf_pool_oldest_approx"
     waits = "log_on_file_space_waits"
-    limit_counters = ("log_max_modified_age_async", "log_max_modified_age_sync", MARGIN)
+    arithmetic = "Log_files_capacity of MySQL 9.7.2"
+    limit_counters = (ASYNC, SYNC, MARGIN)
     limit_status = "SHOW GLOBAL STATUS LIKE 'Innodb_redo_log_%'"
 
     @classmethod
@@ -151,18 +165,18 @@ class RedoCapacityAdapter(Adapter):
         named = REDO_VARIABLE in build.variables and not build.is_mariadb
         return cls.of_mysql(build) if named else None
 
-    def limits(self, answers: Answers) -> RedoLimits:
-        """Return the limits that the capacity in force implies."""
+    def expected_limits(self, answers: Answers) -> Limits:
+        """Return the raw values, which counters show; none during a resize, when they follow the age."""
+        resizing = answers.get("Innodb_redo_log_resize_status", "OK") != "OK"
+        return {} if resizing else self._ours(answers).shown()
+
+    def limits_from(self, answers: Answers, shown: Limits) -> RedoLimits:
+        """Return the limits that the capacity in force implies, with those that are shown."""
+        return self._ours(answers).with_shown(shown)
+
+    def _ours(self, answers: Answers) -> RedoLimits:
         threads = int(answers["innodb_thread_concurrency"])
         return redo_limits(int(answers[RESIZED]), page_size=self.page_size, thread_concurrency=threads)
-
-    def expected_limits(self, answers: Answers) -> Mapping[str, int]:
-        """Return what the counters must say: the raw values; nothing during a resize."""
-        if answers.get("Innodb_redo_log_resize_status", "OK") != "OK":
-            return {}
-        limits = self.limits(answers)
-        own = (limits.raw_async, limits.raw_sync, limits.concurrency_margin)
-        return dict(zip(self.limit_counters, own, strict=True))
 
     def inactive_undo(self, answers: Answers) -> int:
         """Return how many undo tablespaces are not active."""
