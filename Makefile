@@ -3,7 +3,8 @@
 #                ARGS=tests/journal: that alone, WORKERS=0: one test after the other, in one process
 # make check     within five minutes: what needs neither server nor browser, and no hours of simulated time, side by side
 # make prove     the long measurements, an hour at a time, gone on with by the same command: PART=bench SUITE=contenders, one of
-#                `innobrim bench --help`, into docs/results/bench, no row of which begins after TIME=55m; PART=soak: the daemon on a
+#                `innobrim bench --help`, into docs/results/bench, no row of which begins after TIME=55m; SERVER=… ROWS=… SEED=…:
+#                on another server, into another directory, in a known order; PART=soak: the daemon on a
 #                real server with a random fault every minute; PART=no-harm: every scenario with the loop and without;
 #                PART=ablation: and without each mechanism; PART=hostile: a daemon beside a server that answers oddly;
 #                PART=releases: the loop on each release of MySQL and MariaDB that make servers gets;
@@ -23,11 +24,13 @@ SHELL := /bin/bash
 PART ?= bench
 SUITE ?= contenders
 TIME ?= 55m
+SERVER ?= innobrim/mysql:9.7
+SEED ?=
 SERVICE ?= pypi
 ARGS ?=
 WORKERS ?= 4
 BIN := .venv/bin
-ROWS = docs/results/bench/$(SUITE)
+ROWS ?= docs/results/bench/$(SUITE)
 export PYTHON
 unexport PYTHONDONTWRITEBYTECODE # hundreds of tests start a Python, which would compile all of ours each time
 
@@ -86,7 +89,7 @@ else ifeq ($(PART),audit)
 	done
 else
 	$(BIN)/innobrim bench --time $(TIME) $(if $(wildcard $(ROWS)/bench.json),--resume $(ROWS),\
-	  --suite $(SUITE) --server innobrim/mysql:9.7 --output $(ROWS)) $(ARGS)
+	  --suite $(SUITE) --server $(SERVER) --output $(ROWS) $(if $(SEED),--seed $(SEED))) $(ARGS)
 endif
 
 deb: setup

@@ -50,7 +50,7 @@ class PacedInbox:
             return tuple(found)
         self.ready.set()
         self._board.pulse.beat(self.pace if self.pace <= SLOWEST else 0.0)
-        found += self._board.inbox.take(timeout=self.pace)
+        found += self._board.commands.take(timeout=self.pace)
         self._clock.advance_to(until)
         return tuple(found)
 

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Self
 import pymysql
 from msgspec.structs import asdict
 
+from lab.bench.daemon import DaemonProcess
 from lab.bench.figures import Reading, figures
 from lab.bench.plan import version_default
 from lab.servers.disk import DiskLimit
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
 
     from lab.bench.plan import Plan
     from lab.servers.base import LabServer
+    from tuner.settings import PolicyName
 
 
 def _cpu_idle() -> float:
@@ -65,6 +67,11 @@ class Sampler:
         with self._lock:
             return [one for one in self._readings if since < one.monotonic <= until]
 
+    def add(self, reading: Reading) -> None:
+        """Keep a reading, the newest."""
+        with self._lock:
+            self._readings.append(reading)
+
     def span(self, since: float, until: float = float("inf")) -> list[Reading]:
         """Return the readings of a span, at least two, so that it has a length.
 
@@ -95,8 +102,7 @@ class Sampler:
                 with self._lock:
                     self._missed.append((time.monotonic(), f"{type(error).__name__}: {error}"))
                 continue
-            with self._lock:
-                self._readings.append(one)
+            self.add(one)
         if reader is not None:
             reader.close()
 
@@ -195,6 +201,18 @@ class Rig:
     ) -> None:
         self._stack.close()
 
+    def now(self) -> float:
+        """Return the monotonic seconds that readings, events and the seconds of the load carry."""
+        return time.monotonic()
+
+    def pause(self, seconds: float) -> None:
+        """Let so many seconds pass: the measured time itself is what is waited for."""
+        time.sleep(seconds)
+
+    def daemon(self, policy: PolicyName) -> DaemonProcess:
+        """Return a daemon of ours for this server, which begins on entry and ends on exit."""
+        return DaemonProcess(self.server, policy=policy)
+
     def forget_filling(self) -> None:
         """Run the load until the server's own mean rates, renewed every second meanwhile, are the load's."""
         self.start_load()
@@ -231,7 +249,7 @@ class Rig:
         for sentence in refusals:
             self._say(sentence)
         words = "; ".join(refusals) or f"disk limited to {write_iops or 'any number of'} writes/s"
-        self.events.append((time.monotonic(), words))
+        self.events.append((self.now(), words))
         return refusals
 
     def limit_as_planned(self) -> None:
@@ -245,7 +263,7 @@ class Rig:
         disk = self.plan.disk
         if disk.alternate_iops is None:
             return
-        due = int((time.monotonic() - began) / disk.alternate_seconds)
+        due = int((self.now() - began) / disk.alternate_seconds)
         if due != self._alternated:
             self._alternated = due
             self.limit(disk.alternate_iops if due % 2 else disk.write_iops)
@@ -256,13 +274,13 @@ class Rig:
         Raises:
             LabServerError: server or load ended meanwhile.
         """
-        end = time.monotonic() + seconds
-        while (left := end - time.monotonic()) > 0:
+        end = self.now() + seconds
+        while (left := end - self.now()) > 0:
             if not self.load.running():
                 raise LabServerError(f"the load ended:\n{self.load.output()}\n{self.server.log()}")
             if check is not None:
                 check()
-            time.sleep(min(left, 1.0))  # the measured time itself is what is waited for
+            self.pause(min(left, 1.0))
 
     def reset(self, most: float, ratio: float) -> float | None:
         """Take C and M back to the default until the age ratio is below ``ratio``, for at most so long.
@@ -275,11 +293,11 @@ class Rig:
         if self._alternated:
             self.limit_as_planned()
         self.set(self.default)
-        end = time.monotonic() + most
+        end = self.now() + most
         reached: float | None = None
-        while time.monotonic() < end:
+        while self.now() < end:
             self.watch(1.0)
-            recent = self.sampler.readings(since=time.monotonic() - LOOK_SECONDS)
+            recent = self.sampler.readings(since=self.now() - LOOK_SECONDS)
             reached = recent[-1].sample.age_ratio if recent else None
             if reached is not None and reached < ratio:
                 break
@@ -305,11 +323,11 @@ class Rig:
         Returns:
             Seconds waited, and whether it came to rest.
         """
-        began = time.monotonic()
+        began = self.now()
         self.watch(least, check)
         while True:
-            waited = time.monotonic() - began
-            readings = self.sampler.readings(since=max(began, time.monotonic() - WINDOW))
+            waited = self.now() - began
+            readings = self.sampler.readings(since=max(began, self.now() - WINDOW))
             rest = waited >= WINDOW and settled(readings)
             if holds is not None and rest:
                 changed = moved(self.sampler.readings(since=began))
@@ -326,7 +344,7 @@ class Rig:
         """
         if not self.load.running():
             self.start_load()
-        began = time.monotonic()
+        began = self.now()
         self.watch(seconds)
         readings = self.sampler.span(began)
         return float(figures(self.load.seconds(began), readings)["pages_per_second"])

@@ -4,19 +4,17 @@ from __future__ import annotations
 
 import contextlib
 import subprocess
-import time
 from typing import TYPE_CHECKING, Literal
 
 import pymysql
 
-from lab.bench.daemon import DaemonProcess
 from lab.bench.figures import figures, predicted, series
 from lab.bench.plan import RESET_RATIO, DiskPlan
 from lab.bench.store import Row
 from lab.servers.spec import LabServerError
 
 if TYPE_CHECKING:
-    from lab.bench.daemon import Footprint
+    from lab.bench.daemon import DaemonProcess, Footprint
     from lab.bench.plan import Contender
     from lab.bench.rig import Rig
     from tuner.records import Capacity
@@ -56,16 +54,16 @@ def measure(
         LabServerError: server, load or daemon ended meanwhile.
     """
     timing = rig.plan.timing
-    if not rig.load.running() or rig.load.longest_queue(time.monotonic() - NEAR_SECONDS):
+    if not rig.load.running() or rig.load.longest_queue(rig.now() - NEAR_SECONDS):
         rig.start_load()  # transactions that the contender before could not serve are not this one's
     reached = rig.reset(timing.reset, RESET_RATIO)
     if pair is not None and expected is not None and pair != rig.default:
         approach(rig, pair, expected, timing.settle_most / 2)
-    began = time.monotonic()
+    began = rig.now()
     with contextlib.ExitStack() as stack:
         daemon: DaemonProcess | None = None
         if contender.policy is not None:
-            daemon = stack.enter_context(DaemonProcess(rig.server, policy=contender.policy))
+            daemon = stack.enter_context(rig.daemon(contender.policy))
         if pair is not None:
             rig.set(pair)
 
@@ -79,9 +77,9 @@ def measure(
             timing.settle_least, most, holds=daemon.holding if daemon else None, check=check
         )
         before = daemon.footprint() if daemon else None
-        counted_from = time.monotonic()
+        counted_from = rig.now()
         rig.watch(rig.plan.counted_seconds(), check)
-        ended = time.monotonic()
+        ended = rig.now()
         after = daemon.footprint() if daemon else None
         conditions = rig.conditions()
         load = rig.load
@@ -137,13 +135,13 @@ def footprint(before: Footprint | None, after: Footprint | None, seconds: float)
 
 def approach(rig: Rig, pair: Capacity, expected: float, most: float) -> None:
     """Bring the age near where a setting settles, by a setting beyond it, for at most so many seconds."""
-    end = time.monotonic() + most
+    end = rig.now() + most
     rising = _ratio(rig) < expected
     helper = max(LOWEST, int(pair.io_capacity_max * (0.6 if rising else 1.4)) // 2 * 2)
     if helper == pair.io_capacity_max or abs(_ratio(rig) - expected) <= NEAR_RATIO:
         return
     rig.server.set_capacity(max(LOWEST, helper // 2), helper)
-    while time.monotonic() < end and rising == (_ratio(rig) < expected):
+    while rig.now() < end and rising == (_ratio(rig) < expected):
         rig.watch(1.0)
         if abs(_ratio(rig) - expected) <= NEAR_RATIO:
             return
@@ -151,7 +149,7 @@ def approach(rig: Rig, pair: Capacity, expected: float, most: float) -> None:
 
 def _ratio(rig: Rig) -> float:
     """Return the mean age ratio of the last five seconds."""
-    recent = rig.sampler.readings(since=time.monotonic() - NEAR_SECONDS)
+    recent = rig.sampler.readings(since=rig.now() - NEAR_SECONDS)
     return sum(one.sample.age_ratio for one in recent) / max(1, len(recent))
 
 

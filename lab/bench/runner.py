@@ -21,7 +21,6 @@ from lab.bench.revision import revision
 from lab.bench.rig import Rig
 from lab.bench.row import End, measure
 from lab.bench.store import Ledger, PlanError, Row
-from lab.servers.base import LabServer
 from lab.servers.spec import LabServerError
 from tuner.records import Capacity
 from tuner.system.version import program_version
@@ -85,7 +84,7 @@ class Bench:
         self,
         suite: Suite,
         ledger: Ledger,
-        server: Callable[[Plan], LabServer],
+        rig: Callable[[Plan, Callable[[str], None]], Rig],
         say: Callable[[str], None],
         *,
         seed: int,
@@ -97,7 +96,7 @@ class Bench:
         Args:
             suite: what is run.
             ledger: finished rows.
-            server: makes the server of a plan.
+            rig: makes what the rows of a plan are measured on, which says its progress to the second.
             say: takes a line of progress.
             seed: of the order.
             seconds: no row begins later than so long from now.
@@ -105,8 +104,8 @@ class Bench:
         """
         self._suite = suite
         self._ledger = ledger
-        self._server = server
         self._say = say
+        self._rig = rig
         self._seed = seed
         self._plans = chosen(suite, variants)
         self._revision = revision()
@@ -129,7 +128,7 @@ class Bench:
         title = f" {plan.variant}" if plan.variant else ""
         self._say(f"{self._suite.name}{title}: {', '.join(plan.contenders)}, {plan.blocks} blocks")
         try:
-            with Rig(self._server(plan), plan, self._say) as rig:
+            with self._rig(plan, self._say) as rig:
                 stages = _Stages(self, rig, plan)
                 return stages.knee() and stages.search() and stages.blocks()
         except (pymysql.MySQLError, OSError, subprocess.SubprocessError) as error:

@@ -194,7 +194,7 @@ class AnsweringLoop:
         """Answer commands until told to stop."""
         while not stop.is_set():
             self.board.pulse.beat()
-            for command in self.board.inbox.take(timeout=0.02):
+            for command in self.board.commands.take(timeout=0.02):
                 self._take(command)
 
     def _take(self, command: Command) -> None:

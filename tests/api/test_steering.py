@@ -262,4 +262,4 @@ def test_a_loop_that_is_dead_or_has_not_begun_gets_no_command(board: Board) -> N
 
     assert (early.status_code, dead.status_code) == (503, 503)
     assert early.json()["detail"] == "waiting for the server: refused"
-    assert board.inbox.take() == ()
+    assert board.commands.take() == ()

@@ -101,12 +101,12 @@ class SimInbox:
     """The loop's wait on a simulated clock, which still hears what comes."""
 
     def __init__(self, board: Board, clock: SimClock) -> None:
-        self._inbox, self._clock = board.inbox, clock
+        self._commands, self._clock = board.commands, clock
 
     def take(self, *, until: float) -> tuple[Command, ...]:
         """Let the clock go to the deadline; return all that has come."""
         self._clock.advance_to(until)
-        return self._inbox.take()
+        return self._commands.take()
 
 
 class FakeServer:

@@ -54,7 +54,7 @@ def run(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, signals: None) -> Bench
     monkeypatch.setattr(command, "best_here", lambda: "mysql:9.7")
     monkeypatch.setattr(command, "sysbench", lambda: "/usr/bin/sysbench")
     monkeypatch.setattr(command, "remove_leftovers", tuple)
-    monkeypatch.setattr(runner, "Rig", Absent)
+    monkeypatch.setattr(command, "Rig", Absent)
     return partial(bench, "--output", tmp_path / "b")
 
 

@@ -285,7 +285,7 @@ def _of_the_schedule(reading: Sample, found: Estimate, after: State) -> dict[str
         for name, key in (("recovery", "max_recovery_seconds"), ("shutdown", "max_shutdown_seconds"))
     }
     changed = {f"max_{name}_seconds": min(values) for name, values in asked.items() if values}
-    standing = budgets.look(
+    standing = budgets.standing_of(
         after.estimator.recovery,
         headroom,
         replace(after.settings, **changed),

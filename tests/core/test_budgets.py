@@ -23,9 +23,9 @@ from tuner.core.setpoint.budgets import (
     Budget,
     Durations,
     foreseen,
-    look,
     ratios,
     recovery_and_shutdown,
+    standing_of,
 )
 from tuner.records import Sample
 from tuner.settings import Settings
@@ -96,7 +96,7 @@ def test_a_budget_never_asks_for_less_than_the_baseline_nor_for_what_nothing_kee
 ) -> None:
     """It bounds at its own age or at the baseline's, whichever is higher; kept is what bounds at its own."""
     reading, settings = at(0.5, 0.002), Settings(max_recovery_seconds=allowed)
-    found: Budget = look(taught(reading), HEADROOM, settings, reading, baseline=baseline)["recovery"]
+    found: Budget = standing_of(taught(reading), HEADROOM, settings, reading, baseline=baseline)["recovery"]
 
     assert found.in_reach == (allowed >= found.least) == (found.ratio >= LOWEST)
     assert found.bound == max(found.ratio, baseline)
@@ -109,7 +109,7 @@ def test_no_budget_that_nobody_set_stands() -> None:
     """Without one there is nothing to bound by, however long a recovery would take."""
     reading = at(0.9, 1.0)
 
-    assert look(taught(reading), HEADROOM, Settings(), reading) == {}
+    assert standing_of(taught(reading), HEADROOM, Settings(), reading) == {}
     assert ratios(taught(reading), HEADROOM, Settings()) == {}
 
 

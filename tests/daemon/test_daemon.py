@@ -107,6 +107,9 @@ def test_a_server_that_was_given_back_has_no_originals_any_more(active: Life, tm
         restoring = record is not None and record.restore is not None
         assert server.watches_latency is restoring, "it is asked for while it is restored, and only then"
         assert server.claims_writer is server.enables_counters is (state.mode is Mode.ACTIVE)
+        managed = replace(state, facts=replace(state.facts, managed="Amazon RDS"))
+        permit(server, managed, record, enable_counters=True)
+        assert not server.enables_counters, "no account may there, and a refusal would cost a reading"
 
 
 def test_leave_leaves(tmp_path: Path) -> None:
@@ -235,7 +238,7 @@ def test_a_reload_changes_only_what_takes_effect(tmp_path: Path) -> None:
 
     assert made.config == replace(old, loop=new.loop, daemon=replace(old.daemon, on_stop="leave"))
     assert [line["keys"] for line in said if "keys" in line] == [["daemon.interval", "api.port"]] * 2
-    assert [one.settings for one in board.inbox.take()] == [new.loop, new.loop]
+    assert [one.settings for one in board.commands.take()] == [new.loop, new.loop]
 
 
 def refused(logged: Sequence[Line]) -> list[Line]:

@@ -21,7 +21,7 @@ def test_a_tick_lasts_from_one_wait_to_the_next(monkeypatch: pytest.MonkeyPatch)
         clock.advance_to(clock.monotonic() + timeout)
         return ()
 
-    monkeypatch.setattr(board.inbox, "take", wait)
+    monkeypatch.setattr(board.commands, "take", wait)
     inbox = BoardInbox(board, clock)
     for busy in (0.25, 0.5):
         clock.advance_to(clock.monotonic() + busy)

@@ -11,13 +11,13 @@ from tests.factory import FACTS, sample, tick, would_set
 from tests.findings.checked import Odd, line, look
 from tests.servers.fixtured import fixture, opened
 from tuner.core.holds import not_writer
-from tuner.core.step import start
+from tuner.core.step import start, step
 from tuner.findings.advice import advise, counters_off
 from tuner.findings.check import Report, check
 from tuner.findings.finding import Finding
 from tuner.findings.m_moves_age import m_moves_no_age
 from tuner.findings.providers import in_its_way
-from tuner.findings.remedies import said
+from tuner.findings.remedies import said, told
 from tuner.records import Bounds, Facts, Hold, HoldCode, Remedy
 from tuner.servers.providers import HOST, PROVIDERS
 from tuner.servers.setupsql import Request, script, setup
@@ -212,6 +212,20 @@ def test_what_ends_a_hold_is_told_in_the_providers_way(provider: str) -> None:
     found = advise(would_set(holds=(held,)), replace(FACTS, managed=provider), Settings())
 
     assert "module_log,module_buffer" in next(one.sql[0] for one in found if one.id == "hold-model-mismatch")
+
+
+@pytest.mark.parametrize(
+    "reading", [{"degraded": True}, {"adaptive_flushing": False}, {"redo_enabled": False}]
+)
+def test_the_daemons_events_name_no_statement_either(reading: dict[str, bool]) -> None:
+    """What the log and the API say when something goes wrong there is no SET GLOBAL: its owner ends it."""
+    state = start(Settings(mode=Mode.ACTIVE), replace(FACTS, managed="Amazon RDS"))
+    state, _ = step(state, tick(sample(0.0)))
+    _, record = step(state, tick(sample(1.0, **reading)))
+    words = [told(one) for one in record.events]
+
+    assert any("owner" in one for one in words)
+    assert not any("SET GLOBAL" in one or "ALTER INSTANCE" in one for one in words)
 
 
 def test_where_the_provider_moves_c_and_m_they_are_left_to_it() -> None:

@@ -14,6 +14,7 @@ import click
 from lab.bench import plan, store
 from lab.bench.plan import Plan, Suite
 from lab.bench.progress import outline
+from lab.bench.rig import Rig
 from lab.bench.runner import Bench, chosen
 from lab.bench.store import Ledger, PlanError
 from lab.report.bench_page import bench_summary
@@ -258,7 +259,7 @@ def _carry_out(
     runner = Bench(
         asked.suite,
         ledger,
-        make,
+        lambda plan, tell: Rig(make(plan), plan, tell),
         lambda text: say(f"{time.strftime('%H:%M:%S')} {text}"),
         seed=asked.seed,
         seconds=float("inf") if limit is None else limit,

@@ -287,7 +287,7 @@ def stopped_by_signals(board: Board) -> Iterator[None]:
     """
 
     def stop(number: int, _frame: FrameType | None) -> None:
-        board.inbox.put(Command(name="stop", who=signal.Signals(number).name, value="leave"))
+        board.commands.put(Command(name="stop", who=signal.Signals(number).name, value="leave"))
 
     heard = [number for number in ENDED_BY if signal.getsignal(number) is not signal.SIG_IGN]
     before = {number: signal.signal(number, stop) for number in heard}

@@ -96,10 +96,10 @@ def run(
 
 
 def permit(server: RealServer, state: State, record: TickRecord | None, *, enable_counters: bool) -> None:
-    """Let a server's connection do what the state calls for; an advisory daemon turns no counters on."""
+    """Let a connection do what the state calls for; an active daemon turns counters on, where one may."""
     active = state.mode is Mode.ACTIVE
     server.claims_writer = active
-    server.enables_counters = enable_counters and active
+    server.enables_counters = enable_counters and active and not state.facts.managed
     server.watches_latency = record is not None and record.restore is not None
     server.writes_low_water = may_be_written(state)
 

@@ -19,7 +19,7 @@ from tuner.core.limits import contradiction
 from tuner.core.ownership import foreign, handover, transitions
 from tuner.core.ownership.handover import read_only
 from tuner.core.state import OwedPark, ParkFor, State
-from tuner.records import STRANGER, Event, Hold, HoldCode, Remedy, Sample
+from tuner.records import STRANGER, Event, Facts, Hold, HoldCode, Remedy, Sample
 from tuner.settings import Mode
 
 Remedies = tuple[Remedy, ...]
@@ -44,6 +44,17 @@ class Rule(NamedTuple):
     bars_server: bool = False  # the server takes no write of ours at all
     lasts: bool = False  # only a reading can end it, so that a missed one does not
     unsettles: bool = False  # nothing that the server shows meanwhile is counted for its baseline
+
+
+STATEMENTS = frozenset({Remedy.ENABLE_REDO_LOG, Remedy.ADAPTIVE_FLUSHING, Remedy.ENABLE_COUNTERS})
+"""What an account ends by a statement that no account may run on a managed server."""
+
+
+def by_owner(remedies: Remedies, facts: Facts) -> Remedies:
+    """Return what ends something as events say it: on a managed server its owner does, and no statement."""
+    if not facts.managed:
+        return remedies
+    return tuple(dict.fromkeys(Remedy.OWNER if one in STATEMENTS else one for one in remedies))
 
 
 def update_holds(state: State, sample: Sample | None, *, now: float) -> tuple[State, list[Event]]:

@@ -12,7 +12,7 @@ from tuner.core.commands import handlers, schedule
 from tuner.core.commands.context import CommandContext
 from tuner.core.decide import drain, precedence
 from tuner.core.gate import GateState
-from tuner.core.holds import update_holds
+from tuner.core.holds import by_owner, update_holds
 from tuner.core.leaving import lowwater, park, restore
 from tuner.core.memory import Learned, estimator_of
 from tuner.core.ownership import transitions
@@ -143,8 +143,12 @@ def step(state: State, tick: Tick) -> tuple[State, TickRecord]:
         estimate=state.estimate if sample is not None else None,
         decision=decision,
         holds=state.holds,
-        events=tuple(replace(event, wall=tick.wall) for event in events),
-        acknowledgements=tuple(answers),
+        events=tuple(
+            replace(event, wall=tick.wall, remedies=by_owner(event.remedies, state.facts)) for event in events
+        ),
+        acknowledgements=tuple(
+            replace(answer, remedies=by_owner(answer.remedies, state.facts)) for answer in answers
+        ),
         override_ends=state.override.ends if state.override is not None else None,
         changes_last_hour=len(state.writes.counted),
         originals=state.originals.capacity if state.originals is not None else None,

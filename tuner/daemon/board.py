@@ -16,8 +16,8 @@ import msgspec
 from msgspec.structs import replace
 
 from tuner.core.memory import Known
+from tuner.daemon.command_queue import CommandQueue
 from tuner.daemon.history import History
-from tuner.daemon.mailbox import Mailbox
 from tuner.daemon.tally import Tally
 from tuner.findings.advice import advise
 from tuner.findings.finding import Finding
@@ -74,7 +74,7 @@ class Board:
         Args:
             watched: somebody may ask for earlier ticks; without, they are not kept, which saves 3 MiB.
         """
-        self.inbox = Mailbox()
+        self.commands = CommandQueue()
         self.pulse = Pulse()
         self.history = History() if watched else History(keep=1)
         self.watched = watched
@@ -215,7 +215,7 @@ class Board:
     def submit(self, command: Command) -> int:
         """Hand a command to the loop at once; return its number for ``answer``."""
         number = next(self._numbers)
-        self.inbox.put(replace(command, number=number))
+        self.commands.put(replace(command, number=number))
         return number
 
     def answer(self, number: int, *, timeout: float) -> Acknowledgement | None:
@@ -247,8 +247,8 @@ class BoardInbox:
         self._board.ticked(self._clock.monotonic() - self._woke)
         while True:
             left = (until - self._clock.monotonic()) / self._speed
-            found = self._board.inbox.take(timeout=left)
-            if found or left <= 0.0:
+            commands = self._board.commands.take(timeout=left)
+            if commands or left <= 0.0:
                 self._board.pulse.beat()
                 self._woke = self._clock.monotonic()
-                return found
+                return commands

@@ -217,7 +217,7 @@ class Daemon:
                 self._workers.look()
                 self._notifier.alive(f"waiting for the server: {said}")
                 self._board.waiting(f"waiting for the server: {said}")
-            commands = self._board.inbox.take(timeout=RETRY_SECONDS / self._speed)
+            commands = self._board.commands.take(timeout=RETRY_SECONDS / self._speed)
             if any(command.name == "stop" for command in commands):
                 return None
 
@@ -270,7 +270,7 @@ class Daemon:
 
         def stop(number: int, _frame: FrameType | None) -> None:
             name = signal.Signals(number).name
-            self._board.inbox.put(Command(name="stop", who=name, value=self.config.daemon.on_stop))
+            self._board.commands.put(Command(name="stop", who=name, value=self.config.daemon.on_stop))
 
         def reload(_number: int, _frame: FrameType | None) -> None:
             self._chores.ask(self._reload)

@@ -1,4 +1,4 @@
-"""What a person should know or do: one type for check, advise and the API."""
+"""What a person should know or do, as advise and the API say it; a line of check is met or not: ``Line``."""
 
 from __future__ import annotations
 

@@ -57,6 +57,7 @@ WAYS: Mapping[Remedy, Way] = MappingProxyType(
         Remedy.LOCK_HOLDER_GONE: Way("the end of that connection"),
         Remedy.OTHER_DAEMON_GONE: Way("the other one's end"),
         Remedy.PROVIDER: Way("nothing: innobrim advise says what its owner can set there, and how"),
+        Remedy.OWNER: Way("the server's owner, in the provider's way: innobrim advise says how"),
         Remedy.READ_ONLY_OFF: Way("read_only OFF, or loop.allow_read_only_writes"),
         Remedy.OTHER_LIMITS: Way(
             "other limits in the configuration, or a procedure made anew by innobrim setup-sql"

@@ -58,6 +58,7 @@ class Remedy(StrEnum):
     LOCK_HOLDER_GONE = "lock_holder_gone"
     OTHER_DAEMON_GONE = "other_daemon_gone"
     PROVIDER = "provider"
+    OWNER = "owner"
     READ_ONLY_OFF = "read_only_off"
     OTHER_LIMITS = "other_limits"
     UPGRADE = "upgrade"

@@ -7,7 +7,7 @@ from typing import Any, Self
 
 import pytest
 
-from lab.bench import rig, row
+from lab.bench import rig
 from lab.bench.figures import Reading
 from lab.bench.plan import Plan
 from lab.bench.rig import Rig, Sampler
@@ -168,8 +168,7 @@ def without_time(monkeypatch: pytest.MonkeyPatch) -> Clock:
     """Put a clock in the place of time, and a fake in that of the daemon; return the clock."""
     clock = Clock()
     monkeypatch.setattr(rig, "time", clock)
-    monkeypatch.setattr(row, "time", clock)
-    monkeypatch.setattr(row, "DaemonProcess", DaemonProcess)
+    monkeypatch.setattr(rig, "DaemonProcess", DaemonProcess)
     return clock
 
 

@@ -240,26 +240,26 @@ class Ended(NamedTuple):
     loss: str = ""
 
 
-def update(state: BaselineGuard, look: BaselineTick) -> tuple[BaselineGuard, Ended | None]:
+def update(state: BaselineGuard, tick: BaselineTick) -> tuple[BaselineGuard, Ended | None]:
     """Return what is remembered with one reading more, and the block that ends with it."""
-    now, sample = look.now, look.sample
+    now, sample = tick.now, tick.sample
     elapsed = 0.0 if state.at is None else max(0.0, now - state.at)
     gap = state.at is None or not 0.0 < elapsed <= LONGEST_GAP
-    state, starved = _paced(state, look, elapsed)
-    if look.side is not state.side:
-        state = replace(state, side=look.side, since=now, block=None)
-    if look.side is Side.BASELINE and state.pair != sample.capacity:
+    state, starved = _paced(state, tick, elapsed)
+    if tick.side is not state.side:
+        state = replace(state, side=tick.side, since=now, block=None)
+    if tick.side is Side.BASELINE and state.pair != sample.capacity:
         others = tuple(replace(one, baseline=Shown(), losses=0) for one in state.kinds)
         state = replace(state, pair=sample.capacity, kinds=others, since=now, block=None)
-    settled = now - state.since >= min(LONGEST_SETTLING, max(LEAST_SETTLING, look.settling))
-    if look.disturbed or look.side is Side.NEITHER or gap or not settled:
+    settled = now - state.since >= min(LONGEST_SETTLING, max(LEAST_SETTLING, tick.settling))
+    if tick.disturbed or tick.side is Side.NEITHER or gap or not settled:
         return replace(state, block=None), None
     if state.block is None:
         return replace(state, block=Block(_counters(state, sample))), None
     block = replace(
         state.block,
         starved=state.block.starved + starved,
-        beyond=state.block.beyond + (elapsed if look.beyond else 0.0),
+        beyond=state.block.beyond + (elapsed if tick.beyond else 0.0),
     )
     if sample.monotonic - block.start.at < BLOCK_SECONDS:
         return replace(state, block=block), None
@@ -276,17 +276,17 @@ def no_better(returned: Returned) -> bool:
     return enough and not any(worse(again, ours, errors=0.0, part=0.5))
 
 
-def _paced(state: BaselineGuard, look: BaselineTick, elapsed: float) -> tuple[BaselineGuard, float]:
+def _paced(state: BaselineGuard, tick: BaselineTick, elapsed: float) -> tuple[BaselineGuard, float]:
     """Follow the rows; return the starved seconds that ended with them."""
-    sample, timed, starved = look.sample, state.timed, 0.0
+    sample, timed, starved = tick.sample, state.timed, 0.0
     if sample.write_time is not None and (timed is None or sample.write_time != timed[1]):
         timed = (sample.monotonic, sample.write_time)
     weight = min(1.0, elapsed / PACE_SECONDS) if state.pace > 0.0 else 1.0
     dip = state.dip + elapsed
-    if look.rows_now >= 0.5 * state.pace:
+    if tick.rows_now >= 0.5 * state.pace:
         dip, starved = 0.0, state.dip if state.dip <= LONGEST_DIP else 0.0
-    pace = state.pace + weight * (look.rows_now - state.pace)
-    return replace(state, at=look.now, pace=pace, dip=dip, timed=timed), starved
+    pace = state.pace + weight * (tick.rows_now - state.pace)
+    return replace(state, at=tick.now, pace=pace, dip=dip, timed=timed), starved
 
 
 def _counters(state: BaselineGuard, sample: Sample) -> Counters:

@@ -45,7 +45,7 @@ def update(
     if sample is None or state.estimate is None:
         return state, []
     guard, ended = baseline.update(
-        state.baseline_guard, _look(state, sample, state.estimate, decision, now=now)
+        state.baseline_guard, _tick(state, sample, state.estimate, decision, now=now)
     )
     state = replace(state, baseline_guard=guard)
     if ended is None:
@@ -57,7 +57,7 @@ def update(
     return state, []
 
 
-def _look(
+def _tick(
     state: State, sample: Sample, estimate: Estimate, decision: Decision, *, now: float
 ) -> BaselineTick:
     window = state.estimator.window

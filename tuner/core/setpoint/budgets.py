@@ -130,7 +130,7 @@ class Budget(Struct, frozen=True):
         return told if times >= WORTH_SAYING else ""
 
 
-def look(
+def standing_of(
     recovery: Recovery,
     headroom: Headroom,
     settings: Settings,
@@ -175,7 +175,7 @@ def _allowed(settings: Settings) -> dict[str, float]:
 def at_first_sight(sample: Sample, settings: Settings) -> dict[str, Budget]:
     """Return how each budget that is set stands by one reading and the priors alone."""
     recovery, headroom = by_priors(sample, settings)
-    return look(recovery, headroom, settings, sample)
+    return standing_of(recovery, headroom, settings, sample)
 
 
 def by_priors(sample: Sample, settings: Settings) -> tuple[Recovery, Headroom]:

@@ -101,7 +101,7 @@ def budgets_now(
 ) -> dict[str, budgets.Budget]:
     """Return how each budget that is set stands, by name; as persons and the schedule ask for them now."""
     requests = _requests(state)
-    return budgets.look(
+    return budgets.standing_of(
         state.estimator.recovery,
         headroom,
         requests.settings,

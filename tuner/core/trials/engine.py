@@ -128,11 +128,11 @@ def left(load: LoadContext, now: LoadContext | None) -> bool:
     return now is not None and distance(load, now) > LEFT
 
 
-def unsafe(state: Trials, look: TrialTick) -> tuple[Trials, list[Event]]:
+def unsafe(state: Trials, tick: TrialTick) -> tuple[Trials, list[Event]]:
     """Note that a guard fired; it counts against the suggestion that is in force, or just was."""
     running = state.running
     if running is not None:
-        settling = look.now - running.block_begun < running.settling_seconds * running.longer
+        settling = tick.now - running.block_begun < running.settling_seconds * running.longer
         if not running.suggested and not (running.blocks and settling):
             return state, []
         blamed, context = running.suggestion, running.context
@@ -142,11 +142,11 @@ def unsafe(state: Trials, look: TrialTick) -> tuple[Trials, list[Event]]:
         what = "what was in use was unsafe, and is dropped"
     else:
         return state, []
-    trial = Trial(blamed, context, UNSAFE_GAIN, UNSAFE_ERROR, look.sample.wall)
+    trial = Trial(blamed, context, UNSAFE_GAIN, UNSAFE_ERROR, tick.sample.wall)
     state = replace(
         _dropped(replace(state, evidence=state.evidence.with_trial(trial)), blamed), lost=state.lost + 1
     )
-    return state, [event(EventCode.SUGGESTION_UNSAFE, f"{what}: {look.unsafe}; {describe(blamed)}")]
+    return state, [event(EventCode.SUGGESTION_UNSAFE, f"{what}: {tick.unsafe}; {describe(blamed)}")]
 
 
 def verdict(running: Running) -> tuple[Difference, bool | None]:
@@ -173,13 +173,13 @@ def _better(count: int, seen: Difference, *, retest: bool) -> bool | None:
 
 
 def finish(
-    state: Trials, running: Running, seen: Difference, look: TrialTick, *, won: bool
+    state: Trials, running: Running, seen: Difference, tick: TrialTick, *, won: bool
 ) -> tuple[Trials, list[Event]]:
     """Note what the trial came to; use the suggestion where it won by more than what is in use did."""
     context = state.context or running.context
-    trial = Trial(running.suggestion, context, seen.mean, seen.error, look.sample.wall)
+    trial = Trial(running.suggestion, context, seen.mean, seen.error, tick.sample.wall)
     state = replace(state, running=None, evidence=state.evidence.with_trial(trial))
-    lasted = look.now - running.begun
+    lasted = tick.now - running.begun
     text = f"trial {running.number}, {describe(running.suggestion)}: {seen}"
     came_to = Came.WON if won else Came.NOT_USED
     ended = event(EventCode.TRIAL_ENDED, f"{text}; {'won' if won else 'not used'}", subject=came_to.value)
@@ -190,10 +190,10 @@ def finish(
         rest = min(LONGEST_REST, max(LEAST_REST, lasted * 2.0 ** min(10, lost - 1)))
         if held is not None and held.suggestion == running.suggestion:
             events.append(event("suggestion_dropped", "it is no longer better"))
-        state = replace(_dropped(state, running.suggestion), lost=lost, rest_until=look.now + rest)
+        state = replace(_dropped(state, running.suggestion), lost=lost, rest_until=tick.now + rest)
         return state, events
-    win = Win(running.suggestion, context, seen.mean, seen.low, seen.high, look.sample.wall)
-    state = replace(state, lost=0, rest_until=look.now + LEAST_REST)
+    win = Win(running.suggestion, context, seen.mean, seen.low, seen.high, tick.sample.wall)
+    state = replace(state, lost=0, rest_until=tick.now + LEAST_REST)
     if not running.retest and held is not None and held.gain >= win.gain:
         return state, events
     wins = tuple(one for one in state.evidence.wins if distance(one.context, win.context) > LEFT)
@@ -209,32 +209,32 @@ def _dropped(state: Trials, suggestion: Suggestion) -> Trials:
     return replace(state, used=None) if mine else state
 
 
-def update(state: Trials, look: TrialTick) -> tuple[Trials, list[Event]]:
+def update(state: Trials, tick: TrialTick) -> tuple[Trials, list[Event]]:
     """Take one tick in; say what begins and what ends."""
     before = state.in_force
-    elapsed = 0.0 if state.at is None else max(0.0, look.now - state.at)
-    state = replace(state, at=look.now, moved_from=0.0)
-    if look.learns and elapsed > 0.0:
+    elapsed = 0.0 if state.at is None else max(0.0, tick.now - state.at)
+    state = replace(state, at=tick.now, moved_from=0.0)
+    if tick.learns and elapsed > 0.0:
         averages = averaged(
-            state.averages, look.sample, look.estimate, lru_share=look.lru_share, elapsed=elapsed
+            state.averages, tick.sample, tick.estimate, lru_share=tick.lru_share, elapsed=elapsed
         )
-        state = replace(state, averages=averages, context=context_of(averages, look.sample))
-    elif not look.learns:
+        state = replace(state, averages=averages, context=context_of(averages, tick.sample))
+    elif not tick.learns:
         state = replace(state, averages=interrupted(state.averages))
     events: list[Event] = []
-    if look.unsafe:
-        state, said = unsafe(state, look)
+    if tick.unsafe:
+        state, said = unsafe(state, tick)
         events += said
     state, said = _left(state)
     events += said
-    if look.bars:
-        state, said = barred(state, look.bars, now=look.now)
+    if tick.bars:
+        state, said = barred(state, tick.bars, now=tick.now)
         events += said
     elif state.running is not None:
-        state, said = _go_on(state, state.running, look)
+        state, said = _go_on(state, state.running, tick)
         events += said
     else:
-        state, said = _between(state, look)
+        state, said = _between(state, tick)
         events += said
     return replace(state, moved=state.moved or state.in_force != before), events
 
@@ -272,18 +272,18 @@ def begin(state: Trials, suggestion: Suggestion, *, block: tuple[float, float]) 
 
 
 def accepted(
-    state: Trials, number: int, suggestion: Suggestion | None, look: TrialTick
+    state: Trials, number: int, suggestion: Suggestion | None, tick: TrialTick
 ) -> tuple[Trials, str]:
     """Return the state with an answer taken in, and why it is refused; empty where it is not."""
     if not state.asking or number != state.asking:
         asked = f"trial {state.asking} is asked for" if state.asking else "none is asked for"
         return state, f"a suggestion for trial {number}, and {asked}"
     if suggestion is None:
-        return replace(state, asking=0, number=number, rest_until=look.now + NOTHING_REST), ""
+        return replace(state, asking=0, number=number, rest_until=tick.now + NOTHING_REST), ""
     if not allowed(suggestion):
         limits = ", ".join(f"{name} {low:g} to {high:g}" for name, (low, high) in LIMITS.items())
         return state, f"{suggestion} is outside the limits: {limits}"
-    block = block_of(look.estimate)
+    block = block_of(tick.estimate)
     return begin(state, suggestion, block=block), ""
 
 
@@ -308,26 +308,26 @@ def residence_of(estimate: Estimate) -> float:
     return estimate.modified_age / max(1.0, estimate.redo_rate)
 
 
-def _go_on(state: Trials, running: Running, look: TrialTick) -> tuple[Trials, list[Event]]:
+def _go_on(state: Trials, running: Running, tick: TrialTick) -> tuple[Trials, list[Event]]:
     """Settle, count, and end a block; look at the differences where enough of them are there."""
     if left(running.context, state.context):
-        return barred(state, "the load is another one than it began with", now=look.now)
-    lasted = look.now - running.block_begun
+        return barred(state, "the load is another one than it began with", now=tick.now)
+    lasted = tick.now - running.block_begun
     if running.start is None and lasted >= running.settling_seconds * running.longer:
-        running = replace(running, start=counters(look.sample))
-    if lasted < max(running.block_seconds * running.longer, RESIDENCES * residence_of(look.estimate)):
+        running = replace(running, start=counters(tick.sample))
+    if lasted < max(running.block_seconds * running.longer, RESIDENCES * residence_of(tick.estimate)):
         return replace(state, running=running), []
-    block = switchback.ended(running, counters(look.sample))
+    block = switchback.ended(running, counters(tick.sample))
     if block is None:
-        return barred(state, "nothing was written or flushed", now=look.now)
+        return barred(state, "nothing was written or flushed", now=tick.now)
     blocks = (*running.blocks, block)
-    running = replace(running, blocks=blocks, start=None, block_begun=look.now)
+    running = replace(running, blocks=blocks, start=None, block_begun=tick.now)
     if not switchback.same_load(blocks):
-        return barred(state, "the load is another one", now=look.now)
+        return barred(state, "the load is another one", now=tick.now)
     if running.compared:
         seen, won = verdict(running)
         if won is not None:
-            return finish(state, running, seen, look, won=won)
+            return finish(state, running, seen, tick, won=won)
     return replace(state, running=running), []
 
 
@@ -339,7 +339,7 @@ def _left(state: Trials) -> tuple[Trials, list[Event]]:
     return replace(state, used=None), [dropped]
 
 
-def _between(state: Trials, look: TrialTick) -> tuple[Trials, list[Event]]:
+def _between(state: Trials, tick: TrialTick) -> tuple[Trials, list[Event]]:
     """Choose what is in use under this load; ask for a suggestion when it is time."""
     context, events = state.context, []
     if context is None:
@@ -351,18 +351,18 @@ def _between(state: Trials, look: TrialTick) -> tuple[Trials, list[Event]]:
             text = f"in use again under a load that it won at: {describe(win.suggestion)}"
             events.append(event("suggestion_used", text))
             state = replace(state, used=win)
-    block, settling = block_of(look.estimate)
+    block, settling = block_of(tick.estimate)
     if block > LONGEST_BLOCK:
         why = f"a block would take {block / 3600:.1f} h until it shows anything"
         return replace(state, asking=0, quiet_since=None, why=why), events
-    if abs(look.estimate.age_ratio - look.set_point) > STEADY:
+    if abs(tick.estimate.age_ratio - tick.set_point) > STEADY:
         return replace(state, quiet_since=None, why="the age is not at the set-point"), events
-    since = look.now if state.quiet_since is None else state.quiet_since
+    since = tick.now if state.quiet_since is None else state.quiet_since
     state = replace(state, quiet_since=since, why="")
-    if look.now - since < QUIET_SECONDS or look.now < state.rest_until:
+    if tick.now - since < QUIET_SECONDS or tick.now < state.rest_until:
         return state, events
     used = state.used
-    if used is not None and due(used.checked, look.sample.wall):
+    if used is not None and due(used.checked, tick.sample.wall):
         return begin(replace(state, asking=0), used.suggestion, block=(block, settling)), events
     return replace(state, asking=state.asking or state.number + 1), events
 

@@ -99,8 +99,8 @@ def suggest(state: State, context: CommandContext) -> Outcome:
         return Outcome(
             replace(state, trials=slice_), "there is no reading to begin a trial with; asked later"
         )
-    look = _tick(state, sample, state.estimate, now=context.now)
-    slice_, why = engine.accepted(state.trials, command.value, command.suggestion, look)
+    tick = _tick(state, sample, state.estimate, now=context.now)
+    slice_, why = engine.accepted(state.trials, command.value, command.suggestion, tick)
     if why:
         return refused(state, why)
     state = replace(state, trials=slice_)

@@ -6,7 +6,7 @@ Limits of MySQL 5.6 and 5.7, and Percona Server 5.7: log/log0log.cc, ``log_group
 Limits of MySQL and Percona Server 8.0 before 8.0.30: log/log0chkp.cc, ``log_calc_max_ages``,
 ``log_calc_concurrency_margin``, ``log_get_free_check_capacity`` and ``log_get_max_modified_age_async`` of
 8.0.27. As with later versions the exported counters are the raw values. 8.0.15 and 8.0.16 rounded none of
-them up.
+them up, and took the margin off in buf/buf0flu.cc, ``af_get_pct_for_lsn``.
 
 Limits of 8.0.11 and 8.0.12, which have no counter for the margin: the same file, ``log_calc_max_ages``,
 ``log_update_limits`` and ``log_consider_sync_flush``. The flush law divides by the exported value itself.

@@ -29,7 +29,7 @@ def command(name: str) -> Command:
 @pytest.fixture
 def late(board: Board) -> Iterator[None]:
     """End a wait that would never end: with a command that no test expects."""
-    timer = threading.Timer(NEVER, lambda: board.inbox.put(command("too late")))
+    timer = threading.Timer(NEVER, lambda: board.commands.put(command("too late")))
     timer.start()
     yield
     timer.cancel()
@@ -63,7 +63,7 @@ def test_a_signal_at_the_end_of_a_wait_does_not_make_it_endless(board: Board) ->
 @pytest.mark.usefixtures("late")
 def test_a_command_from_a_signal_handler_ends_the_wait(board: Board) -> None:
     """What a handler puts while the loop waits is answered at once, not at the next tick."""
-    saved = signal.signal(signal.SIGHUP, lambda *_: board.inbox.put(command("stop")))
+    saved = signal.signal(signal.SIGHUP, lambda *_: board.commands.put(command("stop")))
     threading.Timer(WAIT / 2, lambda: os.kill(os.getpid(), signal.SIGHUP)).start()
     try:
         found = BoardInbox(board, SystemClock()).take(until=time.monotonic() + 2 * NEVER)
@@ -76,8 +76,8 @@ def test_a_command_from_a_signal_handler_ends_the_wait(board: Board) -> None:
 @pytest.mark.usefixtures("late")
 def test_what_was_taken_wakes_nobody_again(board: Board) -> None:
     """After commands were taken the next wait lasts until its deadline, and brings none of them again."""
-    board.inbox.put(command("pause"))
-    board.inbox.put(command("resume"))
+    board.commands.put(command("pause"))
+    board.commands.put(command("resume"))
     inbox = BoardInbox(board, SystemClock())
     until = time.monotonic() + WAIT
 

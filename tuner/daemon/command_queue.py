@@ -1,4 +1,4 @@
-"""Commands on their way to the loop."""
+"""The commands that wait for the loop."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import threading
 from tuner.records import Command
 
 
-class Mailbox:
+class CommandQueue:
     """Commands in the order they came in. Any thread and any signal handler may put; one thread takes."""
 
     def __init__(self) -> None:

@@ -1,0 +1,310 @@
+"""What the simulated server predicts of a suite's rows, and how near real ones came.
+
+A case is predicted anew as long as no row of it was measured, and never again after that.
+"""
+
+from __future__ import annotations
+
+import statistics
+import tempfile
+from functools import partial
+from pathlib import Path
+from typing import NamedTuple
+
+import click
+
+from lab.bench import store
+from lab.bench.plan import BEST, Contender, Plan, load_suite
+from lab.bench.row import LOWEST, measure
+from lab.bench.runner import Bench
+from lab.bench.search import between, expected_ratio
+from lab.bench.simulated import SimulatedRig
+from lab.bench.store import Ledger, Row
+from lab.scenarios import Scenario, load_scenario
+from tools.markdown import table
+from tuner.records import Capacity
+
+ROOT = Path(__file__).parents[1]
+FOLDER = ROOT / "docs/results/predictions"
+BENCH = ROOT / "docs/results/bench"
+PAGE = ROOT / "docs/results/predictions.md"
+SEED = 1
+"""Of the order of contenders, here and on the real server."""
+
+FIGURES = ("commits", "age_ratio", "pages_per_commit", "sync_pages")
+
+AGE, THROUGHPUT = 0.05, 0.10
+"""How far off a prediction may be: of the age ratio, and as a share of commits/s."""
+
+
+LADDER = tuple(2 * round(50.0 * 1.07**step) for step in range(28, -1, -1))
+"""Values of M, highest first, predicted for whichever the search on a real server finds, pages/s."""
+
+
+class Setting(NamedTuple):
+    """A contender of a variant."""
+
+    variant: str
+    contender: str
+
+
+class Case(NamedTuple):
+    """A suite on a server.
+
+    Attributes:
+        name: of the directory with its real rows, and of the file with its predictions.
+        suite: what is run.
+        like: parameters of the simulated server, a scenario in ``FOLDER``.
+        order: settings by the throughput that somebody else measured, lowest first.
+    """
+
+    name: str
+    suite: str
+    like: str
+    order: tuple[Setting, ...] = ()
+
+    @property
+    def file(self) -> Path:
+        """Return the file with its predictions."""
+        return FOLDER / f"{self.name}.jsonl"
+
+
+CASES = (
+    *(Case(name, "redo-sizes", name) for name in ("mysql-8.0.31", "mysql-8.0.15", "mysql-5.7.22")),
+    Case(
+        "seed-000",
+        "seed-000",
+        "mysql-8.0.31",
+        (
+            Setting("redo 20 GB, adaptive hash index", "280/280"),
+            Setting("redo 20 GB", "320/320"),
+            Setting("redo 20 GB", "280/280"),
+            Setting("redo 20 GB", "260/260"),
+            Setting("redo 40 GB", "280/280"),
+            Setting("redo 40 GB", "180/180"),
+        ),
+    ),
+)
+
+INTRODUCTION = f"""\
+# What the simulated server predicted, and what was measured
+
+Made by `python -m tools.predictions`: suites of [the bench](../bench.md) on the simulated server, with the
+same reset, settling, search and blocks in the same order as on a real one (`--seed {SEED}`). A case is
+predicted anew as long as no row of it was measured; from its first row on its predictions stay, and the
+command compares them. They are in `predictions/CASE.jsonl`;
+[make prove](../bench.md#suites-with-a-prediction) puts the real rows into `docs/results/bench/CASE`.
+
+Files beside them say what the simulated server is like, and how that was chosen. The pages that change are
+those of the fit for each row ([how](../simulate.md#where-the-parameters-come-from)); disk, redo log,
+buffer pool and threads are the suite's. It has no adaptive hash index, and no processors.
+
+Cells are predicted / measured, means of the blocks. A prediction is kept where the age ratio is within
+{AGE} and commits/s within {100 * THROUGHPUT:.0f} %. Best static is what the search found on either side;
+once it is measured, its prediction is that of the measured M, from a ladder that is predicted with each case.
+"""
+HEAD = ("contender", "commits/s", "error", "age ratio", "error", "pages/commit", "sync pages/s", "M", "kept")
+
+
+def predict(case: Case) -> list[Row]:
+    """Return the rows of a case on the simulated server, with what is compared of each."""
+    like = load_scenario(str(FOLDER / f"{case.like}.toml"))
+    suite = load_suite(case.suite)
+    with tempfile.TemporaryDirectory() as place:
+        ledger = Ledger(Path(place) / store.ROWS)
+        Bench(suite, ledger, partial(SimulatedRig, like), _quiet, seed=SEED).run()
+    rows = [_short(row) for row in ledger.rows if "figures" in row]
+    for plan in suite.plans:
+        if "best-static" in plan.contenders:
+            keys = {"variant": plan.variant, "plan_hash": suite.digest, "stage": "ladder", "block": 0}
+            rows += [_short({**row, **keys}) for row in _ladder(like, plan)]
+    return rows
+
+
+def _ladder(like: Scenario, plan: Plan) -> list[Row]:
+    """Return a row for each M of the ladder, each brought near its age as in a search."""
+    rows: list[Row] = []
+    with SimulatedRig(like, plan, _quiet) as rig:
+        for m in LADDER:
+            name, pair = f"M = {m}", Capacity(max(LOWEST, m // 2), m)
+            row = measure(rig, Contender(name, "static"), pair, expected_ratio(rows, m))
+            rows.append({**row, "contender": name, "io_capacity_max": m})
+    return rows
+
+
+def _quiet(_: str) -> None:
+    """Say nothing."""
+
+
+def _short(row: Row) -> Row:
+    figures = row["figures"]
+    kept = ("variant", "plan_hash", "stage", "block", "contender", "io_capacity_max", "settled")
+    return {
+        **{key: row[key] for key in kept},
+        "commits": figures["commits_mean"],
+        "age_ratio": figures["age_ratio_mean"],
+        "pages_per_commit": figures["pages_per_commit"],
+        "sync_pages": round(figures["sync_pages"] / figures["seconds"], 1),
+    }
+
+
+def measured(case: Case) -> list[Row]:
+    """Return what is compared of a case's real rows, none where there are none yet.
+
+    Raises:
+        ClickException: they are of another plan than was predicted, or were there before a prediction.
+    """
+    path = BENCH / case.name / store.ROWS
+    rows = [_short(row) for row in store.read_rows(path) if "figures" in row]
+    if not rows:
+        return []
+    if not case.file.exists():
+        raise click.ClickException(f"{path}: measured before {case.file.name} was predicted; no prediction")
+    plans = {row["plan_hash"] for row in store.read_rows(case.file)}
+    if other := {row["plan_hash"] for row in rows} - plans:
+        raise click.ClickException(
+            f"{path}: has rows of the plan {min(other)}, and {case.file.name} is of {', '.join(plans)};"
+            " measure with the suite that was predicted"
+        )
+    return rows
+
+
+class Compared(NamedTuple):
+    """A contender's means, predicted and measured; nothing measured is None."""
+
+    setting: Setting
+    predicted: dict[str, float]
+    real: dict[str, float] | None
+
+    @property
+    def errors(self) -> tuple[float, float] | None:
+        """Return how far off commits/s, as a share, and the age ratio are."""
+        if self.real is None:
+            return None
+        return (
+            self.predicted["commits"] / self.real["commits"] - 1.0,
+            self.predicted["age_ratio"] - self.real["age_ratio"],
+        )
+
+    @property
+    def kept(self) -> bool | None:
+        """Return whether the prediction is kept."""
+        errors = self.errors
+        return None if errors is None else abs(errors[0]) <= THROUGHPUT and abs(errors[1]) <= AGE
+
+
+def compared(predictions: list[Row], real: list[Row]) -> list[Compared]:
+    """Return the contenders of the blocks, in the order of their variants."""
+    found = []
+    for one in dict.fromkeys(Setting(row["variant"], row["contender"]) for row in _blocks(predictions)):
+        mean, seen = _means(predictions, one) or {}, _means(real, one)
+        if seen is not None and one.contender == BEST.name:
+            mean = _on_the_ladder(predictions, one.variant, seen["M"]) or mean
+        found.append(Compared(one, mean, seen))
+    places = list(dict.fromkeys(one.setting.variant for one in found))
+    return sorted(found, key=lambda one: (places.index(one.setting.variant), one.setting.contender))
+
+
+def _blocks(rows: list[Row]) -> list[Row]:
+    return [row for row in rows if row["stage"] == "block"]
+
+
+def _means(rows: list[Row], setting: Setting) -> dict[str, float] | None:
+    mine = [row for row in _blocks(rows) if (row["variant"], row["contender"]) == setting]
+    means = {name: statistics.fmean(row[name] for row in mine) for name in FIGURES} if mine else None
+    if means is not None and mine[0]["io_capacity_max"] is not None:
+        means["M"] = mine[0]["io_capacity_max"]
+    return means
+
+
+def _on_the_ladder(rows: list[Row], variant: str, m: float) -> dict[str, float] | None:
+    """Return what is predicted of an M, on a line between its neighbours; None beyond them all."""
+    rungs = {
+        row["io_capacity_max"]: row for row in rows if (row["stage"], row["variant"]) == ("ladder", variant)
+    }
+    if m in rungs:
+        return {name: rungs[m][name] for name in FIGURES} | {"M": m}
+    found = {name: between({one: row[name] for one, row in rungs.items()}, int(m)) for name in FIGURES}
+    known = {name: value for name, value in found.items() if value is not None}
+    return known | {"M": m} if known else None
+
+
+def page(predictions: dict[Case, list[Row]], real: dict[Case, list[Row]]) -> str:
+    """Return the page, Markdown."""
+    parts = [INTRODUCTION]
+    for case, rows in predictions.items():
+        found = compared(rows, real[case])
+        parts.append(f"## {case.name}\n\n{_about(case, found)}")
+        for variant in dict.fromkeys(one.setting.variant for one in found):
+            lines = [_line(one) for one in found if one.setting.variant == variant]
+            parts.append(f"### {variant}\n\n{table(HEAD, lines)}\n" if variant else f"{table(HEAD, lines)}\n")
+        if case.order:
+            parts.append(_order(case, found))
+    return "\n".join(parts)
+
+
+def _about(case: Case, found: list[Compared]) -> str:
+    judged = [one.kept for one in found if one.kept is not None]
+    said = f"Kept: {sum(judged)} of {len(judged)}." if judged else "Not measured yet."
+    return f"Suite `{case.suite}`; parameters in [{case.like}.toml]({FOLDER.name}/{case.like}.toml). {said}\n"
+
+
+def _line(one: Compared) -> tuple[str, ...]:
+    def pair(name: str, digits: int) -> str:
+        values = [one.predicted.get(name), None if one.real is None else one.real.get(name)]
+        return " / ".join("–" if value is None else f"{value:.{digits}f}" for value in values)
+
+    errors = one.errors
+    commits = "–" if errors is None else f"{100 * errors[0]:+.1f}%"
+    age = "–" if errors is None else f"{errors[1]:+.3f}"
+    kept = "–" if one.kept is None else "yes" if one.kept else "**no**"
+    return (
+        one.setting.contender,
+        pair("commits", 0),
+        commits,
+        pair("age_ratio", 2),
+        age,
+        pair("pages_per_commit", 3),
+        pair("sync_pages", 1),
+        pair("M", 0),
+        kept,
+    )
+
+
+def _order(case: Case, found: list[Compared]) -> str:
+    """Return whether throughput rises from setting to setting as it did where the order comes from."""
+    by_setting = {one.setting: one for one in found}
+    lines = []
+    for name in ("predicted", "real"):
+        means = [getattr(by_setting[one], name) for one in case.order]
+        if all(means):
+            rates = [one["commits"] for one in means]
+            same = rates == sorted(rates)
+            words = ", ".join(f"{rate:.0f}" for rate in rates)
+            lines.append(
+                f"- {'predicted' if name == 'predicted' else 'measured'}: {words} commits/s; "
+                f"{'the same order' if same else 'another order'}"
+            )
+    settings = ", ".join(f"{one.contender} ({one.variant})" for one in case.order)
+    return f"The article's order, lowest throughput first: {settings}.\n" + "\n".join(lines) + "\n"
+
+
+@click.command()
+def main() -> None:
+    """Predict what was not measured yet, and compare what was: docs/results/predictions.md."""
+    real = {case: measured(case) for case in CASES}
+    predictions: dict[Case, list[Row]] = {}
+    for case in CASES:
+        if not real[case]:
+            case.file.unlink(missing_ok=True)
+            ledger = Ledger(case.file)
+            for row in predict(case):
+                ledger.add(row)
+        predictions[case] = store.read_rows(case.file)
+        click.echo(f"{case.name}: {'compared' if real[case] else 'predicted'}")
+    PAGE.write_text(page(predictions, real), encoding="utf-8")
+    click.echo(f"wrote {PAGE.relative_to(ROOT)}")
+
+
+if __name__ == "__main__":
+    main()
