@@ -15,7 +15,7 @@ from policies.setpoint import FLUSH_ORDER_LAG
 from tests.core.readings import PAGES, RATE, follow, limited, steady
 from tests.factory import LIMITS, MEBIBYTE, OTHER_IDENTITY, A, sample
 from tuner.core.estimate.estimator import EstimatorState, update
-from tuner.core.estimate.trends import Seen
+from tuner.core.estimate.trends import Rates
 from tuner.records import Sample
 
 
@@ -368,7 +368,7 @@ def test_a_moment_in_which_less_is_flushed_than_asked_for_shows_no_slow_device(
 ) -> None:
     """The second in which the server answers a large raise bounds no M afterwards."""
     state, _ = follow(steady(60))
-    seen = Seen(redo_rate=1e6, flush_rate=400.0, demand=400.0, authority=0.4, age=1e8, elapsed=1.0, wall=0.0)
+    seen = Rates(redo_rate=1e6, flush_rate=400.0, demand=400.0, authority=0.4, age=1e8, elapsed=1.0, wall=0.0)
     trends = state.trends
     for _ in range(seconds):
         trends = trends.updated(seen, state.window)

@@ -18,7 +18,7 @@ from tuner.core.fallback.unanswered import (
     LONGEST_REST_SECONDS,
     SHOWN_SECONDS,
     Circumstances,
-    Seen,
+    Tried,
     Unanswered,
     update,
 )
@@ -305,14 +305,14 @@ def test_each_rest_is_twice_as_long_as_the_last_until_four_hours() -> None:
 @pytest.mark.parametrize(
     ("seen", "best"),
     [
-        ((Seen(500, 100.0, 900.0), Seen(2_000, 100.0, 1_000.0)), 2_000),
-        ((Seen(500, 100.0, 980.0, 0.1), Seen(2_000, 100.0, 1_000.0, 0.4)), 500),
-        ((Seen(500, 100.0, 1_000.0, 0.1, 40.0), Seen(2_000, 100.0, 1_000.0, 0.1, 2.0)), 2_000),
-        ((Seen(500, 5.0, 9_000.0), Seen(2_000, 100.0, 1_000.0)), 2_000),
+        ((Tried(500, 100.0, 900.0), Tried(2_000, 100.0, 1_000.0)), 2_000),
+        ((Tried(500, 100.0, 980.0, 0.1), Tried(2_000, 100.0, 1_000.0, 0.4)), 500),
+        ((Tried(500, 100.0, 1_000.0, 0.1, 40.0), Tried(2_000, 100.0, 1_000.0, 0.1, 2.0)), 2_000),
+        ((Tried(500, 5.0, 9_000.0), Tried(2_000, 100.0, 1_000.0)), 2_000),
     ],
     ids=["more rows", "more even", "fewer waits", "seen too shortly"],
 )
-def test_m_rests_where_it_was_best(seen: tuple[Seen, ...], best: int) -> None:
+def test_m_rests_where_it_was_best(seen: tuple[Tried, ...], best: int) -> None:
     """Row changes come first; where they are as many, how even they come, and then the waits."""
     assert Unanswered(seen=seen).best == best
 

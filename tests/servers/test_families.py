@@ -9,7 +9,7 @@ from tests.servers.made_up import LIMIT, SIZE, MadeUpAdapter
 from tuner.servers import families
 from tuner.servers.adapter import MAXIMUM_32, MAXIMUM_64
 from tuner.servers.families import FAMILIES, recognise
-from tuner.servers.families.log_files import MySQL56Adapter, MySQL57Adapter, MySQL80Adapter
+from tuner.servers.families.log_files import MySQL56Adapter, MySQL57Adapter, MySQL80Adapter, MySQL8012Adapter
 from tuner.servers.families.mariadb import MariaDBAdapter
 from tuner.servers.families.redo_capacity import RedoCapacityAdapter
 from tuner.servers.port import Unsupported
@@ -40,6 +40,9 @@ HIGH, LEGACY = {FACTOR: "high_checkpoint"}, {FACTOR: "legacy"}
         (NEW, RedoCapacityAdapter, "mysql", "legacy"),
         ({**NEW, "version": "8.0.36-0ubuntu0.22.04.1"}, RedoCapacityAdapter, "mysql", "legacy"),
         ({**OLD, "version": "8.0.29"}, MySQL80Adapter, "mysql", "legacy-whole"),
+        ({**OLD, "version": "8.0.13"}, MySQL80Adapter, "mysql", "legacy-whole"),
+        ({**OLD, "version": "8.0.12"}, MySQL8012Adapter, "mysql", "legacy-whole"),
+        (OLD | HIGH | {"version": "8.0.13-3"}, MySQL80Adapter, "percona", "high_checkpoint-whole"),
         (OLD, MySQL57Adapter, "mysql", "legacy-whole"),
         ({**OLD, "version": "5.6.51"}, MySQL56Adapter, "mysql", "legacy-56"),
         (NEW | HIGH, RedoCapacityAdapter, "percona", "high_checkpoint"),

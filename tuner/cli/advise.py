@@ -100,17 +100,17 @@ def _answer(watched: Watched, *, as_json: bool) -> None:
         raise Refused(f"no usable sample in {len(watched.records)} readings: {'; '.join(sorted(reasons))}")
     facts = watched.state.facts
     dirtied = max(one.estimate.dirty_rate for one in watched.records if one.estimate is not None)
-    found = advise_on(last, facts, watched.state.settings, dirtied=dirtied)
+    findings = advise_on(last, facts, watched.state.settings, dirtied=dirtied)
     static = static_value(watched.records, watched.state)
     ids = {one.id for one in static}
-    found = [one for one in found if one.id not in ids]
-    found += in_its_way(static, facts)
+    findings = [one for one in findings if one.id not in ids]
+    findings += in_its_way(static, facts)
     if as_json:
-        say_json({"advice": found, "seconds": len(watched.records)})
+        say_json({"advice": findings, "seconds": len(watched.records)})
     else:
-        for finding in found:
+        for finding in findings:
             show(finding)
-        if not found:
+        if not findings:
             say("nothing to advise: what is set suits what was seen")
 
 

@@ -45,19 +45,19 @@ def advise(
         settings: the loop's.
         dirtied: how many pages became dirty at the busiest of the time seen, pages/s; None: as in this tick.
     """
-    found: list[Finding] = []
+    findings: list[Finding] = []
     sample = record.tick.reading if isinstance(record.tick.reading, Sample) else None
     estimate = record.estimate
     if sample is not None and estimate is not None:
         wish = _wish(record, sample, estimate)
         if wish is not None:
-            found.append(wish)
-        found += _noticed(sample, estimate, settings, facts)
+            findings.append(wish)
+        findings += _noticed(sample, estimate, settings, facts)
         times = durations(durations_of(estimate), settings_of(settings, record.schedule))
-        found += [times] if times.severity == "warning" else []
+        findings += [times] if times.severity == "warning" else []
         dirtied = estimate.dirty_rate if dirtied is None else dirtied
-        found += written_as_they_come(sample, estimate, facts, dirtied=dirtied)
-    found += [
+        findings += written_as_they_come(sample, estimate, facts, dirtied=dirtied)
+    findings += [
         Finding(
             id=f"hold-{hold.code.value.replace('_', '-')}",
             severity="warning",
@@ -70,12 +70,12 @@ def advise(
         for hold in record.holds
     ]
     if facts.disabled_counters:
-        found.append(counters_off(facts))
+        findings.append(counters_off(facts))
     unmoved = [*m_moves_no_age(facts), *while_asleep(facts)]
     if sample is not None and estimate is not None and dirtied is not None:
         unmoved = [for_load(one, sample, estimate, dirtied=dirtied) for one in unmoved]
-    found += unmoved
-    return in_its_way([*moved_by_provider(facts), *found], facts)
+    findings += unmoved
+    return in_its_way([*moved_by_provider(facts), *findings], facts)
 
 
 def counters_off(facts: Facts) -> Finding:
@@ -100,14 +100,14 @@ def counters_off(facts: Facts) -> Finding:
     )
 
 
-def broken_budgets(found: Mapping[str, Budget], *, set_point: float) -> Finding | None:
+def broken_budgets(standing: Mapping[str, Budget], *, set_point: float) -> Finding | None:
     """Return the finding for budgets that no set-point keeps, or none above the baseline's; else None.
 
     Args:
-        found: how each budget stands.
+        standing: how each budget stands.
         set_point: the age ratio that is held in their place.
     """
-    broken = {name: one for name, one in found.items() if not one.kept}
+    broken = {name: one for name, one in standing.items() if not one.kept}
     if not broken:
         return None
     return Finding(
@@ -120,23 +120,23 @@ def broken_budgets(found: Mapping[str, Budget], *, set_point: float) -> Finding 
     )
 
 
-def durations(found: Mapping[Name, Durations], settings: Settings, *, seen: str = "") -> Finding:
+def durations(times: Mapping[Name, Durations], settings: Settings, *, seen: str = "") -> Finding:
     """Return the finding that says what both would take from the ages known; a warning where that is long.
 
     Args:
-        found: what each would take, by name.
+        times: what each would take, by name.
         settings: of the loop; a budget that is set has lines of its own.
         seen: by what, in words.
     """
-    allowed = {name: getattr(settings, KEYS[name]) for name in found}
-    long = [name for name, one in found.items() if one.long(allowed[name])]
+    allowed = {name: getattr(settings, KEYS[name]) for name in times}
+    long = [name for name, one in times.items() if one.long(allowed[name])]
     return Finding(
         id="recovery-and-shutdown",
         severity="warning" if long else "info",
         title=f"{' and '.join(SHORT[name] for name in long)} would take long, and no budget is set"
         if long
         else "what a crash recovery and a shutdown would take",
-        reason="; ".join(f"{SHORT[name]} {one.describe()}" for name, one in found.items())
+        reason="; ".join(f"{SHORT[name]} {one.describe()}" for name, one in times.items())
         + seen
         + (f"; longer than {WARN_SECONDS:g} s is called long" if long else ""),
         fix=f"where that is too long: {' and '.join(KEYS[name] for name in long)} "
@@ -193,7 +193,7 @@ def _wish(record: TickRecord, sample: Sample, estimate: Estimate) -> Finding | N
 
 
 def _noticed(sample: Sample, estimate: Estimate, settings: Settings, facts: Facts) -> list[Finding]:
-    found: list[Finding] = []
+    findings: list[Finding] = []
     if sample.io_capacity_max % sample.io_capacity:
         gain = sample.io_capacity * (sample.io_capacity_max // sample.io_capacity)
         beyond = (
@@ -207,7 +207,7 @@ def _noticed(sample: Sample, estimate: Estimate, settings: Settings, facts: Fact
             lowest=CAPACITY_MINIMUM,
             highest=min(2 * sample.io_capacity_max, highest),
         )
-        found.append(
+        findings.append(
             Finding(
                 id="ratio-not-whole",
                 severity="warning",
@@ -223,7 +223,7 @@ def _noticed(sample: Sample, estimate: Estimate, settings: Settings, facts: Fact
     if estimate.redo_rate > 0 and sample.redo_capacity / estimate.redo_rate < SMALL_REDO_SECONDS:
         seconds = sample.redo_capacity / estimate.redo_rate
         fix, sql = facts.larger_redo(_grown(sample.redo_capacity))
-        found.append(
+        findings.append(
             Finding(
                 id="redo-too-small",
                 severity="warning",
@@ -236,7 +236,7 @@ def _noticed(sample: Sample, estimate: Estimate, settings: Settings, facts: Fact
                 sql=sql,
             )
         )
-    return found
+    return findings
 
 
 def _grown(capacity: int) -> int:

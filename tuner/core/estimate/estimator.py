@@ -17,7 +17,7 @@ from tuner.core.estimate import window as readings
 from tuner.core.estimate.load import Load
 from tuner.core.estimate.recovery import Recovery
 from tuner.core.estimate.tail import Tail
-from tuner.core.estimate.trends import Seen, Trends
+from tuner.core.estimate.trends import Rates, Trends
 from tuner.core.estimate.window import RATE_SECONDS, Window
 from tuner.records import Estimate, Sample
 
@@ -164,7 +164,7 @@ def _estimate(
             elapsed=elapsed,
         )
     if learns:
-        seen = Seen(
+        rates = Rates(
             redo_rate=redo_rate,
             flush_rate=flush_rate,
             demand=demand,
@@ -174,7 +174,7 @@ def _estimate(
             wall=sample.wall,
             need_share=_need_share(window, sample, flush_rate),
         )
-        trends = trends.updated(seen, window)
+        trends = trends.updated(rates, window)
     recovery = state.recovery.see(sample, flush_rate=flush_rate, limited=trends.measured, elapsed=elapsed)
     state = replace(state, tail=tail, load=load, trends=trends, recovery=recovery)
     return state, Estimate(

@@ -223,7 +223,7 @@ class Bursts(Struct, frozen=True):
         return replace(self, hour=hour, seen=0.0, hours_burst=0.0, week=week)
 
 
-class Seen(Struct, frozen=True):
+class Rates(Struct, frozen=True):
     """One reading's rates."""
 
     redo_rate: float  # R, bytes/s
@@ -272,29 +272,29 @@ class Trends(Struct, frozen=True):
     need_share: float = 1.0  # mean of two minutes of what the server counts as due for its age, over F
     calm_seconds: float = 0.0  # since when R has hardly deviated from its mean, seconds
 
-    def updated(self, seen: Seen, window: Window) -> Trends:
+    def updated(self, rates: Rates, window: Window) -> Trends:
         """Return the trends with one reading more."""
-        sustained, measured = _device(self, seen)
-        faded = self.limited_seconds * math.exp(-seen.elapsed / SHOWN_MEMORY_SECONDS)
-        seconds = min(RATE_MEMORY_SECONDS, self.rate_seconds + seen.elapsed)
-        weight = min(1.0, seen.elapsed / seconds)
+        sustained, measured = _device(self, rates)
+        faded = self.limited_seconds * math.exp(-rates.elapsed / SHOWN_MEMORY_SECONDS)
+        seconds = min(RATE_MEMORY_SECONDS, self.rate_seconds + rates.elapsed)
+        weight = min(1.0, rates.elapsed / seconds)
         return Trends(
             rate_seconds=seconds,
-            rate_mean=self.rate_mean + weight * (seen.redo_rate - self.rate_mean),
-            rate_square=self.rate_square + weight * (seen.redo_rate**2 - self.rate_square),
+            rate_mean=self.rate_mean + weight * (rates.redo_rate - self.rate_mean),
+            rate_square=self.rate_square + weight * (rates.redo_rate**2 - self.rate_square),
             sustained=sustained,
             measured=measured,
-            limited_seconds=faded + (seen.elapsed if seen.limited else 0.0),
-            bursts=_bursts(self.bursts, seen, sustained, steady=self.steady),
-            checkpoint_seconds=_between_checkpoints(self.checkpoint_seconds, seen, window),
-            need_share=self._need(seen),
-            calm_seconds=self.calm_seconds + seen.elapsed if self.burstiness < STEADY else 0.0,
+            limited_seconds=faded + (rates.elapsed if rates.limited else 0.0),
+            bursts=_bursts(self.bursts, rates, sustained, steady=self.steady),
+            checkpoint_seconds=_between_checkpoints(self.checkpoint_seconds, rates, window),
+            need_share=self._need(rates),
+            calm_seconds=self.calm_seconds + rates.elapsed if self.burstiness < STEADY else 0.0,
         )
 
-    def _need(self, seen: Seen) -> float:
-        if seen.need_share is None:
+    def _need(self, rates: Rates) -> float:
+        if rates.need_share is None:
             return self.need_share
-        return self.need_share + min(1.0, seen.elapsed / NEED_SECONDS) * (seen.need_share - self.need_share)
+        return self.need_share + min(1.0, rates.elapsed / NEED_SECONDS) * (rates.need_share - self.need_share)
 
     def restarted(self) -> Trends:
         """Return what a restart of mysqld leaves of it."""
@@ -329,39 +329,39 @@ class Trends(Struct, frozen=True):
         return flush_order_lag + self.checkpoint_seconds * self.rate_mean
 
 
-def _device(trends: Trends, seen: Seen) -> tuple[float | None, float]:
+def _device(trends: Trends, rates: Rates) -> tuple[float | None, float]:
     """Learn D where the device was the limit; where it was not, believe in less and less of it.
 
     Returns:
         D now, and when the device was the limit last, pages/s.
     """
     sustained, measured = trends.sustained, trends.measured
-    if seen.limited and seen.flush_rate > 0:
-        weight = min(1.0, seen.elapsed / RATE_SECONDS)
-        known = seen.flush_rate if sustained is None else sustained
-        capacity = known + weight * (seen.flush_rate - known)
+    if rates.limited and rates.flush_rate > 0:
+        weight = min(1.0, rates.elapsed / RATE_SECONDS)
+        known = rates.flush_rate if sustained is None else sustained
+        capacity = known + weight * (rates.flush_rate - known)
         return capacity, capacity
     if sustained is None:
         return None, measured
-    faded = sustained * math.exp(min(seen.elapsed, CAPACITY_MEMORY_SECONDS) / CAPACITY_MEMORY_SECONDS)
-    return (None if faded > FORGOTTEN * measured else max(faded, seen.flush_rate)), measured
+    faded = sustained * math.exp(min(rates.elapsed, CAPACITY_MEMORY_SECONDS) / CAPACITY_MEMORY_SECONDS)
+    return (None if faded > FORGOTTEN * measured else max(faded, rates.flush_rate)), measured
 
 
-def _bursts(bursts: Bursts, seen: Seen, sustained: float | None, *, steady: bool) -> Bursts:
+def _bursts(bursts: Bursts, rates: Rates, sustained: float | None, *, steady: bool) -> Bursts:
     """Follow the redo beyond the device while the device is the limit.
 
     An age that M lets grow is no burst, however dear its tail.
     """
     beyond = None
-    if seen.limited and sustained is not None and seen.demand > 0:
-        beyond = seen.redo_rate * (1.0 - sustained / seen.demand)
-    return bursts.updated(beyond, age=seen.age, wall=seen.wall, elapsed=seen.elapsed, steady=steady)
+    if rates.limited and sustained is not None and rates.demand > 0:
+        beyond = rates.redo_rate * (1.0 - sustained / rates.demand)
+    return bursts.updated(beyond, age=rates.age, wall=rates.wall, elapsed=rates.elapsed, steady=steady)
 
 
-def _between_checkpoints(kept: float, seen: Seen, window: Window) -> float:
+def _between_checkpoints(kept: float, rates: Rates, window: Window) -> float:
     """Keep the longest time between two checkpoints, fading, seconds."""
     between = checkpoint_interval(window)
     if between is None:
         return kept
-    fading = kept + (between - kept) * min(1.0, seen.elapsed / LAG_MEMORY_SECONDS)
+    fading = kept + (between - kept) * min(1.0, rates.elapsed / LAG_MEMORY_SECONDS)
     return max(between, fading)

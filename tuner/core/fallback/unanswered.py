@@ -47,7 +47,7 @@ LONGEST_GAP = 10.0  # Between two readings no more time than this counts, second
 LRU_DECIDES = 0.2  # Share of the LRU in the pages flushed from which on it is what decides
 
 
-class Seen(Struct, frozen=True):
+class Tried(Struct, frozen=True):
     """What one setting came to, averaged."""
 
     io_capacity_max: int  # pages/s
@@ -67,7 +67,7 @@ class Unanswered(Struct, frozen=True):
     misses: int = 0  # unanswered moves in a row
     anchor: int = 0  # M that the one in force is near to, pages/s
     anchored_at: float = 0.0  # since when, monotonic seconds
-    seen: tuple[Seen, ...] = ()  # settings and what they came to
+    seen: tuple[Tried, ...] = ()  # settings and what they came to
     until: float | None = None  # end of the rest, monotonic seconds; None while there is none
     rest: float = 0.0  # how long the last rest was, seconds
     why: str = ""  # what decides in place of M, in words
@@ -154,11 +154,11 @@ def _why(lru_share: float) -> str:
 
 
 def _with(
-    seen: tuple[Seen, ...], io_capacity_max: int, estimate: Estimate, waits: float, elapsed: float
-) -> tuple[Seen, ...]:
+    seen: tuple[Tried, ...], io_capacity_max: int, estimate: Estimate, waits: float, elapsed: float
+) -> tuple[Tried, ...]:
     away = [(abs(math.log(one.io_capacity_max / io_capacity_max)), place) for place, one in enumerate(seen)]
     nearest = min(away, default=(WIDTH, -1))
-    known = seen[nearest[1]] if nearest[0] < WIDTH else Seen(io_capacity_max)
+    known = seen[nearest[1]] if nearest[0] < WIDTH else Tried(io_capacity_max)
     seconds = min(MEMORY_SECONDS, known.seconds + elapsed)
     weight = elapsed / seconds if seconds > 0.0 else 1.0
     fresh = replace(
