@@ -76,7 +76,7 @@ RELEASES = FAMILIES | _by_name(
 )
 """Further releases, on each of which the loop has to come to its set-point."""
 
-OF_EACH_LAW = {*FAMILIES, "mysql-8.0.15"}
+OF_EACH_LAW = {"mariadb-11.8", "mysql-5.6.24", "mysql-8.0.15"}
 """Those of them that make test has time for."""
 
 SHIPPED = Capacity(200, 2000)

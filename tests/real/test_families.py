@@ -44,6 +44,9 @@ OFTEN = 0.1
 
 LEAST_CHANGES = 20
 
+SHOWN_BEHIND = {"mysql-5.6.24": 5}
+"""Readings by which a release shows a percentage late: 5.6 sets its counter when the batch is done."""
+
 LIMIT = 300.0
 """Seconds from the start until such a minute has been seen."""
 
@@ -115,11 +118,16 @@ def test_the_law_is_verified_and_the_set_point_held(family: Family, short: Short
     assert is_held(short.window)
 
 
-def test_the_server_flushes_by_the_law(short: Short, figures: list[str]) -> None:
+def test_the_server_flushes_by_the_law(family: Family, short: Short, figures: list[str]) -> None:
     """Each percentage that the server works out anew is the law's within 1, in 95 % of the seconds."""
     law = LAWS[short.law]
+    behind = SHOWN_BEHIND.get(family.name, 0)
     samples = [one.sample for one in short.readings]
-    apart = [off_by(law, *two) for two in itertools.pairwise(samples) if worked_out_between(*two)]
+    apart = [
+        min(off_by(law, *two, samples[at + 1].flush_percentage) for two in pairs_before(samples, at, behind))
+        for at in range(behind, len(samples) - 1)
+        if worked_out_between(samples[at], samples[at + 1])
+    ]
     within = sum(one <= 1 for one in apart)
     figures.append(
         f"{short.law}: within 1 of the server's percentage {within} of {len(apart)} times, most {max(apart)}"
@@ -129,7 +137,7 @@ def test_the_server_flushes_by_the_law(short: Short, figures: list[str]) -> None
 
 
 def worked_out_between(first: Sample, last: Sample) -> bool:
-    """Return whether the server worked another percentage out between two readings, with the same C and M."""
+    """Return whether the server showed another percentage between two readings, with the same C and M."""
     return (
         first.flush_percentage != last.flush_percentage
         and first.capacity == last.capacity
@@ -137,8 +145,13 @@ def worked_out_between(first: Sample, last: Sample) -> bool:
     )
 
 
-def off_by(law: FlushLaw, first: Sample, last: Sample) -> int:
-    """Return by how much the server's percentage lies outside those of the ages between two readings.
+def pairs_before(samples: list[Sample], at: int, behind: int) -> list[tuple[Sample, Sample]]:
+    """Return the readings between which the percentage can have been worked out that the next one shows."""
+    return list(itertools.pairwise(samples[at - behind : at + 2]))
+
+
+def off_by(law: FlushLaw, first: Sample, last: Sample, said: int) -> int:
+    """Return by how much a percentage lies outside those of the ages between two readings.
 
     Between them the age can have grown by no more than the redo written meanwhile.
     """
@@ -153,7 +166,7 @@ def off_by(law: FlushLaw, first: Sample, last: Sample) -> int:
         )
         for age in (lowest, highest)
     )
-    return max(0, low - last.flush_percentage, last.flush_percentage - high)
+    return max(0, low - said, said - high)
 
 
 def test_nothing_is_flushed_in_a_hurry(short: Short) -> None:
