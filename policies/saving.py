@@ -6,7 +6,7 @@ the mean. It is the M with which the age rests at the set-point, by averages of 
 as what is not followed needs room. From there
 
 * an emergency that raised M was one that this M was too low for: the way back ends a little above it;
-* a mean error that lasts moves it, or lands anew where the load has become another one.
+* a mean error that lasts moves it, by what of it the M in force leaves; or lands anew for another load.
 """
 
 from __future__ import annotations
@@ -81,10 +81,11 @@ class Saving:
             return replace(self, kept=kept, in_force=current, since=now), False
         if not _same(current, self.kept):
             return self, current < self.kept or situation.error <= 0.0
-        lasting = now - self.since >= AVERAGE_SECONDS and not -LOW < self.error < HIGH
-        if not lasting or self.error * situation.error <= 0.0:
+        left = min(self.error, situation.error_ahead, key=abs)  # an age on its way there needs no answer
+        lasting = now - self.since >= AVERAGE_SECONDS and not -LOW < left < HIGH
+        if not lasting or self.error * situation.error <= 0.0 or self.error * left <= 0.0:
             return self, False
-        kept = current * math.exp(gain * apart(self.error, situation.set_point))
+        kept = current * math.exp(gain * apart(left, situation.set_point))
         if resting > 0.0 and abs(math.log(SAFE * resting / current)) > ANOTHER:
             kept = SAFE * resting
         return replace(self, kept=kept, since=now), True

@@ -99,6 +99,10 @@ RATE = 1e6
 SURGE = 4.0
 
 
+STARVED = 5_000.0
+"""Bytes/s of redo that a load writes which gets next to nothing of the device."""
+
+
 def surged(settings: Settings = HIGH) -> Bench:
     """Return a loop whose load surged for so long that an emergency raised M, and went away again."""
     bench = Bench(settings, FakeServer(redo_rate=RATE), originals=DEFAULT).in_control()
@@ -137,6 +141,20 @@ def test_the_way_back_is_open_where_the_budget_is_spent() -> None:
     assert set(wrote) == {"way_back"}
     assert bench.m < high
     assert bench.state.writes.raised_from == 0
+
+
+def test_an_emergency_that_starves_the_load_ends_at_the_set_point() -> None:
+    """Where its flushing takes the device from the load, little redo is no reason to go on with it."""
+    bench = surged()
+    high, begun = bench.m, len(bench.records)
+    bench.server.redo_rate = STARVED
+    bench.turns(60)
+
+    back = next(one for one in bench.records[begun:] if one.decision.steps)
+    assert back.decision.reason == "way_back"
+    assert back.estimate is not None
+    assert back.estimate.age_ratio > bench.set_point - 0.2
+    assert bench.m < high
 
 
 def test_the_way_back_ends_a_little_above_the_m_that_was_too_low() -> None:

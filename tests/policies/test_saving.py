@@ -12,6 +12,7 @@ from policies.flushlaw import LEGACY
 from policies.saving import AVERAGE_SECONDS, RETURN_MARGIN, SAFE
 from tests.factory import A, situation
 
+AVERAGE = round(AVERAGE_SECONDS)
 LAW = Cascade(LEGACY)
 RESTING = 400.0 * LEGACY.gain_over_demand(0.8)
 """M with which the factory's load rests at the set-point, pages/s."""
@@ -97,6 +98,18 @@ def test_a_mean_error_that_lasts_is_worth_a_change(ratio: float, sign: float) ->
 
     assert sign * math.log(run.m / before) > 0.0
     assert 0 < len(times) <= 600 / AVERAGE_SECONDS
+
+
+def test_an_age_that_is_on_its_way_is_waited_for() -> None:
+    """A mean error of minutes moves M by no more than what the M in force leaves of it."""
+    run = Run()
+    run.go(60)
+    before = run.m
+    run.go(400, ratio=0.4, age_ahead=0.75 * A)
+
+    assert run.m == before
+    run.go(AVERAGE, ratio=0.4, age_ahead=0.6 * A)
+    assert 0.65 * before < run.m < before
 
 
 def test_another_load_is_landed_for() -> None:

@@ -103,7 +103,9 @@ def of_policy(
     held = _share(f, sample, estimate)
     where = ", ".join((f"{_age(sample, estimate)}, to be held at {held:.0%}", *remarks))
     up = proposal.io_capacity_max > situation.io_capacity_max
-    why = idle(state, sample, estimate) or _catching_up(state, estimate, up=up)
+    starves = not up and _raised(state, sample.capacity, now=situation.now)
+    why = silent(state, sample) if starves else idle(state, sample, estimate)
+    why = why or _catching_up(state, estimate, up=up)
     if why:
         return Wish(DecisionKind.KEEP, Reason.IDLE, why)
     if change is not None:
@@ -365,14 +367,18 @@ def _raised(state: State, current: Capacity, *, now: float) -> bool:
     return emergency_from(state, current) > 0 and last is not None and now - last < RAISED_SECONDS
 
 
+def silent(state: State, sample: Sample) -> str:
+    """Return why no load is to be expected just now; empty where there may be one."""
+    return asleep(state) or state.occurrences.silences(sample.monotonic)
+
+
 def idle(state: State, sample: Sample, estimate: Estimate) -> str:
-    """Return why there is nothing to tune just now; empty where there is."""
-    sleeps = asleep(state)
-    if sleeps:
-        return sleeps
-    if estimate.redo_rate < sample.flush_limit / (IDLE_HOURS * 3600.0):
-        return state.occurrences.silences(sample.monotonic) or "next to no redo is written"
-    return state.occurrences.silences(sample.monotonic)
+    """Return why there is nothing to tune just now; empty where there is.
+
+    While an emergency's M is in force, little redo may be all that its flushing leaves of the device.
+    """
+    little = estimate.redo_rate < sample.flush_limit / (IDLE_HOURS * 3600.0)
+    return silent(state, sample) or ("next to no redo is written" if little else "")
 
 
 def policy_of(state: State) -> Policy[Any]:
