@@ -25,7 +25,7 @@ HIGH = 0.06
 """Mean error below and above the set-point that is left alone."""
 
 STAYS = 0.5
-"""Share of an error that the M in force leaves: with less the age is on its way, and no change is spent on it."""
+"""Share of an error that the M in force leaves; with less the age is on its way, and no change is spent."""
 
 CALM = 0.09
 """Swing of the age ratio below which saving ends when there are changes enough: more would begin it again."""
