@@ -6,7 +6,7 @@ the mean. It is the M with which the age rests at the set-point, by averages of 
 as what is not followed needs room. From there
 
 * an emergency that raised M was one that this M was too low for: the way back ends a little above it;
-* a mean error that lasts, and that the M in force leaves, moves it; or lands anew for another load.
+* a mean error that lasts moves it, but for an age on its way up; or lands anew for another load.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ HIGH = 0.06
 """Mean error below and above the set-point that is left alone."""
 
 STAYS = 0.5
-"""Share of an error that the M in force leaves; with less the age is on its way, and no change is spent."""
+"""Share of an error below the set-point that the M in force leaves; with less the age is on its way there."""
 
 CALM = 0.09
 """Swing of the age ratio below which saving ends when there are changes enough: more would begin it again."""
@@ -85,8 +85,8 @@ class Saving:
         if not _same(current, self.kept):
             return self, current < self.kept or situation.error <= 0.0
         lasting = now - self.since >= AVERAGE_SECONDS and not -LOW < self.error < HIGH
-        stays = situation.error_ahead / situation.error >= STAYS if situation.error else False
-        if not lasting or not stays or self.error * situation.error <= 0.0:
+        arrives = self.error < 0.0 and situation.error_ahead > STAYS * self.error
+        if not lasting or arrives or self.error * situation.error <= 0.0:
             return self, False
         kept = current * math.exp(gain * apart(self.error, situation.set_point))
         if resting > 0.0 and abs(math.log(SAFE * resting / current)) > ANOTHER:
