@@ -18,6 +18,9 @@ pytestmark = pytest.mark.browser
 PACE = 0.5
 """Real seconds of a tick."""
 
+TRIES = 6
+"""Times that a page asks for a file of its own."""
+
 DAY = timedelta(days=1)
 
 STEP = timedelta(seconds=1)
@@ -56,6 +59,38 @@ def test_a_file_that_did_not_arrive_is_asked_for_again(site: Site, visit: Open, 
     until(lambda: seen.state.is_visible() and len(asked) > 1, 30.0, f"{name} asked for again")
 
     seen.shown()
+
+
+def test_a_file_that_never_arrives_is_named_and_asked_for_no_more(site: Site, visit: Open) -> None:
+    """A page that cannot be whole says which file is missing, and leaves the daemon alone after six tries."""
+    seen = visit(site.url)
+    asked: list[Route] = []
+
+    def lose(route: Route) -> None:
+        asked.append(route)
+        route.abort("connectionaborted")
+
+    seen.page.route("**/static/js/main.js", lose)
+    seen.page.goto(site.url)
+
+    expect(seen.state).to_have_text("/static/js/main.js did not arrive; a reload asks for it again")
+    assert len(asked) == TRIES
+
+    seen.page.unroute("**/static/js/main.js")
+    seen.open()
+
+
+def test_a_page_that_lost_a_file_outlives_the_daemon(visit: Open) -> None:
+    """A daemon that ends while the page loads leaves it waiting, and is found when it comes back."""
+    with Site(pace=0.5, history=120.0) as first:
+        seen = visit(first.url)
+        seen.page.route("**/static/js/verdict.js", lambda route: route.abort("connectionaborted"))
+        seen.page.route("**/livez", lambda route: route.abort("connectionrefused"))
+        seen.page.goto(first.url)
+        expect(seen.state).to_contain_text("the page is loaded again")
+    seen.page.unroute_all()
+    with Site(pace=0.5, history=120.0, port=first.port):
+        seen.shown()
 
 
 def test_a_daemon_that_comes_back_is_followed(visit: Open) -> None:
