@@ -138,7 +138,6 @@ def reached(daemon: Innobrim, *, ticks: int = REACHED_TICKS, band: float = BAND)
 
 def window(daemon: Innobrim, seconds: float = WINDOW) -> list[TickRecord]:
     """Return the ticks on disk of the last seconds."""
-    daemon.running()
     records = daemon.records()
     return [one for one in records if one.tick.now > records[-1].tick.now - seconds]
 

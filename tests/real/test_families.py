@@ -47,7 +47,7 @@ LEAST_CHANGES = 20
 SHOWN_BEHIND = {"mysql-5.6.24": 5}
 """Readings by which a release shows a percentage late: 5.6 sets its counter when the batch is done."""
 
-LIMIT = 300.0
+LIMIT = 480.0
 """Seconds from the start until such a minute has been seen."""
 
 WRITES = 20
@@ -100,6 +100,7 @@ def short(member: LabServer, member_work: Work, tmp_path_factory: pytest.TempPat
 
 def held(daemon: Innobrim) -> bool:
     """Return whether the daemon has held its set-point for the last minute."""
+    daemon.running()
     ticks = window(daemon, WINDOW)
     return len(ticks) >= SHARE * WINDOW and is_held(ticks)
 
@@ -119,7 +120,7 @@ def test_the_law_is_verified_and_the_set_point_held(family: Family, short: Short
 
 
 def test_the_server_flushes_by_the_law(family: Family, short: Short, figures: list[str]) -> None:
-    """Each percentage that the server works out anew is the law's within 1, in 95 % of the seconds."""
+    """Of the percentages that the server comes to anew, 95 % are the law's within 1."""
     law = LAWS[short.law]
     behind = SHOWN_BEHIND.get(family.name, 0)
     samples = [one.sample for one in short.readings]
@@ -181,7 +182,7 @@ def test_a_park_and_a_restore_leave_what_they_promise(short: Short) -> None:
     last = short.window[-1].tick.reading
     assert isinstance(last, Sample)
     assert short.verdict.records[-1].decision.reason == "park"
-    assert short.parked.io_capacity_max >= last.io_capacity_max
+    assert short.parked.io_capacity_max > last.io_capacity_max
     assert short.restored == SHIPPED
 
 
