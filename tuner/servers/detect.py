@@ -7,7 +7,7 @@ from collections.abc import Mapping
 import pymysql
 
 from tuner.records import CAPACITY_MINIMUM, Bounds, Facts, grant, is_account
-from tuner.servers.adapter import Adapter, Family, quoted
+from tuner.servers.adapter import SHOWN, Adapter, Family, quoted
 from tuner.servers.exported import Comparison, reporting
 from tuner.servers.failures import (
     CUT_SHORT,
@@ -128,7 +128,7 @@ def _compared_limits(
     exported: dict[str, str] = {}
     if on:
         exported = session.pairs(
-            f"SELECT name, count FROM information_schema.innodb_metrics WHERE name IN ({quoted(on)})"
+            f"SELECT name, {SHOWN} FROM information_schema.innodb_metrics WHERE name IN ({quoted(on)})"
         )
     status = session.pairs(adapter.limit_status) if adapter.limit_status else {}
     release = named(release_of(variables["version"]))
