@@ -68,7 +68,7 @@ def _failed(session: Session, error: pymysql.MySQLError) -> ServerError:
 def _detect(session: Session) -> tuple[Facts, Adapter]:
     variables = short(_variables(session))
     plain({name: said for name, said in variables.items() if name.startswith("innodb_")})
-    family = recognise(variables, session.endpoint.host)
+    family = recognise(variables, session.endpoint.tcp_host)
     adapter = family.adapter
     states = _states(session, adapter)
     limits = _compared_limits(session, family, variables, states)
