@@ -10,7 +10,7 @@ from msgspec.structs import replace
 
 from lab.plant.clock import SimClock
 from tests.bench import FakeServer
-from tests.factory import ACTIVE, DEFAULT, FACTS, SAVED, command
+from tests.factory import ACTIVE, DEFAULT, FACTS, REDO, SAVED, command
 from tuner.core.state import State
 from tuner.core.step import start
 from tuner.loop import drive
@@ -272,6 +272,31 @@ def test_counters_that_come_back_have_the_server_looked_at_again() -> None:
     assert state.facts.disabled_counters == ()
     (hold,) = [one for one in run.records[-1].holds if one.code.value == "inert"]
     assert "log_max_modified_age_sync is not ours" in hold.reason
+
+
+def test_a_resize_has_the_server_looked_at_again() -> None:
+    """Limits are compared for the size in force: what blocks is said there, once, and ends with that size."""
+    run = Run()
+    blocked = {"blockers": ("log_max_modified_age_sync is not ours",)}
+    changes: dict[int, dict[str, Any]] = {
+        20: {"redo_capacity": 2 * REDO, "resizing": True},
+        30: {"resizing": False, "told": blocked},
+        40: {"redo_capacity": REDO, "told": {}},
+    }
+    seen: list[tuple[int, tuple[str, ...]]] = []
+
+    def watch(record: TickRecord) -> None:
+        for name, value in changes.get(record.tick.number, {}).items():
+            setattr(run.server, name, value)
+        if record.tick.facts is not None:
+            seen.append((record.tick.number, record.tick.facts.blockers))
+
+    run.watch = watch
+    run.go(60.0)
+
+    assert seen == [(32, blocked["blockers"]), (42, ())]
+    inert = [one.tick.number for one in run.records if "inert" in {hold.code.value for hold in one.holds}]
+    assert inert == list(range(33, 43))
 
 
 def test_a_server_that_is_no_longer_supported_is_left_alone() -> None:

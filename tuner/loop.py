@@ -28,7 +28,10 @@ Publish = Callable[[State, TickRecord], None]
 
 
 RENEWED_AFTER = frozenset({EventCode.RESTARTED, EventCode.OTHER_SERVER, EventCode.COUNTERS_BACK})
-"""Events after which version, limits and blockers may be others, or can be seen for the first time."""
+"""Events after which version, limits and blockers may be others, or can be seen for the first time.
+
+So they are after a resize of the redo log: limits are compared for the size in force.
+"""
 
 
 RENEW_SECONDS = 5.0
@@ -43,6 +46,11 @@ def _renewed(server: Server, known: Facts) -> tuple[Facts | None, bool]:
         return None, False
     except ServerError as error:
         return replace(known, blockers=(str(error),)), False
+
+
+def _redo_size(reading: Sample | Missed) -> int | None:
+    """Return the redo capacity in force, bytes; None where that is unknown, or about to change."""
+    return reading.redo_capacity if isinstance(reading, Sample) and not reading.resizing else None
 
 
 def drive(
@@ -77,6 +85,7 @@ def drive(
     commands: tuple[Command, ...] = ()
     reading: Sample | Missed | None = None
     renew, renew_from, again = False, 0.0, False
+    size: int | None = None
     due = clock.monotonic()
     while until is None or clock.monotonic() < until:
         number += 1
@@ -103,7 +112,9 @@ def drive(
         state, record = step(state, tick)
         decision = record.decision
         publish(state, record)
-        renew = renew or any(event.code in RENEWED_AFTER for event in record.events)
+        before, size = size, _redo_size(reading) or size
+        resized = before not in {None, size}
+        renew = renew or resized or any(event.code in RENEWED_AFTER for event in record.events)
         receipt = None
         if decision.steps and decision.target is not None:
             receipt = server.apply(decision.steps, decision.target)

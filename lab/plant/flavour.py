@@ -9,7 +9,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from lab.plant.flush_law import Law
-from tuner.servers.adapter import Points
+from tuner.servers.exported import Points
 from tuner.servers.families.log_files import log_group_limits, log_group_limits_5
 from tuner.servers.families.mariadb import mariadb_limits
 from tuner.servers.families.redo_capacity import FLUSH_ORDER_LAG, redo_limits

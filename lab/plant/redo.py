@@ -15,7 +15,7 @@ from __future__ import annotations
 import math
 
 from lab.plant.flavour import FLAVOURS, Flavour
-from tuner.servers.adapter import Points
+from tuner.servers.exported import Points
 from tuner.servers.families.redo_capacity import FLUSH_ORDER_LAG, logical_capacity, logical_limits
 
 CHECKPOINT_EVERY = 1.0

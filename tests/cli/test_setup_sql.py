@@ -110,6 +110,16 @@ def test_a_managed_server_whose_version_says_nothing_is_told_all_the_same(
         assert "PROCEDURE" not in done.stdout
 
 
+def test_a_server_at_a_socket_gets_the_script_of_ones_own(tmp_path: Path) -> None:
+    """A provider's host in the configuration, which the socket overrules, makes no managed server of it."""
+    config = tmp_path / "innobrim.toml"
+    config.write_text('[server]\nhost = "db1.c1.eu-west-1.rds.amazonaws.com"\n')
+    words = ("--config", str(config), "--socket", str(tmp_path / "m.sock"))
+    done = call(*words, "--server-version", "8.0.40")
+
+    assert "writes through a procedure alone" in done.stdout, done.stderr
+
+
 def test_a_managed_server_gets_no_account_that_nobody_can_use() -> None:
     """Nobody comes there from its own machine, and none of its accounts leaves the binary log out."""
     words = ("--server-version", "8.0.31-google")

@@ -22,6 +22,7 @@ from tuner.config.checks import (
 from tuner.core.writes.plan import LONGEST
 from tuner.records import Capacity, Sample
 from tuner.servers import session
+from tuner.servers.adapter import SHOWN
 from tuner.servers.endpoint import Endpoint
 from tuner.servers.failures import LOST
 from tuner.servers.server import RealServer
@@ -71,7 +72,7 @@ class Wire:
             return STATES
         if "Uptime'" in statement and "UNIX_TIMESTAMP" in statement:
             return [(900.0, "innobrim@localhost")]
-        if statement.startswith("SELECT name, count") and "UNION" not in statement:
+        if statement.startswith(f"SELECT name, {SHOWN}") and "UNION" not in statement:
             return [(name, 1) for name in LIMITS]
         return self.answers.query(statement)
 

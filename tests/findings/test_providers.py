@@ -54,10 +54,10 @@ REFUSED = re.compile(r"SET GLOBAL innodb\w+ =|GRANT S(UPER|YSTEM)|in my\.cnf and
 SETS_THEM = re.compile(r"innodb_?io_?capacity(_?max)?\W+\d", re.IGNORECASE)
 
 
-def checked(name: str, host: str) -> tuple[Facts, Report]:
-    """Return what a fixture's server is, and what check says of it for active mode."""
+def checked(name: str, host: str, *, active: bool = True) -> tuple[Facts, Report]:
+    """Return what a fixture's server is, and what check says of it, for active mode or not."""
     server, session, _ = opened(name, host=host)
-    report = check(server, active=True, settings=Settings())
+    report = check(server, active=active, settings=Settings())
 
     assert all(one.startswith(("SELECT ", "SHOW ")) for one in session.asked)
     return server.facts(), report
@@ -70,12 +70,14 @@ def test_every_provider_has_a_server_here() -> None:
 
 @pytest.mark.parametrize(("name", "provider", "host"), SERVERS)
 def test_a_managed_server_is_for_advice(name: str, provider: str, host: str) -> None:
-    """Check writes nothing, active mode would be held with the provider's name, and advisory mode works."""
-    facts, report = checked(name, host)
+    """Check writes nothing: advisory mode works, active mode is a problem and held by the provider's name."""
+    facts, report = checked(name, host, active=False)
+    _, asked = checked(name, host)
     ((reason, remedies),) = not_writer(start(Settings(mode=Mode.ACTIVE), facts), sample())
 
     assert facts.managed == provider
     assert (report.fine, report.controllable, "write" in report.lacking) == (True, False, True)
+    assert (asked.fine, asked.controllable, line(asked, "write").outcome) == (False, False, "problem")
     assert provider in line(report, "write").message
     assert (provider in reason, remedies) == (True, (Remedy.PROVIDER,))
 

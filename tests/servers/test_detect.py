@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pymysql
 import pytest
+from msgspec.structs import replace
 
 from tests.servers.fixtured import Fixtured, Rows, opened
 from tests.servers.injected import INJECTED
@@ -127,6 +128,17 @@ def test_a_server_that_says_no_version_is_not_used(session: Fixtured) -> None:
         detect(session)
 
     assert str(caught.value).isprintable()
+
+
+@pytest.mark.parametrize(("socket", "managed"), [(None, "Amazon RDS"), ("/run/mysqld/mysqld.sock", "")])
+def test_only_an_address_that_is_used_tells_a_managed_server(
+    session: Fixtured, socket: str | None, managed: str
+) -> None:
+    """A provider's host beside a socket, which goes before it, takes active mode from nobody's own server."""
+    host = "db1.c1.eu-west-1.rds.amazonaws.com"
+    session.endpoint = replace(session.endpoint, host=host, socket=socket)
+
+    assert found(session).managed == managed
 
 
 def test_a_read_only_server_is_blocked(session: Fixtured) -> None:

@@ -152,10 +152,20 @@ def test_range_and_privilege_are_those_of_the_release(
     [
         (NEW, "8.4.6", "MySQL Enterprise Server - Commercial", ""),
         (NEW, "8.4.6-cloudy", "", ""),
+        (NEW, "8.0.36-cloud.7-mycorp", "", ""),
+        (NEW, "8.0.36-alibaba-cloud", "", ""),
+        (NEW, "8.0.36-google-perftools", "built with google-perftools", ""),
+        (NEW, "8.0.36-azure-vm", "Acme build for Azure VMs", ""),
+        (NEW, "8.0.36", "Acme MySQL Enterprise - Cloud", ""),
+        (NEW, "8.0.36", "see https://aws.amazon.com/rds/ for the old one", ""),
+        (NEW | {"basedir": "/srv/rdsdbbin/mysql/"}, "8.4.6", "", ""),
         (MARIADB, "11.8.6-MariaDB-cloud", "", ""),
         (NEW | {"basedir": "/rdsdbbin/mysql-8.4.6.R1/"}, "8.4.6", "", "Amazon RDS"),
         (MARIADB | {"basedir": "/rdsdbbin/mariadb-11.8.6.R1/"}, "11.8.6-MariaDB", "", "Amazon RDS"),
+        (MARIADB, "11.8.6-MariaDB", "managed by https://aws.amazon.com/rds/", "Amazon RDS"),
         (NEW, "8.4.6-google", "(Google)", "Google Cloud SQL"),
+        (OLD, "5.7.36-google-log", "", "Google Cloud SQL"),
+        (OLD, "5.7.36-log", "(Google)", "Google Cloud SQL"),
         (NEW, "8.0.37-azure", "", "Azure Database for MySQL"),
         (OLD, "5.7.44-azure-log", "", "Azure Database for MySQL"),
         (NEW, "8.4.5", "MySQL Azure", "Azure Database for MySQL"),
@@ -167,7 +177,7 @@ def test_range_and_privilege_are_those_of_the_release(
 def test_managed_services_are_known(
     variables: dict[str, str], version: str, comment: str, provider: str
 ) -> None:
-    """A managed server that takes no SET GLOBAL of the knobs is recognised, with the provider."""
+    """A managed server, which takes no SET GLOBAL of the knobs, is told from a build of one's own."""
     assert recognise({**variables, "version": version, "version_comment": comment}).managed == provider
 
 
@@ -175,7 +185,12 @@ def test_managed_services_are_known(
     ("host", "provider"),
     [
         ("shop.c1a2b3.eu-west-1.rds.amazonaws.com", "Amazon RDS"),
+        ("shop.c1a2b3.eu-west-1.rds.amazonaws.com.", "Amazon RDS"),
+        ("shop.c1a2b3.cn-north-1.rds.amazonaws.com.cn", "Amazon RDS"),
+        ("shop.c1a2b3.rds.cn-north-1.amazonaws.com.cn", "Amazon RDS"),
         ("shop.mysql.database.azure.com", "Azure Database for MySQL"),
+        ("shop.mysql.database.usgovcloudapi.net", "Azure Database for MySQL"),
+        ("shop.mysql.database.chinacloudapi.cn", "Azure Database for MySQL"),
         ("rm-1a2b.mysql.rds.aliyuncs.com", "ApsaraDB RDS"),
         ("rm-1a2b.mysql.singapore.rds.aliyuncs.com", "ApsaraDB RDS"),
         ("pc-1a2b.mysql.polardb.rds.aliyuncs.com", ""),
@@ -184,6 +199,7 @@ def test_managed_services_are_known(
         ("db-mysql-fra1-1.b.db.ondigitalocean.com", "DigitalOcean Managed MySQL"),
         ("dbpgf1.sysp0000.db2.skysql.com", "MariaDB SkySQL"),
         ("aivencloud.com.example.org", ""),
+        ("db1.myrds.amazonaws.com", ""),
         ("127.0.0.1", ""),
     ],
 )

@@ -9,8 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tuner.servers.adapter import Points
-from tuner.servers.exported import BLOCK
+from tuner.servers.exported import BLOCK, Points
 from tuner.servers.families.log_files import log_group_limits, log_group_limits_5, log_group_limits_8012
 from tuner.servers.families.mariadb import mariadb_limits
 from tuner.servers.families.redo_capacity import FLUSH_ORDER_LAG, redo_limits

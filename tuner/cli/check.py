@@ -30,8 +30,9 @@ MARKS = {"ok": "ok      ", "warning": "warning ", "problem": "PROBLEM ", "untest
 def check(config_path: str | None, *, active: bool, as_json: bool, **server_flags: object) -> None:
     """Say in one line each whether this server can be controlled, with the fix.
 
-    Exit 0: it can, or advisory mode works and a warning says what active mode lacks. Exit 1: it cannot, and
-    the line marked PROBLEM says why. Exit 3: nothing answers.
+    Exit 0: it can, or advisory mode works and a warning says what active mode lacks. Exit 1: it cannot, or
+    active mode is asked for and the account may not write; the line marked PROBLEM says why. Exit 3: nothing
+    answers.
 
     Example: innobrim check --socket /run/mysqld/mysqld.sock --user innobrim
     """

@@ -114,7 +114,7 @@ def setup_sql(
             config = _before(config, Path(new_password))
         found = as_root_would(config, where_from(config))
         said = _asked(found) if server_version is None else _given(server_version)
-        version, managed = said["version"], provider_of(said, found.host)
+        version, managed = said["version"], provider_of(said, found.tcp_host)
         named = _accounts(found, accounts)
         if managed:
             _must_be_run_there(managed, () if remove else named, replica=replica)

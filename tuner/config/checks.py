@@ -36,8 +36,8 @@ STATEMENTS_OF_THE_FACTS = 19
 five again; the surroundings at once, and each of their five parts alone; the error log."""
 
 CONNECTS_OF_A_TICK = 2
-"""After a restart of mysqld no reading is taken and nothing written, but the facts are asked for: once over
-a new connection, and the error log over another one where a part of the surroundings hung."""
+"""After a restart of mysqld or a resize no reading is taken and nothing written, but the facts are asked for:
+once over a new connection, and the error log over another one where a part of the surroundings hung."""
 
 STATEMENTS_OF_A_TICK = max(
     STATEMENTS_OF_A_CONNECT + STATEMENTS_OF_A_READING + STATEMENTS_OF_A_NEW_LOGIN + STATEMENTS_OF_A_WRITE,

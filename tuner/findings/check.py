@@ -212,12 +212,13 @@ def _privilege_said(facts: Facts, grant: tuple[str, ...], *, may: bool | None) -
     return Line("write", "warning", found, GRANT_IT, grant)
 
 
-def _managed(sample: Sample, facts: Facts) -> Line:
-    """Say what the owner of a managed server can do in place of a write."""
-    found = f"{facts.managed} takes no SET GLOBAL of innodb_io_capacity: advisory mode works"
+def _managed(sample: Sample, facts: Facts, *, active: bool) -> Line:
+    """Say what the owner of a managed server can do in place of a write: no account there may."""
+    takes = f"{facts.managed} takes no SET GLOBAL of innodb_io_capacity"
+    found = f"{takes}: advisory mode works, and active mode could not write"
     fix = "innobrim advise says how to apply what it would set"
     way = way_of((f"SET GLOBAL innodb_io_capacity_max = {sample.io_capacity_max}",), facts)
-    return Line("write", "warning", found, fix if way is None or way[1] else way[0])
+    return Line("write", "problem" if active else "warning", found, fix if way is None or way[1] else way[0])
 
 
 def _privilege(
@@ -225,7 +226,7 @@ def _privilege(
 ) -> Line:
     grant = () if facts.procedure is not None else (facts.grant(facts.write_privilege),)
     if facts.managed:
-        return _managed(sample, facts)
+        return _managed(sample, facts, active=active)
     if not active:
         return _privilege_said(facts, grant, may=may)
     if not sample.writer:

@@ -10,12 +10,13 @@ from __future__ import annotations
 import re
 from abc import ABC, abstractmethod
 from collections.abc import Collection, Mapping
+from functools import partial
 from typing import Any, ClassVar
 
 from msgspec import Struct
 
 from tuner.records import WRITE_PRIVILEGE, Sample
-from tuner.servers.exported import Comparison, Limits, compared, in_force
+from tuner.servers.exported import Comparison, Limits, Points, PointsOf, compared, in_force
 from tuner.servers.hostlock import WRITER_LOCK
 from tuner.servers.surroundings import PARTS, Part
 from tuner.servers.writing import THERE
@@ -48,6 +49,13 @@ MARGIN = "log_concurrency_margin"
 Before 8.0.30 that is when mysqld starts (log/log0log.cc of 8.0.25, ``log_sys_init``), before any counter is
 on, when ``innodb_thread_concurrency`` is set (seen on 8.0.15), and when the log writer makes it larger; since
 then at each checkpoint and more often (log/log0chkp.cc, ``log_update_limits_low``).
+"""
+
+SHOWN = f"IF(name = '{MARGIN}', count_reset, count)"
+"""What INNODB_METRICS has of a counter, as SQL.
+
+After an ``innodb_monitor_reset`` ``count`` is what was counted before and since, added up: of a value that is
+set, twice that value (srv/srv0mon.cc, ``srv_mon_reset``). ``count_reset`` is the one set since, or 0.
 """
 
 DDL = ("Com_alter_table", "Com_create_index", "Com_drop_index", "Com_optimize")
@@ -122,22 +130,6 @@ def low_water(base: int, answers: Answers) -> int:
         answers: what both statements said.
     """
     return int(base * float(answers["innodb_adaptive_flushing_lwm"]) / 100.0)
-
-
-class Points(Struct, frozen=True, kw_only=True):
-    """The limits of a redo log: ages at which something begins, bytes.
-
-    Attributes:
-        flush_limit: A, the age that the flush law divides by.
-        sync_point: the modified age above which sync flushing starts.
-        stall_point: the checkpoint age above which writers wait, "max checkpoint age".
-        low_water_base: what ``innodb_adaptive_flushing_lwm`` is a percentage of.
-    """
-
-    flush_limit: int
-    sync_point: int
-    stall_point: int
-    low_water_base: int
 
 
 def points(limits: Points, answers: Answers) -> dict[str, int]:
@@ -296,7 +288,7 @@ class Adapter(ABC):
         asked = (*VARIABLES, *self.variables, *([FACTOR] if percona else []))
         names = [name for name in asked if name not in absent]
         self.counter_query = (
-            f"SELECT name, count FROM information_schema.innodb_metrics WHERE {self.counter_on}"
+            f"SELECT name, {SHOWN} FROM information_schema.innodb_metrics WHERE {self.counter_on}"
             f" AND name IN ({quoted((*self.counters, *self.limit_counters))})"
             + "".join(f" UNION ALL SELECT '{name}', @@GLOBAL.{name}" for name in names)
             + f" UNION ALL SELECT 'identity', {self.identity}"
@@ -346,7 +338,7 @@ class Adapter(ABC):
         Raises:
             ValueError: a size that no server has.
         """
-        return self.limits_from(answers, in_force(self.expected_limits(answers), answers))
+        return in_force(self.expected_limits(answers), answers, self._points_of(answers))
 
     def compared_limits(self, answers: Answers, report: str) -> Comparison:
         """Return what is to be said of the server's own limits.
@@ -357,7 +349,11 @@ class Adapter(ABC):
         """
         sizes = ", ".join(f"{name} = {answers[name]}" for name in self.sized_by)
         source = f"{self.arithmetic} for {sizes}"
-        return compared(self.expected_limits(answers), answers, source=source, report=report)
+        ours, points_of = self.expected_limits(answers), self._points_of(answers)
+        return compared(ours, answers, points_of, source=source, report=report)
+
+    def _points_of(self, answers: Answers) -> PointsOf:
+        return partial(self.limits_from, answers)
 
     def missing_counters(self, answers: Answers) -> tuple[str, ...]:
         """Return the counters that a full sample needs and that are off."""

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 import pymysql
 
 from tuner.records import CAPACITY_MINIMUM, Bounds, Facts, grant, is_account
-from tuner.servers.adapter import Adapter, Family, quoted
+from tuner.servers.adapter import SHOWN, Adapter, Family, quoted
 from tuner.servers.exported import Comparison, reporting
 from tuner.servers.failures import (
     CUT_SHORT,
@@ -68,7 +68,7 @@ def _failed(session: Session, error: pymysql.MySQLError) -> ServerError:
 def _detect(session: Session) -> tuple[Facts, Adapter]:
     variables = short(_variables(session))
     plain({name: said for name, said in variables.items() if name.startswith("innodb_")})
-    family = recognise(variables, session.endpoint.host)
+    family = recognise(variables, session.endpoint.tcp_host)
     adapter = family.adapter
     states = _states(session, adapter)
     limits = _compared_limits(session, family, variables, states)
@@ -128,7 +128,7 @@ def _compared_limits(
     exported: dict[str, str] = {}
     if on:
         exported = session.pairs(
-            f"SELECT name, count FROM information_schema.innodb_metrics WHERE name IN ({quoted(on)})"
+            f"SELECT name, {SHOWN} FROM information_schema.innodb_metrics WHERE name IN ({quoted(on)})"
         )
     status = session.pairs(adapter.limit_status) if adapter.limit_status else {}
     release = named(release_of(variables["version"]))

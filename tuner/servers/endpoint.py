@@ -173,6 +173,11 @@ class Endpoint(Struct, frozen=True):
     public_key: str = ""
     socket_guessed: bool = False
 
+    @property
+    def tcp_host(self) -> str:
+        """Return the host that connections go to; empty where they go to the socket."""
+        return self.host if self.socket is None else ""
+
     def __repr__(self) -> str:
         """Return the endpoint without its password."""
         return f"Endpoint({self})"

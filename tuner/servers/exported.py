@@ -1,13 +1,13 @@
 """The limits of the redo log that a server exports, beside those of our arithmetic: which of both are taken.
 
-One rule for every family: the server's own, where they can be so by ours, and ours where it shows none.
-docs/decisions/limits.md has the reasons.
+One rule for every family: the server's own, where what follows from them can be so by ours, and ours where it
+shows none. docs/decisions/limits.md has the reasons.
 """
 
 from __future__ import annotations
 
 import shlex
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 from msgspec import Struct
 
@@ -17,11 +17,31 @@ BLOCK = 512
 """``OS_FILE_LOG_BLOCK_SIZE``, bytes of a log block: releases differ in how they round to it, and no law feels
 that."""
 
-NEAR = 0.05
-"""How far a limit may be from ours, as a share of the highest of them."""
+NEAR = 0.01
+"""How far the server's own values may move a limit that the loop goes by, as a share of our flush limit."""
 
 Limits = Mapping[str, int]
 """Limits in bytes, by the counter or status variable that shows each."""
+
+
+class Points(Struct, frozen=True, kw_only=True):
+    """The limits of a redo log: ages at which something begins, bytes.
+
+    Attributes:
+        flush_limit: A, the age that the flush law divides by.
+        sync_point: the modified age above which sync flushing starts.
+        stall_point: the checkpoint age above which writers wait, "max checkpoint age".
+        low_water_base: what ``innodb_adaptive_flushing_lwm`` is a percentage of.
+    """
+
+    flush_limit: int
+    sync_point: int
+    stall_point: int
+    low_water_base: int
+
+
+PointsOf = Callable[[Limits], Points]
+"""What a family's limits come to, by the values that it shows."""
 
 
 class Comparison(Struct, frozen=True):
@@ -36,10 +56,10 @@ class Comparison(Struct, frozen=True):
     mismatch: str = ""
 
 
-def in_force(ours: Limits, answers: Mapping[str, str]) -> Limits:
-    """Return the server's own limits, ours where it shows none or where they cannot be so."""
-    theirs = _exported(ours, answers)
-    return theirs if _same_shape(ours, theirs) else ours
+def in_force(ours: Limits, answers: Mapping[str, str], points_of: PointsOf) -> Points:
+    """Return the limits by the server's own values, by ours where it shows none or they cannot be so."""
+    expected, found = points_of(ours), points_of(_exported(ours, answers))
+    return found if abs(_farthest(expected, found)[1]) <= NEAR else expected
 
 
 def moved(ours: int, theirs: int) -> int:
@@ -47,31 +67,31 @@ def moved(ours: int, theirs: int) -> int:
     return theirs - ours if abs(theirs - ours) >= BLOCK else 0
 
 
-def compared(ours: Limits, answers: Mapping[str, str], *, source: str, report: str) -> Comparison:
+def compared(
+    ours: Limits, answers: Mapping[str, str], points_of: PointsOf, *, source: str, report: str
+) -> Comparison:
     """Return what is to be said of a server's own limits.
 
     Args:
         ours: by the name under which the server shows each.
         answers: what the server said, by name; a limit that is left out, or 0, is one that it does not show.
+        points_of: what the loop goes by, by such limits.
         source: whose arithmetic ours is, and what it goes by.
         report: the command that records what we need to know of such a server.
     """
     theirs = _exported(ours, answers)
-    apart = {name: theirs[name] - value for name, value in ours.items()}
-    if not _same_shape(ours, theirs):
-        name = max(apart, key=lambda one: abs(apart[one]) / ours[one])
+    apart = [
+        f"{name} is {theirs[name]} on the server and {value}"
+        for name, value in ours.items()
+        if moved(value, theirs[name])
+    ]
+    point, share = _farthest(points_of(ours), points_of(theirs))
+    if abs(share) > NEAR:
         return Comparison(
-            mismatch=f"{name} is {theirs[name]} on the server and {ours[name]} by {source}, "
-            f"{apart[name] / ours[name]:+.1%}: this build is not understood. "
-            f"What helps us to understand it, at a busy time: {report}"
+            mismatch=f"{', '.join(apart)} by {source}, which moves the {point} by {share:+.1%} of the flush "
+            f"limit: this build is not understood. What helps us to understand it, at a busy time: {report}"
         )
-    return Comparison(
-        tuple(
-            f"{name} is {theirs[name]} on the server and {ours[name]} by {source}"
-            for name in ours
-            if moved(ours[name], theirs[name])
-        )
-    )
+    return Comparison(tuple(f"{one} by {source}" for one in apart))
 
 
 def reporting(endpoint: Endpoint, build: str) -> str:
@@ -94,8 +114,11 @@ def _exported(ours: Limits, answers: Mapping[str, str]) -> Limits:
     return {name: int(answers.get(name, 0)) or value for name, value in ours.items()}
 
 
-def _same_shape(ours: Limits, theirs: Limits) -> bool:
-    """Tell whether limits are ours but for rounding and constants: none is far off or out of order."""
-    most = NEAR * max(ours.values(), default=0)
-    near = all(abs(theirs[name] - value) <= most for name, value in ours.items())
-    return near and sorted(ours, key=ours.__getitem__) == sorted(theirs, key=theirs.__getitem__)
+def _farthest(ours: Points, theirs: Points) -> tuple[str, float]:
+    """Return the limit that is farthest from ours, in words, and how far, as a share of our flush limit."""
+    shares = {
+        name: (getattr(theirs, name) - getattr(ours, name)) / ours.flush_limit
+        for name in ("flush_limit", "sync_point", "stall_point")
+    }
+    name = max(shares, key=lambda one: abs(shares[one]))
+    return name.replace("_", " "), shares[name]

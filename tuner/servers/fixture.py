@@ -16,7 +16,7 @@ import pymysql
 from msgspec import Struct
 from pymysql.constants import CR
 
-from tuner.servers.adapter import Adapter, quoted
+from tuner.servers.adapter import SHOWN, Adapter, quoted
 from tuner.servers.enginestatus import SECONDS
 from tuner.servers.failures import error_number
 from tuner.servers.families import FAMILIES, asked
@@ -317,4 +317,4 @@ def _at(row: tuple[str | None, ...], place: int) -> str:
 
 
 def _metrics(column: str) -> str:
-    return f"SELECT name, {column}, count FROM information_schema.innodb_metrics"
+    return f"SELECT name, {column}, {SHOWN} FROM information_schema.innodb_metrics"

@@ -25,8 +25,8 @@ class Provider(Struct, frozen=True):
 
     Attributes:
         name: as its provider calls it.
-        marks: patterns, each found in one variable of the server's, or in the address (``HOST``), in small
-            letters; one that fits is enough.
+        marks: patterns, each of the whole of one variable of the server's, or of the address (``HOST``), in
+            small letters; one that fits is enough. No word that a build of one's own may have is one.
         place: where its owner sets a variable, with what goes wrong there.
         command: what sets variables there; none where it takes a console.
         offers: the variables that can be set there at all, of those that are ever advised; None for all, or
@@ -90,7 +90,7 @@ def _tencent(assignments: Sequence[Assignment]) -> str:
 
 _CLOUD_SQL = Provider(
     "Google Cloud SQL",
-    {"version": "google", "version_comment": "google"},
+    {"version": r"\d+\.\d+\.\d+-google(-log)?", "version_comment": r"\(google\)"},
     "as database flags: the command takes the place of all flags, so name those that are to stay too; "
     "one that Cloud SQL does not offer is refused, and some restart the instance",
     _cloud_sql,
@@ -101,9 +101,9 @@ _ALL = (
     Provider(
         "Amazon RDS",
         {
-            "basedir": "^/rdsdbbin/",
-            "version_comment": r"aws\.amazon\.com/rds",
-            HOST: r"\.rds\.amazonaws\.com(\.cn)?$",
+            "basedir": "/rdsdbbin/.*",
+            "version_comment": r"managed by https://aws\.amazon\.com/rds/",
+            HOST: r".+\.rds\.(cn-[a-z0-9-]+\.)?amazonaws\.com(\.cn)?",
         },
         "in the instance's own parameter group, as a default one cannot be changed; in force within minutes, "
         "or after a reboot where RDS calls a parameter static, which takes ApplyMethod=pending-reboot",
@@ -114,7 +114,7 @@ _ALL = (
     replace(
         _CLOUD_SQL,
         name="Google Cloud SQL with optimized writes",
-        marks={"innodb_cloudsql_optimized_write": "^(on|1)$"},
+        marks={"innodb_cloudsql_optimized_write": "on|1"},
         moves="Cloud SQL's optimized writes",
         moves_off="gcloud sql instances patch INSTANCE --database-flags=innodb_cloudsql_optimized_write=OFF, "
         "with all flags that are to stay; it restarts the instance",
@@ -125,16 +125,20 @@ _ALL = (
     _CLOUD_SQL,
     Provider(
         "Azure Database for MySQL",
-        {"version": r"\bazure\b", "version_comment": "azure", HOST: r"\.mysql\.database\.azure\.com$"},
+        {
+            "version": r"\d+\.\d+\.\d+-azure(-log)?",
+            "version_comment": "mysql azure",
+            HOST: r".+\.mysql\.database\.(azure\.com|usgovcloudapi\.net|chinacloudapi\.cn)",
+        },
         "as server parameters; one that Azure does not offer is refused, a static one takes a restart",
         _azure,
     ),
     # Azure Database for MySQL - Flexible Server: Server parameters; Limitations; Storage IOPS (autoscale IOPS
     # moves the limit of the storage, and no variable of the server). Azure CLI: az mysql flexible-server
-    # parameter.
+    # parameter; cloud (the address's end in each cloud).
     Provider(
         "MySQL HeatWave",
-        {"version": r"^(?!.*mariadb).*\bcloud\b", "version_comment": "enterprise - cloud"},
+        {"version": r"\d+\.\d+\.\d+(-u\d+)?-cloud", "version_comment": "mysql enterprise - cloud"},
         "in a configuration of your own, which the DB system is then given; on AWS the shape alone decides",
         _heatwave,
         offers=frozenset({"innodb_redo_log_capacity"}),
@@ -144,14 +148,14 @@ _ALL = (
     # Shape-Dependent System Variables.
     Provider(
         "ApsaraDB RDS",
-        {HOST: r"\.mysql\.(?!polardb\.)([a-z0-9-]+\.)?rds\.aliyuncs\.com$"},
+        {HOST: r".+\.mysql\.(?!polardb\.)([a-z0-9-]+\.)?rds\.aliyuncs\.com"},
         "as parameters of the instance; one that it does not offer is refused, some take a restart",
         _alibaba,
     ),
     # ApsaraDB RDS for MySQL: Account permissions; Modify instance parameters; ModifyParameter.
     Provider(
         "TencentDB for MySQL",
-        {HOST: r"\.tencentcdb\.com$"},
+        {HOST: r".+\.tencentcdb\.com"},
         "as parameters of the instance; one that it does not offer is refused, some take a restart",
         _tencent,
     ),
@@ -159,14 +163,14 @@ _ALL = (
     # version is no mark: that build is open source, and anybody's own server.
     Provider(
         "Aiven for MySQL",
-        {HOST: r"\.aivencloud\.com$"},
+        {HOST: r".+\.aivencloud\.com"},
         "in the advanced configuration of the service",
         offers=frozenset(),
     ),
     # Aiven for MySQL: Advanced parameters.
     Provider(
         "DigitalOcean Managed MySQL",
-        {HOST: r"\.db\.ondigitalocean\.com$"},
+        {HOST: r".+\.db\.ondigitalocean\.com"},
         "among the advanced configurations of the cluster, in the control panel or by the API; "
         "only the Advanced Edition offers it",
     ),
@@ -174,7 +178,7 @@ _ALL = (
     # Databases. Terraform: digitalocean_database_mysql_config, digitalocean_database_advanced_mysql_config.
     Provider(
         "MariaDB SkySQL",
-        {HOST: r"\.skysql\.com$"},
+        {HOST: r".+\.skysql\.com"},
         "by the Configuration Manager, of the service's own configuration",
         offers=frozenset({"innodb_log_file_size"}),
     ),
@@ -193,11 +197,12 @@ def provider_of(variables: Mapping[str, str], host: str = "") -> str:
 
     Args:
         variables: of the server, by name, those of the marks that it has.
-        host: the address by which it is reached; empty where that is not known.
+        host: the address by which it is reached, with or without the dot of a full name; empty where that is
+            not known, or where it is reached by a unix socket.
     """
+    said = {**variables, HOST: host.removesuffix(".")}
     for one in _ALL:
         for name, pattern in one.marks.items():
-            said = host if name == HOST else variables.get(name, "")
-            if re.search(pattern, said.lower()):
+            if re.fullmatch(pattern, said.get(name, "").lower()):
                 return one.name
     return ""

@@ -116,9 +116,11 @@ class RealServer:
     def _facts(self) -> Facts:
         facts, adapter = detect(self._session)
         self._procedure = None if facts.procedure is None else writing.bounds(self._session)
-        if facts.disabled_counters and self.enables_counters:
+        enables = facts.disabled_counters and self.enables_counters
+        if enables:
             with contextlib.suppress(pymysql.MySQLError):
                 self._enable_counters()
+        if enables or facts.blockers:  # of several statements, between which a resize may have ended
             facts, adapter = detect(self._session)
         self._adapter = adapter
         identity = self._identity.of_facts(adapter, facts.identity)

@@ -61,7 +61,7 @@ def recognise(variables: Mapping[str, str], host: str = "") -> Family:
 
     Args:
         variables: those of ``asked`` that it has, by name.
-        host: the address by which it is reached, where that is known: some managed services are told by it.
+        host: as in ``provider_of``: some managed services are told by it.
 
     Raises:
         KeyError: one that all servers have is missing.

@@ -32,10 +32,9 @@ from tuner.servers.adapter import (
     Answers,
     Build,
     Family,
-    Points,
     points,
 )
-from tuner.servers.exported import BLOCK, Limits, moved
+from tuner.servers.exported import BLOCK, Limits, Points, moved
 from tuner.servers.families.redo_capacity import (
     ASYNC,
     EXTRA_WRITER_PERCENT,

@@ -22,11 +22,10 @@ from tuner.servers.adapter import (
     Answers,
     Build,
     Family,
-    Points,
     low_water,
     points,
 )
-from tuner.servers.exported import Limits
+from tuner.servers.exported import Limits, Points
 from tuner.servers.families.log_files import EXTRA_THREADS, kept_for, margins_of_5
 from tuner.servers.release import named
 from tuner.servers.surroundings import older_parts, slaves

@@ -10,8 +10,8 @@ from __future__ import annotations
 from functools import lru_cache
 from typing import Any
 
-from tuner.servers.adapter import MARGIN, Adapter, Answers, Build, Family, Points, points
-from tuner.servers.exported import BLOCK, Limits, moved
+from tuner.servers.adapter import MARGIN, Adapter, Answers, Build, Family, points
+from tuner.servers.exported import BLOCK, Limits, Points, moved
 
 ASYNC, SYNC = "log_max_modified_age_async", "log_max_modified_age_sync"
 """InnoDB's counters for the ages that the flush law and sync flushing go by."""
@@ -47,8 +47,13 @@ class RedoLimits(Points, frozen=True, kw_only=True):
         return {ASYNC: self.raw_async, SYNC: self.raw_sync, MARGIN: self.concurrency_margin}
 
     def grown(self, margin: int) -> RedoLimits:
-        """Return the limits with a larger margin, payload bytes, where the server has come to one."""
-        return limits_with(self.soft, self.raw_async, self.raw_sync, max(margin, self.concurrency_margin))
+        """Return the limits with a larger margin, payload bytes, where the server can have come to one.
+
+        It makes none larger than half of the log (log/log0chkp.cc, ``log_increase_concurrency_margin``).
+        """
+        if not self.concurrency_margin < margin <= _largest_margin(self.soft):
+            return self
+        return limits_with(self.soft, self.raw_async, self.raw_sync, margin)
 
     def with_shown(self, shown: Limits) -> RedoLimits:
         """Return the limits with those that counters show; soft moves as the sync age does."""
@@ -126,9 +131,13 @@ def logical_limits(hard: int, *, page_size: int = 16_384, thread_concurrency: in
     soft = aligned(hard * (100 - EXTRA_WRITER_PERCENT) // 100)
     margin = min(
         aligned(4 * page_size * (thread_concurrency + 10) + 4096 + soft * EXTRA_WRITER_PERCENT // 100),
-        lsn_to_payload(aligned(soft * (MARGIN_CAP_PERCENT + EXTRA_WRITER_PERCENT) // 100)),
+        _largest_margin(soft),
     )
     return limits_with(soft, aligned(soft - soft // 8), aligned(soft - soft // 16), margin)
+
+
+def _largest_margin(soft: int) -> int:
+    return lsn_to_payload(aligned(soft * (MARGIN_CAP_PERCENT + EXTRA_WRITER_PERCENT) // 100))
 
 
 class RedoCapacityAdapter(Adapter):
