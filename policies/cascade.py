@@ -32,6 +32,7 @@ from policies.travel import ARRIVED, BAND, far, travel, waits
 from policies.types import HIGHEST_M, Proposal, Situation
 
 CALM = 1.5  # A load that moves the age by itself widens the band to so many of its standard deviations
+WIDEST = 0.04  # Of the band, as an age ratio: a mean error of a settling time is no unrest beyond it
 STEADY_BAND = 0.01  # Error that is left alone under a load that has been steady for long
 
 STIRRING = 1.0
@@ -219,7 +220,7 @@ class Cascade:
         if abs(state.shift) > WORTH_SHIFT / fineness:
             return Proposal(current * math.exp(state.shift), terms | {"shift": state.shift})
         least = STEADY_BAND if situation.steady else BAND
-        band = max(least, CALM * disturbance)
+        band = max(least, min(WIDEST, CALM * disturbance))
         lasting = abs(mean) > band and error * mean > 0 and abs(error) > least
         act = lasting and since >= settling
         if not act:
