@@ -8,7 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tuner.core.estimate.tail import KNOTS, Ledger
+from tests.factory import A, sample
+from tuner.core.estimate.tail import KNOTS, Ledger, Tail
 
 LIMIT = 1e8
 """Flush limit of these tests, bytes: a knot lies at least 625,000 bytes from the last but one."""
@@ -121,3 +122,12 @@ def test_what_is_taken_back_is_the_newest(steps: list[tuple[int, int]], share: f
     for lsn in ledger.lsns:
         assert left.between(0.0, lsn) == pytest.approx(min(ledger.between(0.0, lsn), kept), abs=1e-6)
     assert Ledger().without(10.0) == Ledger()
+
+
+def test_a_tail_that_one_page_held_has_no_more_pages_than_are_dirty() -> None:
+    """Pages flushed from elsewhere while the oldest one stayed make no tail of many times what is dirty."""
+    held = sample(age=0.6 * A, pages_dirty=4_500)
+
+    found = Tail().reckon_density(held, pages=4_000, passed=round(A / 100))
+
+    assert found.density * 0.1 * A <= 2 * held.pages_dirty

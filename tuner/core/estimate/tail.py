@@ -185,7 +185,8 @@ class Tail(Struct, frozen=True):
         if self.covers(sample) and sample.modified_age > span:
             return self.pages_ahead(sample, span) / span
         if passed > FLUSHED_AWAY * sample.flush_limit and pages > 0:
-            return pages / passed
+            # a tail that hardly moved was held by one page, and has no more of them than are dirty
+            return min(pages / passed, sample.pages_dirty / min(span, sample.modified_age or span))
         if self.density > 0:
             return self.density
         return sample.pages_dirty / sample.modified_age if sample.modified_age > 0 else 0.0
