@@ -47,7 +47,7 @@ LEAST_CHANGES = 20
 SHOWN_BEHIND = {"mysql-5.6.24": 5}
 """Readings by which a release shows a percentage late: 5.6 sets its counter when the batch is done."""
 
-LIMIT = 480.0
+LIMIT = 720.0
 """Seconds from the start until such a minute has been seen."""
 
 WRITES = 20
