@@ -79,6 +79,9 @@ RELEASES = FAMILIES | _by_name(
 OF_EACH_LAW = {"mariadb-11.8", "mysql-5.6.24", "mysql-8.0.15"}
 """Those of them that make test has time for."""
 
+EACH = [pytest.param(name, marks=() if name in OF_EACH_LAW else pytest.mark.prove) for name in RELEASES]
+"""All of them as parameters of a test; make prove PART=releases has the time for the others."""
+
 SHIPPED = Capacity(200, 2000)
 """What all of them start with by themselves."""
 

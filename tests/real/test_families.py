@@ -15,7 +15,7 @@ from policies.flushlaw import FlushLaw
 from policies.registry import LAWS
 from tests.faults.verdict import Verdict, judge
 from tests.faults.witness import Witness
-from tests.real.families import OF_EACH_LAW, RELEASES, SHIPPED, Family
+from tests.real.families import EACH, SHIPPED, Family
 from tests.real.installation import Innobrim
 from tests.real.recording import SHARE, error_of, is_held, window
 from tests.real.support import Work, in_force, under_load, until
@@ -27,12 +27,7 @@ from tuner.settings import Settings
 pytestmark = [
     pytest.mark.real,
     pytest.mark.timeout(1500),
-    pytest.mark.parametrize(
-        "family",
-        [pytest.param(name, marks=() if name in OF_EACH_LAW else pytest.mark.prove) for name in RELEASES],
-        indirect=True,
-        scope="session",
-    ),
+    pytest.mark.parametrize("family", EACH, indirect=True, scope="session"),
 ]
 
 SET_POINT = 0.65

@@ -13,7 +13,7 @@ from lab.servers.local import LocalServer
 from lab.servers.spec import MEBIBYTE
 from tests.faults.harness import Rig
 from tests.faults.witness import Witness
-from tests.real.families import OF_EACH_LAW, RELEASES, SPEC, Family, named
+from tests.real.families import EACH, RELEASES, SPEC, Family, named
 from tests.real.support import Work, until
 from tuner.servers.adapter import MARGIN
 from tuner.servers.detect import detect
@@ -44,9 +44,7 @@ OTHER, ANOTHER = 700, 900
 
 
 @pytest.mark.parametrize("mebibytes", SIZES)
-@pytest.mark.parametrize(
-    "name", [pytest.param(one, marks=() if one in OF_EACH_LAW else pytest.mark.prove) for one in RELEASES]
-)
+@pytest.mark.parametrize("name", EACH)
 def test_computed_limits_are_the_servers_own(name: str, mebibytes: int) -> None:
     """Whatever the size of the log, the limits that the daemon works out are those of the server.
 
