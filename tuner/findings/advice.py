@@ -220,23 +220,27 @@ def _noticed(sample: Sample, estimate: Estimate, settings: Settings, facts: Fact
                 sql=statements(sample.capacity, whole),
             )
         )
-    if estimate.redo_rate > 0 and sample.redo_capacity / estimate.redo_rate < SMALL_REDO_SECONDS:
-        seconds = sample.redo_capacity / estimate.redo_rate
-        fix, sql = facts.larger_redo(_grown(sample.redo_capacity))
-        findings.append(
-            Finding(
-                id="redo-too-small",
-                severity="warning",
-                title="the redo log is too small for this load",
-                reason=f"{sample.redo_capacity} bytes are filled in {seconds:.0f} s; "
-                "a busy server writes a checkpoint every 7 s (MariaDB: every second)",
-                effect="more write combining, fewer page writes, room for bursts; it costs disk space, and a "
-                "crash recovery takes longer",
-                fix=fix,
-                sql=sql,
-            )
-        )
-    return findings
+    small = small_redo(sample, facts, redo_rate=estimate.redo_rate)
+    return findings if small is None else [*findings, small]
+
+
+def small_redo(sample: Sample, facts: Facts, *, redo_rate: float) -> Finding | None:
+    """Return the finding for a redo log that a rate, bytes/s, fills too fast; None for a larger one."""
+    if redo_rate <= 0 or sample.redo_capacity / redo_rate >= SMALL_REDO_SECONDS:
+        return None
+    seconds = sample.redo_capacity / redo_rate
+    fix, sql = facts.larger_redo(_grown(sample.redo_capacity))
+    return Finding(
+        id="redo-too-small",
+        severity="warning",
+        title="the redo log is too small for this load",
+        reason=f"{sample.redo_capacity} bytes are filled in {seconds:.0f} s; "
+        "a busy server writes a checkpoint every 7 s (MariaDB: every second)",
+        effect="more write combining, fewer page writes, room for bursts; it costs disk space, and a "
+        "crash recovery takes longer",
+        fix=fix,
+        sql=sql,
+    )
 
 
 def _grown(capacity: int) -> int:

@@ -30,6 +30,7 @@ from tuner.servers.identity import Identity
 from tuner.servers.port import ServerError, Unreachable
 from tuner.servers.session import Session
 from tuner.servers.surroundings import Surroundings, UndoWatch, recovery_seconds
+from tuner.servers.survey import Survey, survey
 from tuner.servers.values import decimal, plain, plausible, whole
 from tuner.servers.writerlock import WriterLock
 from tuner.system.clock import Clock
@@ -238,6 +239,14 @@ class RealServer:
     def set_by_us(self) -> frozenset[str]:
         """Return which of C and M this account set last; none where the server does not say."""
         return writing.set_by_us(self._session)
+
+    def survey(self) -> Survey:
+        """Return what else the server shows of how it flushes; not for the loop.
+
+        Raises:
+            Unreachable: nothing answers in time.
+        """
+        return survey(self._session, self._clock.monotonic(), self._adapter.counter_on)
 
     def close(self) -> None:
         """Give the connection back, and the writer lock with it."""

@@ -1,0 +1,136 @@
+"""``innobrim doctor``: the whole flushing configuration against what the server shows; writes nothing."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Callable
+from typing import Protocol
+
+import click
+
+from tuner.cli.answer import FINE, NO, Refused, answering, say, say_json
+from tuner.cli.finding import show
+from tuner.cli.options import WholeNumber, configuration, json_option, real_server, server_options
+from tuner.findings.doctor import Examination, examine
+from tuner.findings.evidence import Evidence, local_volumes
+from tuner.records import Missed, Sample
+from tuner.servers.port import Server
+from tuner.servers.survey import Survey
+from tuner.system.clock import Clock, SystemClock
+
+
+@click.command()
+@server_options
+@click.option(
+    "--seconds", type=WholeNumber(5, 3600), default=30, show_default=True, help="How long to watch the load."
+)
+@click.option(
+    "--all", "everything", is_flag=True, help="Also name what is fine, and what is not known and why."
+)
+@json_option
+def doctor(
+    config_path: str | None, *, seconds: int, everything: bool, as_json: bool, **server_flags: object
+) -> None:
+    """Look at all that a server's flushing depends on, and say what costs at the load seen. Writes nothing.
+
+    A setting is only named where this server shows that it matters; ask at a busy hour. Devices and file
+    systems are seen where the server runs on this machine. Exit 0: nothing costs. Exit 1: a warning is
+    among the findings. Exit 3: nothing answers.
+
+    Example: innobrim doctor --socket /run/mysqld/mysqld.sock --user innobrim
+    """
+    with answering(as_json=as_json):
+        config = configuration(config_path, {**server_flags, "loop.mode": "advisory"})
+        clock = SystemClock()
+        server = real_server(config, clock)
+        try:
+            seen = watch(server, clock, seconds)
+        finally:
+            server.close()
+    found = examine(seen)
+    if as_json:
+        say_json(
+            {
+                "server": seen.facts.product,
+                "seconds": round(seen.seconds, 1),
+                "findings": found.findings,
+                "fine": found.fine,
+                "unknown": found.unknown,
+            }
+        )
+    else:
+        report(seen, found, everything=everything)
+    sys.exit(NO if any(one.severity == "warning" for one in found.findings) else FINE)
+
+
+class Surveyed(Server, Protocol):
+    """A server that can be surveyed."""
+
+    def survey(self) -> Survey:
+        """Return what else it shows of how it flushes."""
+        ...
+
+
+def watch(
+    server: Surveyed, clock: Clock, seconds: float, wait: Callable[[float], object] = time.sleep
+) -> Evidence:
+    """Return what a server shows in so many seconds: a reading each second, and a survey at both ends.
+
+    Raises:
+        ServerError: it does not answer, or is not supported.
+        Refused: fewer than two readings could be had.
+    """
+    facts = server.facts()
+    before = server.survey()
+    volumes = local_volumes(before)
+    samples: list[Sample] = []
+    reason = ""
+    until = clock.monotonic() + seconds
+    while True:
+        reading = server.read()
+        if isinstance(reading, Missed):
+            reason = reading.reason
+        else:
+            samples.append(reading)
+        left = until - clock.monotonic()
+        if left <= 0.0:
+            break
+        wait(min(1.0, left))
+    if len(samples) < 2 or samples[-1].uptime < samples[0].uptime:  # noqa: PLR2004 - a rate needs two
+        why = reason or "it was restarted"
+        raise Refused(f"no two readings of one run of the server in {seconds:g} s: {why}")
+    after = server.survey()
+    return Evidence(
+        facts=facts,
+        first=samples[0],
+        last=samples[-1],
+        peak_age=max(one.modified_age / max(1, one.flush_limit) for one in samples),
+        before=before,
+        after=after,
+        volumes=local_volumes(after),
+        volumes_before=volumes,
+    )
+
+
+def report(seen: Evidence, found: Examination, *, everything: bool) -> None:
+    """Print the load seen, each finding, and a line that counts what is fine."""
+    say(
+        f"{seen.facts.product}, {seen.seconds:.0f} s: {seen.per_second('row_changes'):.0f} row changes/s, "
+        f"{seen.per_second('lsn_current') / 1e6:.2f} MB/s of redo, {seen.flushed:.0f} pages/s flushed, "
+        f"age at {100 * seen.age:.0f} % of the flush limit"
+    )
+    for finding in found.findings:
+        show(finding)
+    if everything:
+        for name in found.fine:
+            say(f"fine      {name}")
+        for name, why in found.unknown.items():
+            say(f"not known {name}: {why}")
+    counts = [f"{len(found.fine)} are fine"]
+    if found.findings:
+        counts.insert(0, f"{len(found.findings)} cost")
+    if found.unknown:
+        counts.append(f"{len(found.unknown)} not known")
+    hint = "" if everything else " (--all lists them)"
+    say(f"{found.looked_at} settings looked at: {', '.join(counts)}{hint}")

@@ -1,0 +1,295 @@
+"""Rules of doctor on what pages and logs are written to, and on known bugs; as those of ``rules_pages``."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from msgspec import Struct
+
+from tuner.findings.evidence import Evidence, NotHereError, NotKnownError
+from tuner.findings.finding import Finding
+from tuner.findings.rules_pages import MANUAL
+from tuner.servers.families.mariadb import BLIND
+from tuner.servers.release import named
+
+COPY_ON_WRITE = frozenset({"zfs", "btrfs", "bcachefs"})
+"""File systems that never write a block in its place."""
+
+LOCAL_DISK = frozenset({"ext2", "ext3", "ext4", "xfs", "overlay"})
+"""Those on which a page may be torn by a crash."""
+
+BUFFERED = frozenset({"", "fsync"})
+"""Flush methods of InnoDB that leave data pages in the system's page cache."""
+
+UNSAFE = frozenset({"nosync", "littlesync"})
+"""Those that lose data in a crash of the machine."""
+
+MOSTLY_LOGS = 0.7
+"""Share of the writes from which on pages are not what the device is busy with."""
+
+SHARED_LOGS = 0.3
+"""Share of the writes from which on a device of their own gains something for the logs."""
+
+BUSY_DEVICE = 0.8
+"""Share of the time for which a device has something to do from which on it is the limit."""
+
+
+def flush_method(seen: Evidence) -> Finding | None:
+    """Whether pages go through the system's page cache, or are not synced at all."""
+    method = seen.setting("innodb_flush_method")
+    if seen.after.variables.get("innodb_data_file_buffering", "ON") in {"OFF", "0"}:
+        return None  # MariaDB from 11.0 on says it by this one
+    if method.lower() in UNSAFE:
+        return Finding(
+            id="flush-method",
+            severity="warning",
+            title=f"innodb_flush_method = {method} loses data when the machine stops",
+            reason="pages are not synced before their checkpoint is written",
+            effect="a crash of the machine is recovered from",
+            source=f"{MANUAL}innodb_flush_method: for tests alone",
+            risk="syncs take time",
+            fix=seen.at_start("innodb_flush_method = O_DIRECT"),
+        )
+    if method.lower() not in BUFFERED:
+        return None
+    seen.must_flush()
+    if "data" in seen.volumes and seen.volumes["data"].file_system == "zfs":
+        return None
+    return Finding(
+        id="flush-method",
+        severity="info",
+        title=f"innodb_flush_method = {method or 'fsync'} keeps every page in memory twice",
+        reason=f"{seen.flushed:.0f} pages/s were written through the system's page cache, and "
+        f"{seen.rate('Innodb_pages_read'):.0f} read",
+        effect="memory for a larger buffer pool, and writes that come when InnoDB asks for them",
+        source=f"{MANUAL}innodb_flush_method; O_DIRECT is the default from 8.4 and from MariaDB 10.6 on",
+        risk="a restart; a buffer pool much smaller than the data loses the page cache behind it",
+        fix=seen.at_start("innodb_flush_method = O_DIRECT"),
+    )
+
+
+def file_system(seen: Evidence) -> Finding | None:
+    """Whether the doublewrite is what the file system needs."""
+    said = seen.setting("innodb_doublewrite")
+    off = said.upper() in {"OFF", "0", "DETECT_ONLY"}
+    if off and "data" not in seen.volumes:
+        raise NotKnownError(f"innodb_doublewrite = {said} is safe only on storage that never tears a page")
+    volume = seen.volume()
+    where = f"the data is on {volume.file_system}"
+    if off and volume.file_system in LOCAL_DISK:
+        return Finding(
+            id="doublewrite-off",
+            severity="warning",
+            title=f"innodb_doublewrite = {said} lets a crash tear pages",
+            reason=f"{where}, which may write half of a page of {seen.facts.page_size} bytes",
+            effect="a page that was torn is found whole in the doublewrite files",
+            source=f"{MANUAL}Doublewrite Buffer",
+            risk="each page is written twice; not needed on a device that writes a page as a whole",
+            fix=seen.at_start("innodb_doublewrite = ON"),
+        )
+    if off or volume.file_system not in COPY_ON_WRITE:
+        return None
+    seen.must_flush()
+    if volume.file_system == "zfs":
+        return Finding(
+            id="copy-on-write",
+            severity="info",
+            title="the doublewrite does what ZFS does already",
+            reason=f"{where}, and {seen.flushed:.0f} pages/s were written twice",
+            effect="half of the bytes written for pages",
+            source="known from OpenZFS' documentation, Workload Tuning, InnoDB",
+            risk="pages can be torn where recordsize is smaller than a page: set it to the page size before "
+            "the files are made; a restart",
+            fix=seen.at_start("innodb_doublewrite = OFF"),
+        )
+    return Finding(
+        id="copy-on-write",
+        severity="info",
+        title=f"{volume.file_system} writes each page to a new place",
+        reason=f"{where}, and {seen.flushed:.0f} pages/s were written",
+        effect="no fragments, and fewer writes of metadata",
+        source="known from btrfs' documentation, on databases and nodatacow",
+        risk="without copy-on-write it keeps no checksums; innodb_doublewrite must stay ON",
+        fix="move the data to ext4 or XFS, or to a directory with chattr +C, set before the files are made",
+    )
+
+
+def rotation(seen: Evidence) -> Finding | None:
+    """Whether random page writes go to a disk that turns."""
+    volume = seen.volume()
+    if volume.rotates is None:
+        raise NotKnownError(f"{volume.device or volume.file_system} does not say; a virtual disk cannot")
+    seen.must_flush()
+    if not volume.rotates or seen.busy() < BUSY_DEVICE:
+        return None
+    return Finding(
+        id="rotating-disk",
+        severity="warning",
+        title=f"the data is on a disk that turns, and {volume.device} is the limit",
+        reason=f"{seen.flushed:.0f} pages/s were flushed; it was busy {100 * seen.busy():.0f} % of the time",
+        effect="tens of times as many random writes a second",
+        source="known from any such disk: some hundred random writes a second",
+        risk="none is known, but the price",
+        fix="a solid-state device; until then a larger redo log, by innobrim redo, saves most writes",
+    )
+
+
+def logs_apart(seen: Evidence) -> Finding | None:
+    """Whether logs and pages share a device that is the limit."""
+    data, redo = seen.volume(), seen.volume("redo")
+    if not data.device or not redo.device:
+        raise NotKnownError("which device that is the kernel does not say")
+    if data.device != redo.device:
+        return None
+    writes = seen.writes()
+    share = (writes.get("redo", 0.0) + writes.get("binlog", 0.0)) / sum(writes.values())
+    if share < SHARED_LOGS or seen.busy() < BUSY_DEVICE:
+        return None
+    return Finding(
+        id="logs-share-the-device",
+        severity="info",
+        title=f"logs and pages share {data.device}, which is the limit",
+        reason=f"it was busy {100 * seen.busy():.0f} % of the time, and {100 * share:.0f} % of "
+        f"{sum(writes.values()):.0f} writes/s were of redo log and binary log, for which each commit waits",
+        effect="commits no longer queue behind pages",
+        source="known from 'Introduction to theory and practice of improving MySQL write speed'",
+        risk="a restart, and a second device that data loss depends on",
+        fix=seen.at_start("innodb_log_group_home_dir = a directory on another device")
+        + ", and log_bin likewise",
+    )
+
+
+def log_syncs(seen: Evidence) -> Finding | None:
+    """What share of the writes the logs have, and what is synced at each commit."""
+    synced = seen.setting("innodb_flush_log_at_trx_commit")
+    binlog = seen.setting("log_bin").upper() in {"1", "ON"}
+    writes = seen.writes()
+    seen.must_flush()
+    share = (writes.get("redo", 0.0) + writes.get("binlog", 0.0)) / sum(writes.values())
+    if synced != "1" or share < MOSTLY_LOGS:
+        return None
+    both = binlog and seen.setting("sync_binlog") == "1"
+    kinds = ", ".join(f"{one} {rate:.0f}" for one, rate in writes.items())
+    delay = ("binlog_group_commit_sync_delay", "1000") if seen.facts.family != "mariadb" else None
+    fix, sql = ("", ()) if delay is None or not both else seen.at_once(*delay)
+    return Finding(
+        id="log-syncs",
+        severity="info",
+        title="most writes are of logs, which no setting of flushing saves",
+        reason=f"{100 * share:.0f} % of {sum(writes.values()):.0f} writes/s ({kinds}) at "
+        f"{seen.per_second('commits'):.0f} engine commits/s; innodb_flush_log_at_trx_commit = 1"
+        f"{' and sync_binlog = 1' if both else ''}",
+        effect="fewer syncs for the same commits, where many commit at the same time",
+        source=f"{MANUAL}binlog_group_commit_sync_delay" if sql else "known from group commit in any release",
+        risk="each commit takes as much longer as it waits for others"
+        if sql
+        else "syncing less often loses the newest commits in a crash of the machine",
+        fix=fix or "a device that syncs faster, or transactions that commit more rows at once",
+        sql=sql,
+    )
+
+
+def log_buffer(seen: Evidence) -> Finding | None:
+    """Whether anybody waits for room in the redo log's buffer."""
+    size = seen.number("innodb_log_buffer_size")
+    waits = seen.rate("Innodb_log_waits")
+    if waits <= 0.0:
+        return None
+    fix, sql = seen.at_once("innodb_log_buffer_size", f"{2 * size:.0f}")
+    if seen.facts.family == "mariadb" or seen.release < (8, 0, 11):
+        fix, sql = seen.at_start(f"innodb_log_buffer_size = {2 * size:.0f}"), ()
+    return Finding(
+        id="log-buffer",
+        severity="warning",
+        title=f"innodb_log_buffer_size = {size:.0f} is too small for this load",
+        reason=f"{waits:.1f} writers a second waited until redo was written out of it",
+        effect="these waits are gone",
+        source=f"{MANUAL}innodb_log_buffer_size",
+        risk="memory",
+        fix=fix,
+        sql=sql,
+    )
+
+
+class Bug(Struct, frozen=True):
+    """A bug of some releases that concerns flushing.
+
+    Attributes:
+        number: the maker's own.
+        what: it does, in words.
+        family: of servers.
+        releases: first with it, first without it, for each series.
+        source: where its end is told.
+        shows: whether this server does what the bug does; None where that cannot be seen.
+    """
+
+    number: str
+    what: str
+    family: str
+    releases: tuple[tuple[tuple[int, ...], tuple[int, ...]], ...]
+    source: str
+    shows: Callable[[Evidence], bool] | None = None
+
+
+def _waits(seen: Evidence) -> bool:
+    return seen.per_second("free_page_waits") > 0.0
+
+
+NOTES = "known from the release notes of MariaDB "
+BUGS = (
+    Bug(
+        "MDEV-31939",
+        "pages are flushed for all of innodb_io_capacity, whatever the age and the share of dirty pages",
+        "mariadb",
+        BLIND,
+        f"{NOTES}10.6.17, 10.11.7 and 11.4.1",
+    ),
+    Bug(
+        "MDEV-36226",
+        "the page cleaner stalls without making free pages when the age is beyond the soft limit",
+        "mariadb",
+        (
+            ((10, 6), (10, 6, 22)),
+            ((10, 11), (10, 11, 12)),
+            ((11, 4), (11, 4, 6)),
+            ((11, 8), (11, 8, 2)),
+        ),
+        f"{NOTES}10.6.22, 10.11.12, 11.4.6 and 11.8.2",
+        _waits,
+    ),
+    Bug(
+        "MDEV-33053",
+        "the page cleaner flushes from the LRU tail only once the buffer pool has no free page",
+        "mariadb",
+        (((10, 6), (10, 6, 17)), ((10, 11), (10, 11, 7)), ((11, 4), (11, 4, 1))),
+        f"{NOTES}10.6.17, 10.11.7 and 11.4.1",
+        _waits,
+    ),
+)
+
+
+def known_bugs(seen: Evidence) -> Finding | None:
+    """Whether this release has a bug of flushing that is mended in a later one, and that shows here."""
+    if not any(one.family == seen.facts.family for one in BUGS):
+        raise NotHereError("none is listed for this family")
+    for bug in BUGS:
+        ends = [end for first, end in bug.releases if first <= seen.release < end]
+        if not ends or seen.facts.family != bug.family:
+            continue
+        if bug.shows is None:
+            seen.must_flush()
+        elif not bug.shows(seen):
+            continue
+        return Finding(
+            id="known-bug",
+            severity="warning",
+            title=f"this release has {bug.number}: {bug.what}",
+            reason=f"{seen.facts.version}; {seen.flushed:.0f} pages/s were flushed, the age reached "
+            f"{100 * seen.peak_age:.0f} % of the flush limit, "
+            f"{seen.per_second('free_page_waits'):.1f} waits/s for a free page",
+            effect="the bug is gone",
+            source=bug.source,
+            risk="an upgrade within the series, and a restart",
+            fix=f"upgrade to {named(ends[0])} or later",
+        )
+    return None
