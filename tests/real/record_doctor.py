@@ -1,7 +1,7 @@
 """Records what doctor sees of servers that can be run, under load, and what it says of that.
 
-``python -m tests.real.record_doctor [NAME …]`` writes tests/fixtures/doctor/NAME.json anew from a real server, and
-NAME.txt from it; with ``--texts`` only the texts, from what is recorded. ``make servers`` makes the servers.
+``python -m tests.real.record_doctor [NAME …]`` writes tests/fixtures/doctor/NAME.json from a real server, and
+all NAME.txt from these; ``--texts`` writes the texts alone. ``make servers`` makes the servers.
 """
 
 from __future__ import annotations
@@ -9,7 +9,6 @@ from __future__ import annotations
 import sys
 import time
 from dataclasses import dataclass
-from pathlib import Path
 
 import msgspec
 
@@ -24,7 +23,7 @@ from tuner.servers.endpoint import Endpoint
 from tuner.servers.server import RealServer
 from tuner.system.clock import SystemClock
 
-SETTLE, SECONDS = 45.0, 10.0
+SETTLE, SECONDS = 150.0, 10.0
 
 
 @dataclass(frozen=True, slots=True)

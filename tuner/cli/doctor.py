@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Callable
-from typing import Protocol
+from collections.abc import Callable, Mapping
+from typing import Annotated, Protocol
 
 import click
+from msgspec import Meta, Struct
 
 from tuner.cli.answer import FINE, NO, Refused, answering, say, say_json
 from tuner.cli.finding import show
 from tuner.cli.options import WholeNumber, configuration, json_option, real_server, server_options
 from tuner.findings.doctor import Examination, examine
 from tuner.findings.evidence import Evidence, local_volumes
+from tuner.findings.finding import Finding
 from tuner.records import Missed, Sample
 from tuner.servers.port import Server
 from tuner.servers.survey import Survey
@@ -51,17 +53,21 @@ def doctor(
     found = examine(seen)
     if as_json:
         say_json(
-            {
-                "server": seen.facts.product,
-                "seconds": round(seen.seconds, 1),
-                "findings": found.findings,
-                "fine": found.fine,
-                "unknown": found.unknown,
-            }
+            Answer(seen.facts.product, round(seen.seconds, 1), found.findings, found.fine, found.unknown)
         )
     else:
         report(seen, found, everything=everything)
     sys.exit(NO if any(one.severity == "warning" for one in found.findings) else FINE)
+
+
+class Answer(Struct, frozen=True, forbid_unknown_fields=True):
+    """What ``--json`` prints."""
+
+    server: Annotated[str, Meta(description="product and version")]
+    seconds: Annotated[float, Meta(description="how long it was watched")]
+    findings: Annotated[tuple[Finding, ...], Meta(description="what costs, warnings first")]
+    fine: Annotated[tuple[str, ...], Meta(description="settings that cost nothing that was seen")]
+    unknown: Annotated[Mapping[str, str], Meta(description="why a setting could not be judged")]
 
 
 class Surveyed(Server, Protocol):

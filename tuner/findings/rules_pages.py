@@ -6,6 +6,8 @@ It raises ``NotHereError`` for another kind of server, ``NotKnownError`` where w
 
 from __future__ import annotations
 
+from msgspec.structs import replace
+
 from tuner.findings.advice import small_redo
 from tuner.findings.evidence import Evidence, NotHereError, NotKnownError
 from tuner.findings.finding import Finding
@@ -24,6 +26,9 @@ LOW_AGE = 0.35
 
 FAR_TOO_MUCH = 4.0
 """M over the pages that are flushed from which on it is not the load that needs so much."""
+
+AT_LOW_WATER = 0.9
+"""Share of innodb_adaptive_flushing_lwm below which the age is not held by the flush law."""
 
 LATE = 0.01
 """Share of the flushed pages that sync flushing may have."""
@@ -50,20 +55,13 @@ def redo_log(seen: Evidence) -> Finding | None:
     """How fast the load fills the redo log."""
     seen.must_flush()
     found = small_redo(seen.last, seen.facts, redo_rate=seen.per_second("lsn_current"))
-    return None if found is None else _sized_by_redo(found)
-
-
-def _sized_by_redo(found: Finding) -> Finding:
-    return Finding(
-        id=found.id,
-        severity=found.severity,
-        title=found.title,
-        reason=found.reason,
+    if found is None:
+        return None
+    return replace(
+        found,
         effect="more write combining, so fewer page writes, and room for bursts",
-        source="foretold for your load by innobrim redo; for others in docs/results/predictions.md",
+        source="foretold for your load by innobrim redo, for others in docs/results/predictions.md",
         risk="disk space, and a longer crash recovery",
-        fix=found.fix,
-        sql=found.sql,
     )
 
 
@@ -86,6 +84,8 @@ def io_capacity(seen: Evidence) -> Finding | None:
         )
     if seen.facts.family == "mariadb" or seen.age >= LOW_AGE or most < FAR_TOO_MUCH * pages:
         return None
+    if seen.peak_age * seen.last.flush_limit < AT_LOW_WATER * seen.last.low_water_age:
+        raise NotKnownError(f"{age}, where M decides nothing yet, as in the minutes after a bulk load")
     return Finding(
         id="io-capacity-too-high",
         severity="warning",
@@ -134,7 +134,11 @@ def flush_neighbors(seen: Evidence) -> Finding | None:
     share = seen.per_second("pages_neighbour") / seen.flushed
     if rotates or share < NEIGHBOURS:
         return None
-    where = f"{seen.volume().device} is no disk that turns" if rotates is False else "the device is not known"
+    where = (
+        f"{seen.volume().device} is no disk that turns"
+        if rotates is False
+        else "whether the disk turns is not known"
+    )
     fix, sql = seen.at_once("innodb_flush_neighbors", "0")
     return Finding(
         id="flush-neighbors",
@@ -311,7 +315,7 @@ def adaptive_hash_index(seen: Evidence) -> Finding | None:
         return None
     hits, misses = seen.rate("adaptive_hash_searches"), seen.rate("adaptive_hash_searches_btree")
     if hits + misses < AHI_SEARCHES:
-        raise NotKnownError(f"no load: {hits + misses:.0f} searches/s")
+        raise NotKnownError(f"no load: {hits + misses:.0f} searches/s tell little")
     if hits >= AHI_HITS * (hits + misses):
         return None
     fix, sql = seen.at_once("innodb_adaptive_hash_index", "OFF")

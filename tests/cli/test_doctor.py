@@ -1,0 +1,53 @@
+"""What ``innobrim doctor`` answers with."""
+
+from __future__ import annotations
+
+import msgspec
+import pytest
+
+from tests.cli.support import FakeServer, innobrim
+from tests.factory import FACTS
+from tests.findings.patient import patient
+from tuner.cli import doctor as command
+from tuner.cli.doctor import Answer
+from tuner.findings.evidence import Evidence
+
+WAVES = patient(grown={"pages_sync": 40})
+
+
+def show(monkeypatch: pytest.MonkeyPatch, seen: Evidence) -> None:
+    """Have doctor see this, on a server that is only closed."""
+    monkeypatch.setattr(command, "real_server", lambda *_: FakeServer(FACTS))
+    monkeypatch.setattr(command, "watch", lambda *_: seen)
+
+
+@pytest.mark.parametrize(("seen", "code"), [(patient(), 0), (WAVES, 1)])
+def test_the_exit_code_says_whether_anything_costs(
+    monkeypatch: pytest.MonkeyPatch, seen: Evidence, code: int
+) -> None:
+    """A script learns from it alone whether there is a warning; with --json it gets the documented object."""
+    show(monkeypatch, seen)
+    result = innobrim("doctor", "--json")
+    answer = msgspec.json.decode(result.stdout, type=Answer)
+
+    assert result.exit_code == code
+    assert [one.severity for one in answer.findings] == ["warning"] * code
+    assert msgspec.json.schema(Answer)["$defs"]["Answer"]["required"] == list(Answer.__struct_fields__)
+
+
+def test_what_is_fine_is_counted_and_named_with_all(monkeypatch: pytest.MonkeyPatch) -> None:
+    """One line counts it; --all lists each setting, and what is not known with the reason."""
+    show(monkeypatch, patient(volumes={}))
+    counted, listed = innobrim("doctor").output, innobrim("doctor", "--all").output
+
+    assert "are fine" in counted.splitlines()[-1]
+    assert "fine      innodb_flush_method" not in counted
+    assert "fine      innodb_flush_method" in listed
+    assert "not known redo log on a device of its own: the server's directories" in listed
+
+
+def test_a_server_that_does_not_answer_ends_with_3(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As every command that needs one."""
+    monkeypatch.setattr(command, "real_server", lambda *_: FakeServer(None))
+
+    assert innobrim("doctor").exit_code == 3

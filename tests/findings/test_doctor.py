@@ -1,0 +1,274 @@
+"""What doctor says: each rule where it costs, and none where it does not."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+from msgspec.structs import replace
+
+from lab.plant.clock import SimClock
+from tests.bench import FakeServer
+from tests.factory import A
+from tests.findings.ids import ids_in
+from tests.findings.patient import DISK, patient
+from tests.findings.recorded import evidence, names, text
+from tests.lab.plant.support import plant, watched
+from tuner.cli.doctor import watch
+from tuner.findings.doctor import RULES, costliest, examine
+from tuner.findings.evidence import Evidence
+from tuner.findings.finding import Finding
+from tuner.records import Capacity
+from tuner.servers.survey import Survey
+from tuner.system.storage import Volume
+
+ROOT = Path(__file__).parents[2]
+MIB = 1_048_576
+LOW_AGE = {"age": 0.15 * A, "io_capacity_max": 20_000}
+TURNS = replace(DISK, rotates=True, busy_ms=9500)
+BUSY = {"data": replace(DISK, busy_ms=9500), "redo": replace(DISK, busy_ms=9500)}
+MARIADB = {"family": "mariadb", "version": "11.4.5-MariaDB", "flush_law": "soft-limit"}
+FEW = {"innodb_doublewrite_pages": "4"}
+CLEANERS = {"innodb_page_cleaners": "4", "innodb_buffer_pool_instances": "8"}
+
+Change = dict[str, Any]
+
+CASES: dict[str, tuple[Change, Change, str]] = {
+    "redo-too-small": (
+        {"reading": {"redo_capacity": 20 * MIB}},
+        {"reading": {"redo_capacity": 40 * MIB}},
+        "SET GLOBAL innodb_redo_log_capacity = 83886080",
+    ),
+    "io-capacity-too-low": ({"grown": {"pages_sync": 40}}, {"grown": {"pages_sync": 1}}, "innobrim advise"),
+    "io-capacity-too-high": (
+        {"reading": LOW_AGE},
+        {"reading": LOW_AGE | {"io_capacity_max": 1200}},
+        "innobrim advise",
+    ),
+    "doublewrite-pages": (
+        {"variables": FEW, "rates": {"Innodb_dblwr_writes": 110}},
+        {"variables": FEW | {"innodb_doublewrite": "OFF"}, "volumes": {}},
+        "innodb_doublewrite_pages = 128 in my.cnf, and restart",
+    ),
+    "free-page-waits": (
+        {"grown": {"free_page_waits": 5}, "rates": {"Innodb_pages_read": 3000}},
+        {"rates": {"Innodb_pages_read": 3000}},
+        "SET GLOBAL innodb_lru_scan_depth = 2048",
+    ),
+    "page-cleaners": (
+        {"variables": CLEANERS, "reading": {"flush_requested": 1000}},
+        {"variables": CLEANERS},
+        "innodb_page_cleaners = 8 in my.cnf",
+    ),
+    "dirty-limit": (
+        {"variables": {"innodb_max_dirty_pages_pct": "75"}, "reading": {"pages_dirty": 49_000}},
+        {"reading": {"pages_dirty": 49_000, "flush_percentage": 100}},
+        "SET GLOBAL innodb_max_dirty_pages_pct = 90",
+    ),
+    "dirty-low-water": (
+        {"reading": {"pages_dirty": 20_000, "flush_percentage": 5}},
+        {"reading": {"pages_dirty": 20_000, "flush_percentage": 50}},
+        "SET GLOBAL innodb_max_dirty_pages_pct_lwm = 0",
+    ),
+    "adaptive-flushing": (
+        {"reading": {"adaptive_flushing_lwm": 60.0}, "grown": {"redo_space_waits": 3}},
+        {"reading": {"adaptive_flushing_lwm": 60.0}},
+        "SET GLOBAL innodb_adaptive_flushing_lwm = 10",
+    ),
+    "flush-neighbors": (
+        {"variables": {"innodb_flush_neighbors": "1"}, "grown": {"pages_neighbour": 100}},
+        {
+            "variables": {"innodb_flush_neighbors": "1"},
+            "grown": {"pages_neighbour": 100},
+            "volumes": {"data": replace(TURNS, busy_ms=100)},
+        },
+        "SET GLOBAL innodb_flush_neighbors = 0",
+    ),
+    "change-buffering": (
+        {"variables": {"innodb_change_buffering": "all"}, "rates": {"ibuf_size": 1000}},
+        {"variables": {"innodb_change_buffering": "all"}, "rates": {"ibuf_size": 10}},
+        "SET GLOBAL innodb_change_buffering = none",
+    ),
+    "adaptive-hash-index": (
+        {"variables": {"innodb_adaptive_hash_index": "ON"}, "rates": {"adaptive_hash_searches": 50}},
+        {"variables": {"innodb_adaptive_hash_index": "ON"}},
+        "SET GLOBAL innodb_adaptive_hash_index = OFF",
+    ),
+    "flush-method": (
+        {"variables": {"innodb_flush_method": "fsync"}},
+        {"variables": {"innodb_flush_method": "fsync", "innodb_data_file_buffering": "OFF"}},
+        "innodb_flush_method = O_DIRECT in my.cnf",
+    ),
+    "doublewrite-off": (
+        {"variables": {"innodb_doublewrite": "OFF"}},
+        {"variables": {"innodb_doublewrite": "OFF"}, "volumes": {"data": Volume("zfs")}},
+        "innodb_doublewrite = ON in my.cnf",
+    ),
+    "copy-on-write": (
+        {"volumes": {"data": Volume("zfs")}},
+        {"volumes": {"data": Volume("xfs")}},
+        "innodb_doublewrite = OFF in my.cnf",
+    ),
+    "rotating-disk": (
+        {"volumes": {"data": TURNS}},
+        {"volumes": {"data": replace(TURNS, busy_ms=3000)}},
+        "innobrim redo",
+    ),
+    "logs-share-the-device": (
+        {"volumes": BUSY},
+        {"volumes": BUSY | {"redo": replace(DISK, device="nvme1n1")}},
+        "innodb_log_group_home_dir",
+    ),
+    "log-syncs": (
+        {"rates": {"writes:redo": 1000, "writes:binlog": 1000}},
+        {"rates": {"writes:redo": 100, "writes:binlog": 100}},
+        "SET GLOBAL binlog_group_commit_sync_delay = 1000",
+    ),
+    "log-buffer": (
+        {"rates": {"Innodb_log_waits": 4}},
+        {"rates": {"Innodb_log_waits": 0}},
+        "SET GLOBAL innodb_log_buffer_size = 33554432",
+    ),
+    "known-bug": (
+        {"facts": MARIADB, "grown": {"free_page_waits": 5}},
+        {"facts": MARIADB | {"version": "11.4.6-MariaDB"}},
+        "upgrade to 11.4.6 or later",
+    ),
+}
+"""By id: where it costs, where it does not, and a part of what is to be done."""
+
+
+def found(seen: Evidence) -> dict[str, Finding]:
+    """Return what doctor finds, by id."""
+    return {one.id: one for one in examine(seen).findings}
+
+
+def test_a_server_on_which_nothing_costs_gets_no_advice() -> None:
+    """Each rule looks, and none has anything to say."""
+    seen = examine(patient())
+
+    assert seen.findings == ()
+    assert set(seen.fine) | set(seen.unknown) | {"known bugs of this release"} == set(RULES)
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_a_rule_speaks_where_it_costs_and_nowhere_else(name: str) -> None:
+    """It gives figures, a change, its effect with its source and its risk; beside the case it is silent."""
+    costs, is_fine, change = CASES[name]
+    one = found(patient(**costs))[name]
+
+    assert name not in found(patient(**is_fine))
+    assert re.search(r"\d", one.reason)
+    assert change in "\n".join((one.fix, *one.sql))
+    assert all((one.effect, one.risk))
+    assert one.source.startswith(("measured: ", "known from ", "foretold "))
+
+
+def test_each_finding_of_doctor_is_tried_and_explained() -> None:
+    """No rule is without a case here, and each id is a row of the guide's table."""
+    rooms = [ROOT / "tuner" / "findings" / f"rules_{topic}.py" for topic in ("pages", "storage")]
+    guide = (ROOT / "docs" / "guide.md").read_text(encoding="utf-8").partition("## What doctor looks at")[2]
+    rows = set(re.findall(r"^\| `([a-z-]+)` \|", guide.partition("\n## ")[0], re.MULTILINE))
+
+    assert set(CASES) == set().union(*map(ids_in, rooms)) | {"redo-too-small"} == rows
+
+
+def test_no_load_is_no_reason_for_advice() -> None:
+    """A setting that only a load can show to cost is not known then, and is not called fine either."""
+    grown = dict.fromkeys(("pages_adaptive", "pages_sync", "pages_background", "pages_lru"), 0)
+    seen = examine(
+        patient(variables=FEW, reading=LOW_AGE, grown=grown, rates={"Innodb_dblwr_pages_written": 0})
+    )
+
+    assert seen.findings == ()
+    assert all(why.startswith("no load: ") for why in seen.unknown.values())
+    assert "innodb_io_capacity_max" in seen.unknown
+
+
+def test_what_is_not_shown_is_not_known_and_costs_only_that() -> None:
+    """An account that sees nothing but the readings gets what these say, and for the rest the reason."""
+    lacking = dict.fromkeys(("variables", "status", "counters", "files"), "SELECT command denied")
+    seen = replace(patient(grown={"pages_sync": 40}), after=Survey(1010.0, lacking=lacking), volumes={})
+    said = examine(seen)
+
+    assert [one.id for one in said.findings] == ["io-capacity-too-low"]
+    assert "SELECT command denied" in said.unknown["innodb_flush_method"]
+
+
+def test_on_a_managed_server_the_change_is_its_owners() -> None:
+    """What takes a restart is the provider's to set, and a statement becomes the provider's command."""
+    waits = {"grown": {"free_page_waits": 5}, "rates": {"Innodb_pages_read": 3000}}
+    said = found(patient(facts={"managed": "Amazon RDS"}, variables=FEW, **waits))
+
+    assert said["doublewrite-pages"].fix.startswith("have Amazon RDS set innodb_doublewrite_pages = 128")
+    assert said["free-page-waits"].sql[0].startswith("aws rds modify-db-parameter-group")
+
+
+def test_advise_gets_what_costs_most_beside_its_own() -> None:
+    """The warnings alone, in the order of what they mostly cost, without redo log and pair."""
+    seen = patient(
+        variables=FEW | {"innodb_flush_method": "fsync"},
+        reading=LOW_AGE,
+        grown={"free_page_waits": 5},
+        rates={"Innodb_log_waits": 4},
+    )
+
+    assert [one.id for one in costliest(seen, 2)] == ["doublewrite-pages", "free-page-waits"]
+
+
+def test_bugs_of_a_release_are_named_only_in_it() -> None:
+    """MDEV-31939 from 10.6.13 to 10.6.16 under load; what needs a sign is not told without it."""
+    blind = found(patient(facts=MARIADB | {"version": "10.6.16-MariaDB", "flush_law": "age-blind"}))
+
+    assert "MDEV-31939" in blind["known-bug"].title
+    assert "10.6.17" in blind["known-bug"].fix
+    assert "known-bug" not in found(patient(facts=MARIADB))
+
+
+@pytest.mark.parametrize("name", names())
+def test_what_doctor_says_of_real_servers_is_kept(name: str) -> None:
+    """The whole answer, from what was seen of a server under load; recorded anew only on purpose."""
+    kept = (ROOT / "tests" / "fixtures" / "doctor" / f"{name}.txt").read_text(encoding="utf-8")
+
+    assert text(evidence(name)) == kept
+
+
+class Watched(FakeServer):
+    """A server of a few lines that can be surveyed; time passes while somebody waits."""
+
+    def __init__(self) -> None:
+        super().__init__(Capacity(10_000, 20_000))
+        self.clock = SimClock(start=1000.0)
+
+    def survey(self) -> Survey:
+        """Return a look without anything."""
+        return Survey(self.clock.monotonic())
+
+    def wait(self, seconds: float) -> None:
+        """Let time pass here and there."""
+        self.live(seconds)
+        self.clock.advance_to(self.clock.monotonic() + seconds)
+
+
+def test_watching_gives_the_figures_of_its_time() -> None:
+    """Rates are those of the load, the age the highest, and nothing is written."""
+    server = Watched()
+    server.live(60.0)
+    seen = watch(server, server.clock, 20.0, server.wait)
+
+    assert seen.seconds == pytest.approx(20.0, abs=1.0)
+    assert seen.per_second("lsn_current") == pytest.approx(1e6, rel=0.1)
+    assert seen.peak_age >= seen.age
+    assert server.applied == []
+
+
+@pytest.mark.parametrize(("m", "costs"), [(20_000, True), (480, False)])
+def test_on_the_simulated_server_a_pair_is_too_high_only_where_it_costs(m: int, *, costs: bool) -> None:
+    """At the shipped 10000/20000 most of the redo log is unused; at a pair that suits the load it is not."""
+    server, samples = watched(plant(m=m), 300)
+    look = Survey(0.0)
+    seen = Evidence(server.facts(), samples[-20], samples[-1], samples[-1].age_ratio, look, look)
+
+    assert ("io-capacity-too-high" in found(seen)) is costs
