@@ -48,18 +48,18 @@ def check(server: Writable) -> Check:  # noqa: ARG001 - the server must be there
 
     def ask(*words: str, **environ: str) -> dict[str, dict[str, str]]:
         result = innobrim("check", "--json", *words, **environ)
-        return {line["name"]: line for line in json.loads(result.stdout)["lines"]}
+        return {line["id"]: line for line in json.loads(result.stdout)["findings"]}
 
     return ask
 
 
 def test_the_privilege_is_proved_where_the_mode_is_active(server: Writable, check: Check) -> None:
     """Whether --active or the configuration asks for active mode, the present value is written back."""
-    assert check()["write"]["outcome"] == "untested"
+    assert check()["write"]["severity"] == "untested"
     assert server.written == []
 
-    assert check("--active")["write"]["outcome"] == "ok"
-    assert check(INNOBRIM_LOOP_MODE="active")["write"]["outcome"] == "ok"
+    assert check("--active")["write"]["severity"] == "ok"
+    assert check(INNOBRIM_LOOP_MODE="active")["write"]["severity"] == "ok"
     assert server.written == [("innodb_io_capacity", 225)] * 2
 
 
@@ -70,8 +70,8 @@ def test_a_read_only_server_is_fine_where_the_configuration_says_so(
     replica = sample(1, read_only=True)
     monkeypatch.setattr(server, "read", lambda: replica)
 
-    assert check()["read_only"]["outcome"] == "warning"
-    assert check(INNOBRIM_LOOP_ALLOW_READ_ONLY_WRITES="true")["read_only"]["outcome"] == "ok"
+    assert check()["read_only"]["severity"] == "warning"
+    assert check(INNOBRIM_LOOP_ALLOW_READ_ONLY_WRITES="true")["read_only"]["severity"] == "ok"
 
 
 @pytest.mark.parametrize(
@@ -143,7 +143,7 @@ def test_a_server_that_nobody_checks_is_warned_of(
     """TCP without a certificate authority is a warning with what would help, on this machine too."""
     line = check(**environ)["connection"]
 
-    assert line["outcome"] == outcome
+    assert line["severity"] == outcome
     assert ("tls_ca" in line["fix"]) is (outcome == "warning")
 
 
@@ -162,13 +162,13 @@ def test_authorities_of_everybody_are_warned_of_where_no_name_is_checked(
     monkeypatch.setenv("SSL_CERT_DIR", str(tmp_path / "none"))
     monkeypatch.setenv("SSL_CERT_FILE", str(tmp_path / "none"))
 
-    assert check("--defaults-file", str(file))["connection"]["outcome"] == "ok"
+    assert check("--defaults-file", str(file))["connection"]["severity"] == "ok"
     if why == "many":
         monkeypatch.setattr(endpoint, "FEW", 1)
     else:
         monkeypatch.setenv("SSL_CERT_FILE", CA)
     line = check("--defaults-file", str(file))["connection"]
-    assert line["outcome"] == "warning"
+    assert line["severity"] == "warning"
     assert "verify_identity" in line["fix"]
     file.write_text(f"{file.read_text()}ssl-verify-server-cert\n")
-    assert check("--defaults-file", str(file))["connection"]["outcome"] == "ok"
+    assert check("--defaults-file", str(file))["connection"]["severity"] == "ok"

@@ -8,7 +8,7 @@ from msgspec.structs import replace
 
 from tests.bench import FakeServer
 from tuner.findings.check import Report, check
-from tuner.findings.preconditions import Line
+from tuner.findings.finding import Finding
 from tuner.records import Facts, Missed, Sample
 from tuner.servers.port import ServerError
 from tuner.settings import Settings
@@ -48,7 +48,7 @@ def look(server: Odd, *, active: bool = False, settings: Settings = DEFAULTS) ->
     return check(server, active=active, settings=settings)
 
 
-def line(report: Report, name: str) -> Line:
+def line(report: Report, name: str) -> Finding:
     """Return one line by name."""
-    (found,) = [one for one in report.lines if one.name == name]
+    (found,) = [one for one in report.findings if one.id == name]
     return found

@@ -11,7 +11,8 @@ from tests.factory import FACTS, sample
 from tests.findings.checked import Odd, line, look
 from tuner.core.holds import law_in_doubt
 from tuner.core.step import start
-from tuner.findings.preconditions import Line, way_of_writing
+from tuner.findings.finding import Finding
+from tuner.findings.preconditions import way_of_writing
 from tuner.records import Bounds, Capacity, Facts, Remedy
 from tuner.servers.port import Unreachable, Unsupported
 from tuner.settings import Mode, Settings
@@ -43,8 +44,8 @@ def test_a_healthy_server_passes(server: Odd) -> None:
 
     assert report.reachable
     assert report.controllable
-    assert {one.outcome for one in report.lines} == {"ok", "untested"}
-    assert len({one.name for one in report.lines}) == len(report.lines)
+    assert {one.severity for one in report.findings} == {"ok", "untested"}
+    assert len({one.id for one in report.findings}) == len(report.findings)
     assert server.applied == []
 
 
@@ -53,7 +54,7 @@ def test_a_server_that_cannot_be_used_says_why(server: Odd) -> None:
     server.failure = Unreachable("innobrim@127.0.0.1:3306: refused (error 2003)")
     report = look(server)
     assert (report.reachable, report.controllable) == (False, False)
-    assert [(one.name, "error 2003" in one.message, bool(one.fix)) for one in report.lines] == [
+    assert [(one.id, "error 2003" in one.title, bool(one.fix)) for one in report.findings] == [
         ("reachable", True, True)
     ]
     server.failure = Unreachable("innobrim@/no.sock: no such socket", "SELECT @@socket says where it is")
@@ -61,12 +62,12 @@ def test_a_server_that_cannot_be_used_says_why(server: Odd) -> None:
     server.failure = Unsupported("MariaDB 10.4.34 is too old")
     report = look(server)
     assert (report.reachable, report.controllable) == (True, False)
-    assert "MariaDB" in line(report, "supported").message
+    assert "MariaDB" in line(report, "supported").title
     server.failure, server.down = None, "SELECT command denied"
     report = look(server, active=True)
-    assert "SELECT command denied" in line(report, "sample").message
+    assert "SELECT command denied" in line(report, "sample").title
     assert not report.controllable
-    untested = {one.name for one in report.lines if one.outcome == "untested"}
+    untested = {one.id for one in report.findings if one.severity == "untested"}
     assert untested >= {"redo_enabled", "adaptive_flushing", "read_only", "writer", "budgets", "write"}
     assert server.applied == []
 
@@ -131,9 +132,9 @@ def test_each_precondition_has_its_line(
     name, outcome = name_and_outcome.split(": ")
     report = look(server)
     found = line(report, name)
-    said = "\n".join((found.message, found.fix, found.brings, *found.sql))
+    said = "\n".join((found.title, found.reason, found.fix, found.effect, found.risk, *found.sql))
 
-    assert found.outcome == outcome
+    assert found.severity == outcome
     assert all(part in said for part in parts), said
     assert report.controllable is (outcome != "problem" and "managed" not in facts)
 
@@ -149,7 +150,7 @@ def test_what_active_mode_lacks_is_said(server: Odd) -> None:
         server.changed_facts, server.changed_sample = facts, seen
         assert look(server).lacking == lacking
     allowed = look(server, settings=Settings(allow_read_only_writes=True))
-    assert (allowed.lacking, line(allowed, "read_only").outcome) == ((), "ok")
+    assert (allowed.lacking, line(allowed, "read_only").severity) == ((), "ok")
 
 
 def test_an_odd_ratio_comes_with_safe_statements(server: Odd) -> None:
@@ -157,8 +158,8 @@ def test_an_odd_ratio_comes_with_safe_statements(server: Odd) -> None:
     server.capacity = Capacity(1500, 2000)
     found = line(look(server), "ratio")
 
-    assert found.outcome == "warning"
-    assert "works with 1500" in found.message
+    assert found.severity == "warning"
+    assert "works with 1500" in found.title
     assert set(found.sql) == {"SET GLOBAL innodb_io_capacity = 2000"}
 
 
@@ -166,7 +167,7 @@ def test_active_proves_the_privilege_with_what_is_there(server: Odd) -> None:
     """Only active mode writes, and only the value that is in force already."""
     found = line(look(server, active=True), "write")
 
-    assert found.outcome == "ok"
+    assert found.severity == "ok"
     assert [steps for steps, _, _ in server.applied] == [(("innodb_io_capacity", 10_000),)]
     assert server.capacity == Capacity(10_000, 20_000)
 
@@ -179,9 +180,9 @@ def test_a_missing_privilege_comes_with_the_grant(server: Odd) -> None:
     report = look(server)
     tried, said = line(look(server, active=True), "write"), line(report, "write")
 
-    assert (tried.outcome, tried.sql, "Access denied" in tried.message) == ("problem", grant, True)
+    assert (tried.severity, tried.sql, "Access denied" in tried.title) == ("problem", grant, True)
     assert (report.fine, report.controllable, report.lacking) == (True, False, ("write",))
-    assert (said.outcome, said.sql) == ("warning", grant)
+    assert (said.severity, said.sql) == ("warning", grant)
 
 
 @pytest.mark.parametrize("change", [{"writer": False}, {"read_only": True}, {"super_read_only": True}])
@@ -189,10 +190,10 @@ def test_nothing_is_written_where_active_mode_would_not(server: Odd, change: dic
     """Beside another daemon, or on a read-only server, not even to prove a privilege."""
     server.changed_sample = change
 
-    assert line(look(server, active=True), "write").outcome == "untested"
+    assert line(look(server, active=True), "write").severity == "untested"
     assert server.applied == []
     allowed = look(server, active=True, settings=Settings(allow_read_only_writes=True))
-    assert line(allowed, "write").outcome == ("untested" if "writer" in change else "ok")
+    assert line(allowed, "write").severity == ("untested" if "writer" in change else "ok")
 
 
 def test_a_budget_that_cannot_be_kept_is_a_warning_with_one_that_can(server: Odd) -> None:
@@ -201,10 +202,10 @@ def test_a_budget_that_cannot_be_kept_is_a_warning_with_one_that_can(server: Odd
     tight = Settings(max_recovery_seconds=1.0, max_shutdown_seconds=1.0)
     fine, found = line(look(server), "budgets"), line(look(server, settings=tight), "budgets")
 
-    assert (fine.outcome, found.outcome) == ("ok", "warning")
-    assert "max_recovery_seconds and max_shutdown_seconds cannot be kept" in found.message
+    assert (fine.severity, found.severity) == ("ok", "warning")
+    assert "max_recovery_seconds and max_shutdown_seconds cannot be kept" in found.title
     needed = {key: float(found.fix.split(f"{key} = ")[1].split()[0]) for key in BUDGETS}
-    assert line(look(server, settings=Settings(**needed)), "budgets").outcome == "ok"
+    assert line(look(server, settings=Settings(**needed)), "budgets").severity == "ok"
 
 
 def test_without_a_budget_what_takes_long_is_a_warning_alone(server: Odd) -> None:
@@ -212,10 +213,10 @@ def test_without_a_budget_what_takes_long_is_a_warning_alone(server: Odd) -> Non
     server.changed_sample = {"pages_dirty": 900_000}
     report = look(server)
 
-    assert line(report, "budgets").outcome == "warning"
+    assert line(report, "budgets").severity == "warning"
     assert report.controllable
     wide = Settings(max_recovery_seconds=5000.0, max_shutdown_seconds=5000.0)
-    assert line(look(server, settings=wide), "budgets").outcome == "ok"
+    assert line(look(server, settings=wide), "budgets").severity == "ok"
 
 
 def test_a_budget_out_of_reach_hides_none_that_is_missing(server: Odd) -> None:
@@ -224,7 +225,7 @@ def test_a_budget_out_of_reach_hides_none_that_is_missing(server: Odd) -> None:
     found = line(look(server, settings=Settings(max_recovery_seconds=1.0)), "budgets")
 
     assert (
-        "max_recovery_seconds cannot be kept; shutdown would take long, and no budget is set" in found.message
+        "max_recovery_seconds cannot be kept; shutdown would take long, and no budget is set" in found.title
     )
     assert all(key in found.fix for key in BUDGETS)
 
@@ -240,7 +241,9 @@ def test_an_unverified_law_is_not_acted_on_unless_accepted() -> None:
     assert accepted is None or accepted.remedies != (Remedy.UPGRADE,)
 
 
-def said(facts: Facts, *, may: bool | None = False, settings: Settings | None = None, **reading: int) -> Line:
+def said(
+    facts: Facts, *, may: bool | None = False, settings: Settings | None = None, **reading: int
+) -> Finding:
     """Return the line on what somebody with the account's password could set."""
     return way_of_writing(sample(**reading), facts, settings or Settings(), may=may)
 
@@ -252,39 +255,39 @@ def guarded(bounds: Bounds = BOUNDS) -> Facts:
 
 def test_what_the_password_lets_somebody_set_is_said() -> None:
     """The procedure alone is fine; the privilege beside it is a warning with its revoke."""
-    assert said(guarded()).outcome == "ok"
-    assert "M from 100 to 20000, C from 100 to 20000" in said(guarded()).message
+    assert said(guarded()).severity == "ok"
+    assert "M from 100 to 20000, C from 100 to 20000" in said(guarded()).title
     both = said(guarded(), may=True)
-    assert (both.outcome, both.sql) == (
+    assert (both.severity, both.sql) == (
         "warning",
         ("REVOKE SYSTEM_VARIABLES_ADMIN ON *.* FROM 'innobrim'@'localhost'",),
     )
     direct = said(FACTS, may=True)
-    assert (direct.outcome, "innobrim setup-sql" in direct.fix) == ("ok", True)
-    assert [said(FACTS, may=may).outcome for may in (False, None)] == ["ok", "untested"]
+    assert (direct.severity, "innobrim setup-sql" in direct.fix) == ("ok", True)
+    assert [said(FACTS, may=may).severity for may in (False, None)] == ["ok", "untested"]
 
 
 def test_bounds_that_do_not_fit_are_said_before_anything_is_written() -> None:
     """Originals that could not be restored, a C that the loop may exceed, and limits beside the bounds."""
     found = said(guarded(Bounds(100, 1000, 1000)), io_capacity=1000, io_capacity_max=2000)
-    assert (found.outcome, "innobrim restore could not" in found.message) == ("warning", True)
+    assert (found.severity, "innobrim restore could not" in found.title) == ("warning", True)
     facts = guarded(Bounds(100, 20_000, 5000))
     found = said(facts, io_capacity=200, io_capacity_max=2000)
-    assert (found.outcome, "loop.ratio = 4" in found.fix) == ("warning", True)
-    assert said(facts, settings=Settings(ratio=4), io_capacity=200, io_capacity_max=2000).outcome == "ok"
+    assert (found.severity, "loop.ratio = 4" in found.fix) == ("warning", True)
+    assert said(facts, settings=Settings(ratio=4), io_capacity=200, io_capacity_max=2000).severity == "ok"
     found = said(guarded(Bounds(1000, 8000, 4000)), may=True, settings=Settings(max_io_capacity_max=600))
-    assert found.outcome == "problem"
-    assert "the limits are 100 to 600, and the procedure takes 1000 to 8000" in found.message
+    assert found.severity == "problem"
+    assert "the limits are 100 to 600, and the procedure takes 1000 to 8000" in found.title
 
 
 def test_check_proves_the_procedure_by_a_write_through_it(server: Odd) -> None:
     """The write goes the way that the daemon's go; where it is refused, no GRANT is offered."""
     server.changed_facts = {"procedure": BOUNDS}
-    assert "through innobrim.set_global" in line(look(server, active=True), "write").message
+    assert "through innobrim.set_global" in line(look(server, active=True), "write").title
     server.refusal = "execute command denied (error 1370)"
     found = line(look(server, active=True), "write")
 
-    assert (found.outcome, found.sql) == ("problem", ())
+    assert (found.severity, found.sql) == ("problem", ())
     assert "innobrim setup-sql" in found.fix
 
 
@@ -292,10 +295,12 @@ def test_check_proves_the_procedure_by_a_write_through_it(server: Odd) -> None:
 def test_the_former_default_written_out_is_said_to_be_kept_once(server: Odd, name: str) -> None:
     """Who has 300 in the file keeps it, and hears in one line that it can go; nobody else does."""
     former = [
-        one for one in look(server, settings=Settings(**{name: 300.0})).lines if one.name == "former_defaults"
+        one
+        for one in look(server, settings=Settings(**{name: 300.0})).findings
+        if one.id == "former_defaults"
     ]
 
-    assert [one.outcome for one in former] == ["ok"]
-    assert former[0].message.startswith(f"{name} = 300 is kept as your budget")
+    assert [one.severity for one in former] == ["ok"]
+    assert former[0].title.startswith(f"{name} = 300 is kept as your budget")
     for settings in (Settings(), Settings(**{name: 301.0})):
-        assert "former_defaults" not in [one.name for one in look(server, settings=settings).lines]
+        assert "former_defaults" not in [one.id for one in look(server, settings=settings).findings]

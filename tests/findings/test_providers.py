@@ -77,8 +77,8 @@ def test_a_managed_server_is_for_advice(name: str, provider: str, host: str) -> 
 
     assert facts.managed == provider
     assert (report.fine, report.controllable, "write" in report.lacking) == (True, False, True)
-    assert (asked.fine, asked.controllable, line(asked, "write").outcome) == (False, False, "problem")
-    assert provider in line(report, "write").message
+    assert (asked.fine, asked.controllable, line(asked, "write").severity) == (False, False, "problem")
+    assert provider in line(report, "write").title
     assert (provider in reason, remedies) == (True, (Remedy.PROVIDER,))
 
 
@@ -90,7 +90,7 @@ def test_no_statement_is_printed_that_the_provider_refuses(name: str, host: str)
     server.changed_facts = {one: getattr(facts, one) for one in Facts.__struct_fields__}
     server.changed_sample = dict(LOST)
     held = Hold(HoldCode.INERT, 0.0, "redo logging is disabled", (Remedy.ENABLE_REDO_LOG,))
-    lines = look(server, active=True).lines
+    lines = look(server, active=True).findings
     found = advise(would_set(holds=(held,)), facts, Settings())
 
     assert server.applied == []
@@ -241,7 +241,7 @@ def test_where_the_provider_moves_c_and_m_they_are_left_to_it() -> None:
     assert "leave both" in said((Remedy.PROVIDER,), facts=facts)
     (left,) = [one for one in found if one.id == "provider-moves-them"]
     assert f"{RIVAL}=OFF" in left.fix
-    for one in (*found, *report.lines):
+    for one in (*found, *report.findings):
         assert not any(SETS_THEM.search(part) for part in (one.fix, *one.sql)), one
 
 

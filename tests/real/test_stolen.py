@@ -305,9 +305,9 @@ def test_check_says_which_way_is_in_force(stolen: Stolen, daemon: RealServer) ->
         with contextlib.suppress(pymysql.MySQLError):
             stolen.server.query(f"REVOKE {privilege} ON *.* FROM 'innobrim_stolen'@'%'")
 
-    assert (alone.outcome, beside.outcome, mended.outcome) == ("ok", "warning", "ok")
-    assert "and in no other way" in alone.message
-    assert str(BOUNDS) in alone.message
+    assert (alone.severity, beside.severity, mended.severity) == ("ok", "warning", "ok")
+    assert "and in no other way" in alone.title
+    assert str(BOUNDS) in alone.title
 
 
 def test_a_procedure_that_is_gone_is_a_lost_privilege(stolen: Stolen, daemon: RealServer) -> None:
@@ -335,4 +335,4 @@ def _without_error(daemon: RealServer, steps: tuple[tuple[str, int], ...]) -> Ca
 
 def _privilege_line(daemon: RealServer) -> Any:  # noqa: ANN401 - a line
     report = check(daemon, active=False, settings=Settings(ratio=2))
-    return next(line for line in report.lines if line.name == "privilege")
+    return next(line for line in report.findings if line.id == "privilege")

@@ -57,17 +57,19 @@ def check(config_path: str | None, *, active: bool, as_json: bool, **server_flag
 
 def show(report: Report) -> None:
     """Print a line for each precondition, its fix and its SQL below it."""
-    for line in report.lines:
-        say(f"{MARKS[line.outcome]} {line.name}: {line.message}")
+    for line in report.findings:
+        say(f"{MARKS[line.severity]} {line.id}: {': '.join(filter(None, (line.title, line.reason)))}")
         if line.fix:
-            say(f"           → {'; '.join(filter(None, (line.fix, line.brings)))}")
+            say(f"           → {'; '.join(filter(None, (line.fix, line.effect, line.risk)))}")
         for statement in line.sql:
             say(f"             {statement}{';' if statement.split()[0].isupper() else ''}")
     if report.fine and report.lacking:
         names = " and ".join(f'"{name}"' for name in report.lacking)
         lines = "lines" if len(report.lacking) > 1 else "line"
         say(f"advisory mode works here; what active mode lacks is in the {lines} {names}")
-    elif report.fine and any(line.name == "authority" and line.outcome == "warning" for line in report.lines):
+    elif report.fine and any(
+        line.id == "authority" and line.severity == "warning" for line in report.findings
+    ):
         say('this server can be written to; how far that controls it is in the line "authority"')
     elif report.fine:
         say("this server can be controlled")

@@ -10,10 +10,10 @@ from msgspec.structs import replace
 
 from tuner.core.leaving.lowwater import unfit
 from tuner.findings.advice import counters_off
+from tuner.findings.finding import Finding
 from tuner.findings.m_moves_age import m_moves_no_age
 from tuner.findings.preconditions import (
     PROBES,
-    Line,
     former_defaults,
     read_only_variables,
     untested,
@@ -39,17 +39,17 @@ TIME_IT = "performance_schema = ON shows it, which takes a restart of mysqld"
 
 
 class Report(Struct, frozen=True):
-    """All lines, and whether the server could be reached at all."""
+    """A line for each precondition, and whether the server could be reached at all."""
 
-    lines: tuple[Line, ...]
+    findings: tuple[Finding, ...]
     reachable: bool
     lacking: tuple[str, ...] = ()
-    """Names of the lines that say what active mode still lacks where advisory mode works."""
+    """Ids of those that say what active mode still lacks where advisory mode works."""
 
     @property
     def fine(self) -> bool:
         """Tell whether nothing stands in the way of what was asked about, advisory or active mode."""
-        return not any(line.outcome == "problem" for line in self.lines)
+        return not any(line.severity == "problem" for line in self.findings)
 
     @property
     def controllable(self) -> bool:
@@ -76,7 +76,7 @@ class CheckedServer(Server, Protocol):
 
 
 def check(
-    server: CheckedServer, *, active: bool, settings: Settings, connection: Line | None = None
+    server: CheckedServer, *, active: bool, settings: Settings, connection: Finding | None = None
 ) -> Report:
     """Look at every precondition; writes the current value back only where ``active``.
 
@@ -90,26 +90,29 @@ def check(
         facts = server.facts()
     except Unreachable as error:
         return Report(
-            (Line("reachable", "problem", error.message, error.fix or ANY_FIX),),
+            (Finding("reachable", "problem", error.message, fix=error.fix or ANY_FIX),),
             reachable=False,
         )
     except ServerError as error:
         return Report(
-            (Line("reachable", "ok", "the server answers"), Line("supported", "problem", str(error))),
+            (Finding("reachable", "ok", "the server answers"), Finding("supported", "problem", str(error))),
             reachable=True,
         )
     lines = [
-        Line("reachable", "ok", f"{facts.endpoint} answers"),
+        Finding("reachable", "ok", f"{facts.endpoint} answers"),
         *([] if connection is None else [connection]),
         _supported(facts),
         _verified(facts),
-        *(Line("blocked", "problem", why, "control is not possible while so") for why in facts.blockers),
+        *(
+            Finding("blocked", "problem", why, fix="control is not possible while so")
+            for why in facts.blockers
+        ),
         *_own_limits(facts),
     ]
     lines += [_counters(facts), _surroundings(facts)]
     sample = server.read()
     if isinstance(sample, Missed):
-        lines.append(Line("sample", "problem", f"no sample: {sample.reason}"))
+        lines.append(Finding("sample", "problem", f"no sample: {sample.reason}"))
         lines += untested("not looked at: there is no sample")
         return Report(tuple(lines), reachable=True)
     lines += [probe(sample, facts, settings) for probe in PROBES]
@@ -119,11 +122,11 @@ def check(
     may = None if facts.managed else server.may_write()
     lines.append(way_of_writing(sample, facts, settings, may=may))
     lines.append(_privilege(server, sample, facts, active=active, held=held, may=may))
-    lacking = tuple(one.name for one in lines if one.outcome == "warning" and one.name in _needed(facts))
+    lacking = tuple(one.id for one in lines if one.severity == "warning" and one.id in _needed(facts))
     return Report(tuple(_in_its_way(line, facts) for line in lines), reachable=True, lacking=lacking)
 
 
-def _low_water_mark(sample: Sample, facts: Facts, settings: Settings) -> list[Line]:
+def _low_water_mark(sample: Sample, facts: Facts, settings: Settings) -> list[Finding]:
     """Return the line about ``loop.low_water_mark``; none without it."""
     if not settings.low_water_mark:
         return []
@@ -131,112 +134,121 @@ def _low_water_mark(sample: Sample, facts: Facts, settings: Settings) -> list[Li
     why = unfit(facts, mark)
     if why or mark is None:
         fix = "innobrim setup-sql --low-water-mark" if facts.procedure is not None else ""
-        return [Line("low_water_mark", "warning", f"loop.low_water_mark does nothing here: {why}", fix)]
+        return [
+            Finding("low_water_mark", "warning", f"loop.low_water_mark does nothing here: {why}", fix=fix)
+        ]
     said = f"{LOW_WATER_MARK} is {percent(mark)}; active mode sets it to 0.001, and a restore puts it back"
-    return [Line("low_water_mark", "ok", said)]
+    return [Finding("low_water_mark", "ok", said)]
 
 
 def _needed(facts: Facts) -> frozenset[str]:
-    """Return the names of the lines whose warning keeps active mode from writing."""
+    """Return the ids of the lines whose warning keeps active mode from writing."""
     return NEEDED_ACTIVE - {"counters"} if m_moves_no_age(facts) else NEEDED_ACTIVE
 
 
-def _in_its_way(line: Line, facts: Facts) -> Line:
+def _in_its_way(line: Finding, facts: Facts) -> Finding:
     """Return a line whose statements a managed server's owner can carry out; unchanged elsewhere."""
     way = way_of(line.sql, facts)
     return line if way is None else replace(line, fix=way[0], sql=way[1])
 
 
-def _verified(facts: Facts) -> Line:
+def _verified(facts: Facts) -> Finding:
     if not facts.unverified and m_moves_no_age(facts):
-        return Line("verified", "ok", f"nothing is to be verified: {facts.flush_law} goes by no percentage")
+        return Finding(
+            "verified", "ok", f"nothing is to be verified: {facts.flush_law} goes by no percentage"
+        )
     if not facts.unverified:
-        return Line("verified", "ok", "the server's counters can verify the law; active mode waits for that")
+        return Finding(
+            "verified", "ok", "the server's counters can verify the law; active mode waits for that"
+        )
     found = f"nothing that this server exports can verify the law: {facts.unverified}"
-    return Line(
+    return Finding(
         "verified",
         "warning",
         found,
-        "upgrade the server; loop.accept_unverified = true lets active mode write to it as it is",
+        fix="upgrade the server; loop.accept_unverified = true lets active mode write to it as it is",
     )
 
 
-def _supported(facts: Facts) -> Line:
+def _supported(facts: Facts) -> Finding:
     """Return the line that says what a server was taken for, and how such servers are known."""
     known = in_words(facts.family, facts.version, facts.managed)
-    return Line("supported", "ok", f"{facts.product}: flush law {facts.flush_law}; {known}")
+    return Finding("supported", "ok", f"{facts.product}: flush law {facts.flush_law}; {known}")
 
 
-def _own_limits(facts: Facts) -> list[Line]:
+def _own_limits(facts: Facts) -> list[Finding]:
     """Return the line about limits that are not those of our arithmetic; none where all are."""
     said = "; ".join(facts.own_limits)
-    return [Line("limits", "ok", f"the server's own limits are taken: {said}")] if said else []
+    return [Finding("limits", "ok", f"the server's own limits are taken: {said}")] if said else []
 
 
-def _counters(facts: Facts) -> Line:
+def _counters(facts: Facts) -> Finding:
     if not facts.disabled_counters:
-        return Line("counters", "ok", "all InnoDB counters that a sample needs are on")
-    finding = counters_off(facts)
-    return Line("counters", "warning", f"{finding.title}: {finding.reason}", finding.fix, finding.sql)
+        return Finding("counters", "ok", "all InnoDB counters that a sample needs are on")
+    return replace(counters_off(facts), id="counters", effect="")
 
 
-def _surroundings(facts: Facts) -> Line:
+def _surroundings(facts: Facts) -> Finding:
     off = () if facts.timed else ("latency", *(part for part in facts.unseen if part == "locks"))
     granted = tuple(part for part in facts.unseen if part not in off)
     if not granted and not off:
-        return Line("surroundings", "ok", f"{facts.surroundings} can be seen")
+        return Finding("surroundings", "ok", f"{facts.surroundings} can be seen")
     missing = [f"{part}: {UNSEEN.get(part, part)}" for part in granted]
     missing += [f"{part}: {UNSEEN[part]}, as performance_schema is OFF" for part in off]
-    return Line(
+    return Finding(
         "surroundings",
         "untested",
         f"not seen, and not taken into account: {'; '.join(missing)}",
-        "; ".join([*(["let the account see it"] if granted else []), *([TIME_IT] if off else [])]),
-        (facts.grant("SELECT", "performance_schema.*"),) if granted else (),
+        fix="; ".join([*(["let the account see it"] if granted else []), *([TIME_IT] if off else [])]),
+        sql=(facts.grant("SELECT", "performance_schema.*"),) if granted else (),
     )
 
 
-def _privilege_said(facts: Facts, grant: tuple[str, ...], *, may: bool | None) -> Line:
+def _privilege_said(facts: Facts, grant: tuple[str, ...], *, may: bool | None) -> Finding:
     """Say by the server's word whether the account may write; advisory mode tries nothing."""
     again = "check --active writes the current value back"
     if facts.procedure is not None:
         found = f"advisory: not tried; the account may call {SET_GLOBAL}; {again}"
-        return Line("write", "untested", found)
+        return Finding("write", "untested", found)
     if may is None:
-        return Line("write", "untested", f"advisory: not tried; {again}", "for active mode", grant)
+        return Finding("write", "untested", f"advisory: not tried; {again}", fix="for active mode", sql=grant)
     if may:
         found = f"advisory: not tried; the account has {facts.write_privilege}; {again}"
-        return Line("write", "untested", found)
+        return Finding("write", "untested", found)
     lacks = f"the account has no {facts.write_privilege}"
     found = f"{lacks}: advisory mode works, and active mode could not write"
-    return Line("write", "warning", found, GRANT_IT, grant)
+    return Finding("write", "warning", found, fix=GRANT_IT, sql=grant)
 
 
-def _managed(sample: Sample, facts: Facts, *, active: bool) -> Line:
+def _managed(sample: Sample, facts: Facts, *, active: bool) -> Finding:
     """Say what the owner of a managed server can do in place of a write: no account there may."""
     takes = f"{facts.managed} takes no SET GLOBAL of innodb_io_capacity"
     found = f"{takes}: advisory mode works, and active mode could not write"
     fix = "innobrim advise says how to apply what it would set"
     way = way_of((f"SET GLOBAL innodb_io_capacity_max = {sample.io_capacity_max}",), facts)
-    return Line("write", "problem" if active else "warning", found, fix if way is None or way[1] else way[0])
+    return Finding(
+        "write", "problem" if active else "warning", found, fix=fix if way is None or way[1] else way[0]
+    )
 
 
 def _privilege(
     server: CheckedServer, sample: Sample, facts: Facts, *, active: bool, held: str, may: bool | None
-) -> Line:
+) -> Finding:
     grant = () if facts.procedure is not None else (facts.grant(facts.write_privilege),)
     if facts.managed:
         return _managed(sample, facts, active=active)
     if not active:
         return _privilege_said(facts, grant, may=may)
     if not sample.writer:
-        return Line("write", "untested", "not tried: another InnoBrim holds the writer lock")
+        return Finding("write", "untested", "not tried: another InnoBrim holds the writer lock")
     if held:
-        return Line("write", "untested", f"not tried: {held}")
+        return Finding("write", "untested", f"not tried: {held}")
     receipt = server.apply((("innodb_io_capacity", sample.io_capacity),), sample.capacity)
     if receipt.error:
         fix = GRANT_IT if grant else MADE_ANEW
-        return Line("write", "problem", f"{facts.endpoint} may not write: {receipt.error}", fix, grant)
+        return Finding(
+            "write", "problem", f"{facts.endpoint} may not write: {receipt.error}", fix=fix, sql=grant
+        )
     by = f" through {SET_GLOBAL}" if facts.procedure is not None else ""
     took = f"{receipt.seconds * 1000:.0f} ms"
-    return Line("write", "ok", f"wrote innodb_io_capacity = {sample.io_capacity} back{by}, {took}")
+    return Finding("write", "ok", f"wrote innodb_io_capacity = {sample.io_capacity} back{by}, {took}")

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Literal
 
-from msgspec import Struct
+from msgspec.structs import replace
 
 from policies.registry import LAWS
 from tuner.core.ages import readable
@@ -18,13 +17,12 @@ from tuner.core.setpoint.budgets import (
 )
 from tuner.core.writes.plan import near
 from tuner.findings.advice import broken_budgets, durations, statements
+from tuner.findings.finding import Finding
 from tuner.findings.m_moves_age import m_moves_no_age, while_asleep
 from tuner.records import CAPACITY_MINIMUM, SET_GLOBAL, Facts, Sample, revoke
 from tuner.servers.endpoint import Endpoint, signed_for_anybody
 from tuner.servers.passwords import CHECKED_TLS
 from tuner.settings import Settings, as_formerly
-
-Outcome = Literal["ok", "warning", "problem", "untested"]
 
 SMALL_REDO = 256 * 1024 * 1024
 """Below this a busy server's checkpoints, 7 s apart, take up much of the redo log."""
@@ -35,39 +33,18 @@ AMPLE_REDO = 1024 * 1024 * 1024
 LARGER_REDO = "it costs disk space, and a crash recovery takes longer"
 
 
-class Line(Struct, frozen=True):
-    """One precondition.
-
-    Attributes:
-        name: stable id.
-        outcome: ok; warning: works, but worse than it could; problem: control is impossible;
-            untested: it was not tried or could not be seen; the message says why.
-        message: what was found.
-        fix: what to do; empty where nothing is to be done.
-        sql: statements to paste.
-        brings: what following it brings, and what it costs; empty where the message says so.
-    """
-
-    name: str
-    outcome: Outcome
-    message: str
-    fix: str = ""
-    sql: tuple[str, ...] = ()
-    brings: str = ""
-
-
-def read_only(sample: Sample, _facts: Facts, settings: Settings) -> Line:
+def read_only(sample: Sample, _facts: Facts, settings: Settings) -> Finding:
     """Say whether the server takes writes."""
     found = read_only_variables(sample)
     if not found:
-        return Line("read_only", "ok", "read_only is OFF")
+        return Finding("read_only", "ok", "read_only is OFF")
     if settings.allow_read_only_writes:
-        return Line("read_only", "ok", f"{found}; loop.allow_read_only_writes lets active mode write")
-    return Line(
+        return Finding("read_only", "ok", f"{found}; loop.allow_read_only_writes lets active mode write")
+    return Finding(
         "read_only",
         "warning",
         f"{found}: active mode writes nothing while this is so",
-        "set loop.allow_read_only_writes = true to tune this server as it is",
+        fix="set loop.allow_read_only_writes = true to tune this server as it is",
     )
 
 
@@ -77,103 +54,99 @@ def read_only_variables(sample: Sample) -> str:
     return f"{' and '.join(on)} {'is' if len(on) == 1 else 'are'} ON" if on else ""
 
 
-def redo_enabled(sample: Sample, _facts: Facts, _settings: Settings) -> Line:
+def redo_enabled(sample: Sample, _facts: Facts, _settings: Settings) -> Finding:
     """Say whether redo is written at all."""
     if sample.redo_enabled:
-        return Line("redo_enabled", "ok", "redo logging is on")
-    return Line(
+        return Finding("redo_enabled", "ok", "redo logging is on")
+    return Finding(
         "redo_enabled",
         "problem",
         "redo logging is disabled: there is no checkpoint age to hold, and a crash loses the instance",
-        "turn it on",
-        ("ALTER INSTANCE ENABLE INNODB REDO_LOG",),
+        fix="turn it on",
+        sql=("ALTER INSTANCE ENABLE INNODB REDO_LOG",),
     )
 
 
-def redo_capacity(sample: Sample, facts: Facts, _settings: Settings) -> Line:
+def redo_capacity(sample: Sample, facts: Facts, _settings: Settings) -> Finding:
     """Say how large the redo log is, and whether that gives room to tune in."""
     size = f"redo capacity {sample.redo_capacity / 2**20:.0f} MiB"
     size += f", flush limit {sample.flush_limit / 2**20:.1f} MiB"
     if sample.resizing:
-        return Line("redo_capacity", "warning", f"{size}; a resize is under way", "wait until it is done")
-    if sample.redo_capacity < SMALL_REDO:
-        return Line(
-            "redo_capacity",
-            "warning",
-            f"{size}: little room for write combining and bursts",
-            *facts.larger_redo(AMPLE_REDO),
-            brings=LARGER_REDO,
+        return Finding(
+            "redo_capacity", "warning", f"{size}; a resize is under way", fix="wait until it is done"
         )
-    return Line("redo_capacity", "ok", size)
+    if sample.redo_capacity < SMALL_REDO:
+        fix, sql = facts.larger_redo(AMPLE_REDO)
+        found = f"{size}: little room for write combining and bursts"
+        return Finding("redo_capacity", "warning", found, risk=LARGER_REDO, fix=fix, sql=sql)
+    return Finding("redo_capacity", "ok", size)
 
 
-def authority(_sample: Sample, facts: Facts, _settings: Settings) -> Line:
+def authority(_sample: Sample, facts: Facts, _settings: Settings) -> Finding:
     """Say whether M moves the age here; the line has its published name."""
     lacking, gap = m_moves_no_age(facts), while_asleep(facts)
     for finding in (*lacking, *gap):
-        found = f"{finding.title}: {finding.reason}"
-        outcome: Outcome = "warning" if lacking else "ok"
-        return Line("authority", outcome, found, finding.fix, finding.sql, finding.effect)
-    return Line("authority", "ok", "M decides at which age the server comes to rest")
+        return replace(finding, id="authority", severity="warning" if lacking else "ok")
+    return Finding("authority", "ok", "M decides at which age the server comes to rest")
 
 
-def adaptive_flushing(sample: Sample, _facts: Facts, _settings: Settings) -> Line:
+def adaptive_flushing(sample: Sample, _facts: Facts, _settings: Settings) -> Finding:
     """Say whether the server flushes by age."""
     if sample.adaptive_flushing:
-        return Line("adaptive_flushing", "ok", "innodb_adaptive_flushing is ON")
-    return Line(
+        return Finding("adaptive_flushing", "ok", "innodb_adaptive_flushing is ON")
+    return Finding(
         "adaptive_flushing",
         "problem",
         "innodb_adaptive_flushing is OFF: the flush law ignores the age",
-        "turn it on",
-        ("SET GLOBAL innodb_adaptive_flushing = ON",),
+        fix="turn it on",
+        sql=("SET GLOBAL innodb_adaptive_flushing = ON",),
     )
 
 
-def flush_sync(sample: Sample, facts: Facts, _settings: Settings) -> Line:
+def flush_sync(sample: Sample, facts: Facts, _settings: Settings) -> Finding:
     """Say what the server does past the sync point."""
     if not sample.flush_sync:
-        return Line(
+        return Finding(
             "flush_sync",
             "warning",
             "innodb_flush_sync is OFF: M caps flushing even in an emergency, and writers stall "
             "when it is too low",
-            "turn it on unless the device must be protected",
-            ("SET GLOBAL innodb_flush_sync = ON",),
+            fix="turn it on unless the device must be protected",
+            sql=("SET GLOBAL innodb_flush_sync = ON",),
         )
     law = LAWS.get(facts.flush_law)
     if law is not None and law.beyond:
         wait = f"writers wait from {readable(sample.stall_point)} of age on; set-points keep away from there"
-        return Line("flush_sync", "ok", f"{law.beyond}; {wait}")
+        return Finding("flush_sync", "ok", f"{law.beyond}; {wait}")
     past = "the server flushes as fast as it can, whatever M, and "
     past += "writers wait for it" if facts.sync_stalls else "lets writers go on meanwhile"
-    return Line("flush_sync", "ok", f"past the sync point, {readable(sample.sync_point)} of age, {past}")
+    return Finding("flush_sync", "ok", f"past the sync point, {readable(sample.sync_point)} of age, {past}")
 
 
-def writer(sample: Sample, _facts: Facts, _settings: Settings) -> Line:
+def writer(sample: Sample, _facts: Facts, _settings: Settings) -> Finding:
     """Say whether another daemon writes."""
     if sample.writer:
-        return Line("writer", "ok", "no other InnoBrim holds the writer lock")
-    return Line("writer", "warning", "another InnoBrim holds the writer lock; a second one stays advisory")
+        return Finding("writer", "ok", "no other InnoBrim holds the writer lock")
+    return Finding("writer", "warning", "another InnoBrim holds the writer lock; a second one stays advisory")
 
 
-def ratio(sample: Sample, _facts: Facts, settings: Settings) -> Line:
+def ratio(sample: Sample, _facts: Facts, settings: Settings) -> Finding:
     """Say whether M is a whole multiple of C."""
     capacity, maximum = sample.io_capacity, sample.io_capacity_max
     if maximum % capacity == 0:
-        return Line("ratio", "ok", f"M = {maximum} is {maximum // capacity} × C = {capacity}")
+        return Finding("ratio", "ok", f"M = {maximum} is {maximum // capacity} × C = {capacity}")
     whole = near(maximum, home=capacity, ratio=settings.ratio, lowest=CAPACITY_MINIMUM, highest=2 * maximum)
-    return Line(
+    return Finding(
         "ratio",
         "warning",
         f"M = {maximum} is no whole multiple of C = {capacity}: "
         f"the server works with {capacity * (maximum // capacity)}",
-        "active mode mends it with its first write; by hand",
-        statements(sample.capacity, whole),
+        fix="active mode mends it with its first write; by hand",
+        sql=statements(sample.capacity, whole),
     )
 
 
-def budgets(sample: Sample, _facts: Facts, settings: Settings) -> Line:
+def budgets(sample: Sample, _facts: Facts, settings: Settings) -> Finding:
     """Say what recovery and shutdown would take, and whether budgets can be kept, by one reading."""
     standing = at_first_sight(sample, settings)
     times = durations(durations_at_first_sight(sample, settings), settings)
@@ -181,21 +154,22 @@ def budgets(sample: Sample, _facts: Facts, settings: Settings) -> Line:
     warned = [one for one in (broken, times) if one is not None and one.severity == "warning"]
     if warned:
         reasons = [times.reason] if broken is None else [broken.reason, times.reason]
-        found = f"{'; '.join(one.title for one in warned)}, by one reading: {'; '.join(reasons)}"
-        return Line("budgets", "warning", found, "; ".join(one.fix for one in warned))
+        found = f"{'; '.join(one.title for one in warned)}, by one reading"
+        fix = "; ".join(one.fix for one in warned)
+        return Finding("budgets", "warning", found, "; ".join(reasons), fix=fix)
     kept = (
         "no budget is set" if not standing else f"{' and '.join(KEYS[name] for name in standing)} can be kept"
     )
-    return Line("budgets", "ok", f"{kept}, by one reading: {times.reason}")
+    return Finding("budgets", "ok", f"{kept}, by one reading", times.reason)
 
 
-def former_defaults(settings: Settings) -> tuple[Line, ...]:
+def former_defaults(settings: Settings) -> tuple[Finding, ...]:
     """Return the line on budgets written out as the default was before; none without any."""
     said_of_them = as_formerly(settings)
-    return (Line("former_defaults", "ok", said_of_them),) if said_of_them else ()
+    return (Finding("former_defaults", "ok", said_of_them),) if said_of_them else ()
 
 
-PROBES: tuple[Callable[[Sample, Facts, Settings], Line], ...] = (
+PROBES: tuple[Callable[[Sample, Facts, Settings], Finding], ...] = (
     redo_enabled,
     redo_capacity,
     authority,
@@ -213,16 +187,16 @@ ACCOUNT = ("privilege", "write")
 """The lines about what the account may do, after those."""
 
 
-def untested(reason: str) -> list[Line]:
+def untested(reason: str) -> list[Finding]:
     """Return a line for each precondition that only a sample shows, so that none is taken for met."""
-    return [Line(name, "untested", reason) for name in (*(probe.__name__ for probe in PROBES), *ACCOUNT)]
+    return [Finding(name, "untested", reason) for name in (*(probe.__name__ for probe in PROBES), *ACCOUNT)]
 
 
 MADE_ANEW_WIDER = "make it anew with wider bounds, by innobrim setup-sql"
 MAKE_IT = "innobrim setup-sql prints a procedure with bounds, which then is the account's only way to write"
 
 
-def way_of_writing(sample: Sample, facts: Facts, settings: Settings, *, may: bool | None) -> Line:
+def way_of_writing(sample: Sample, facts: Facts, settings: Settings, *, may: bool | None) -> Finding:
     """Return the line that says what somebody with the account's password could set.
 
     Args:
@@ -232,36 +206,36 @@ def way_of_writing(sample: Sample, facts: Facts, settings: Settings, *, may: boo
         may: the account may set global variables itself; None where the server does not say.
     """
     if facts.managed:
-        return Line("privilege", "ok", f"nothing is to be granted: {facts.managed} takes no SET GLOBAL")
+        return Finding("privilege", "ok", f"nothing is to be granted: {facts.managed} takes no SET GLOBAL")
     if facts.procedure is None:
         return _without(facts, may=may)
     found = f"C and M are set through {SET_GLOBAL}, which takes {facts.procedure}"
     everything = "whoever has the password can set every global variable"
     if why := contradiction(settings, facts):
-        return Line("privilege", "problem", why, f"set other limits, or {MADE_ANEW_WIDER}")
+        return Finding("privilege", "problem", why, fix=f"set other limits, or {MADE_ANEW_WIDER}")
     if may:
-        return Line(
+        return Finding(
             "privilege",
             "warning",
             f"{found}; but the account has {facts.write_privilege} as well: {everything}",
-            "take it away, as an administrator",
-            (revoke(facts.write_privilege, facts.named_account),),
+            fix="take it away, as an administrator",
+            sql=(revoke(facts.write_privilege, facts.named_account),),
         )
     refused = _refused(sample, facts, settings)
     if refused is not None:
-        return Line("privilege", "warning", f"{found}: {refused[0]}", refused[1])
+        return Finding("privilege", "warning", f"{found}: {refused[0]}", fix=refused[1])
     seen = "and in no other way" if may is False else "whether the account may set them itself is not seen"
-    return Line("privilege", "ok", f"{found}; {seen}")
+    return Finding("privilege", "ok", f"{found}; {seen}")
 
 
-def _without(facts: Facts, *, may: bool | None) -> Line:
+def _without(facts: Facts, *, may: bool | None) -> Finding:
     if may:
         found = f"C and M are set with {facts.write_privilege}, which lets whoever has the password set every"
-        return Line("privilege", "ok", f"{found} global variable to anything", MAKE_IT)
+        return Finding("privilege", "ok", f"{found} global variable to anything", fix=MAKE_IT)
     if may is None:
         found = "no procedure was made for it, and the server does not say what else the account may set"
-        return Line("privilege", "untested", found, MAKE_IT)
-    return Line("privilege", "ok", "the account reads, and can set no global variable")
+        return Finding("privilege", "untested", found, fix=MAKE_IT)
+    return Finding("privilege", "ok", "the account reads, and can set no global variable")
 
 
 def _refused(sample: Sample, facts: Facts, settings: Settings) -> tuple[str, str] | None:
@@ -287,37 +261,37 @@ def _refused(sample: Sample, facts: Facts, settings: Settings) -> tuple[str, str
 NAME = "connection"
 
 
-def connection_line(endpoint: Endpoint) -> Line:
+def connection_line(endpoint: Endpoint) -> Finding:
     """Return whether whoever answers is known to be the server; a warning where it is not.
 
     Args:
         endpoint: where the server is; its host is taken as written, and not looked up.
     """
     if endpoint.socket is not None:
-        return Line(NAME, "ok", f"over the unix socket {endpoint.socket}: it stays on this machine")
+        return Finding(NAME, "ok", f"over the unix socket {endpoint.socket}: it stays on this machine")
     if endpoint.tls.startswith("verify"):
         return _checked(endpoint)
     lacks = "without TLS" if endpoint.tls == "off" else "without a certificate authority"
-    return Line(
+    return Finding(
         NAME,
         "warning",
         f"over TCP to {endpoint.host} {lacks}: whoever answers in its place is unnoticed; an account with "
         "caching_sha2_password gets in while the server has it in its cache, and not after a restart",
-        f"use the unix socket, or {CHECKED_TLS}",
+        fix=f"use the unix socket, or {CHECKED_TLS}",
     )
 
 
-def _checked(endpoint: Endpoint) -> Line:
+def _checked(endpoint: Endpoint) -> Finding:
     name = "the host name and all" if endpoint.tls == "verify_identity" else "all but the host name"
     file, directory = endpoint.tls_ca, endpoint.tls_details.authorities
     said = f"over TLS: the server's certificate is checked against {file or directory}, {name}"
     if endpoint.tls == "verify_identity" or not signed_for_anybody(file, directory):
-        return Line(NAME, "ok", said)
-    return Line(
+        return Finding(NAME, "ok", said)
+    return Finding(
         NAME,
         "warning",
         f"{said}; others can have a certificate of these authorities, answer in the server's place, and are "
         "given the password",
-        'set tls = "verify_identity" in [server] (ssl-mode = VERIFY_IDENTITY in an option file), or name the '
-        "authority that signs for this server alone",
+        fix='set tls = "verify_identity" in [server] (ssl-mode = VERIFY_IDENTITY in an option file), or name '
+        "the authority that signs for this server alone",
     )

@@ -31,7 +31,7 @@ RENEWED = "IDENTIFIED BY '…' PASSWORD EXPIRE NEVER"
 def fix_of(session: Session) -> str:
     """Return what ``check`` names as the way out of a server that does not let us in."""
     report = check(RealServer(session.endpoint, SystemClock()), active=False, settings=Settings())
-    (line,) = report.lines
+    (line,) = report.findings
     assert not report.reachable
     return line.fix
 
