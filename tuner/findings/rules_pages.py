@@ -27,9 +27,6 @@ LOW_AGE = 0.35
 FAR_TOO_MUCH = 4.0
 """M over the pages that are flushed from which on it is not the load that needs so much."""
 
-AT_LOW_WATER = 0.9
-"""Share of innodb_adaptive_flushing_lwm below which the age is not held by the flush law."""
-
 LATE = 0.01
 """Share of the flushed pages that sync flushing may have."""
 
@@ -84,8 +81,8 @@ def io_capacity(seen: Evidence) -> Finding | None:
         )
     if seen.facts.family == "mariadb" or seen.age >= LOW_AGE or most < FAR_TOO_MUCH * pages:
         return None
-    if seen.peak_age * seen.last.flush_limit < AT_LOW_WATER * seen.last.low_water_age:
-        raise NotKnownError(f"{age}, where M decides nothing yet, as in the minutes after a bulk load")
+    if seen.peak_age * seen.last.flush_limit < seen.last.low_water_age:
+        raise NotKnownError(f"{age}, below innodb_adaptive_flushing_lwm, where M decides nothing")
     return Finding(
         id="io-capacity-too-high",
         severity="warning",
