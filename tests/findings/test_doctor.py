@@ -269,6 +269,7 @@ def test_on_the_simulated_server_a_pair_is_too_high_only_where_it_costs(m: int, 
     """At the shipped 10000/20000 most of the redo log is unused; at a pair that suits the load it is not."""
     server, samples = watched(plant(m=m), 300)
     look = Survey(0.0)
-    seen = Evidence(server.facts(), samples[-20], samples[-1], samples[-1].age_ratio, look, look)
+    peak = max(one.age_ratio for one in samples[-20:])
+    seen = Evidence(server.facts(), samples[-20], samples[-1], peak, look, look)
 
     assert ("io-capacity-too-high" in found(seen)) is costs
