@@ -248,14 +248,14 @@ def dirty_low_water(seen: Evidence) -> Finding | None:
     fix, sql = seen.at_once("innodb_max_dirty_pages_pct_lwm", "0")
     return Finding(
         id="dirty-low-water",
-        severity="info",
+        severity="warning" if seen.age < LOW_AGE else "info",
         title=f"innodb_max_dirty_pages_pct_lwm = {mark:g} flushes more than the redo log needs",
         reason=f"{seen.dirty:.0f} % of the buffer pool are dirty, which asks for {by_pages:.0f} % of "
         f"innodb_io_capacity = {seen.last.io_capacity}; the age asks for {seen.last.flush_percentage} %",
         effect="the age alone decides, and pages are written later and less often",
         source="known from MySQL's worklog WL#9630, which trades peak throughput for early flushing with it",
         risk="a longer shutdown; where the buffer pool is small, fewer clean pages for reads that miss",
-        fix=fix,
+        fix=f"{fix}; or a lower innodb_io_capacity, of which it is a share",
         sql=sql,
     )
 
