@@ -150,7 +150,7 @@ def logs_apart(seen: Evidence) -> Finding | None:
         severity="info",
         title=f"logs and pages share {data.device}, which is the limit",
         reason=f"it was busy {100 * seen.busy():.0f} % of the time, and {100 * share:.0f} % of "
-        f"{sum(writes.values()):.0f} writes/s were of redo log and binary log, for which each commit waits",
+        f"{sum(writes.values()):.0f} write calls/s were of redo log and binary log, for which each commit waits",
         effect="commits no longer queue behind pages",
         source="known from 'Introduction to theory and practice of improving MySQL write speed'",
         risk="a restart, and a second device that data loss depends on",
@@ -175,8 +175,8 @@ def log_syncs(seen: Evidence) -> Finding | None:
     return Finding(
         id="log-syncs",
         severity="info",
-        title="most writes are of logs, which no setting of flushing saves",
-        reason=f"{100 * share:.0f} % of {sum(writes.values()):.0f} writes/s ({kinds}) at "
+        title="most write calls are of logs, which no setting of flushing saves",
+        reason=f"{100 * share:.0f} % of {sum(writes.values()):.0f} write calls/s ({kinds}) at "
         f"{seen.per_second('commits'):.0f} engine commits/s; innodb_flush_log_at_trx_commit = 1"
         f"{' and sync_binlog = 1' if both else ''}",
         effect="fewer syncs for the same commits, where many commit at the same time",
