@@ -150,7 +150,7 @@ def logs_apart(seen: Evidence) -> Finding | None:
         severity="info",
         title=f"logs and pages share {data.device}, which is the limit",
         reason=f"it was busy {100 * seen.busy():.0f} % of the time, and {100 * share:.0f} % of "
-        f"{sum(writes.values()):.0f} write calls/s were of redo log and binary log, for which each commit waits",
+        f"{sum(writes.values()):.0f} write calls/s were of logs, for which each commit waits",
         effect="commits no longer queue behind pages",
         source="known from 'Introduction to theory and practice of improving MySQL write speed'",
         risk="a restart, and a second device that data loss depends on",
