@@ -144,6 +144,9 @@ class DrainInForce(Struct, frozen=True):
     ends: Annotated[float, Meta(description="when the loop goes back to its set-point, Unix time")]
     ends_in: Annotated[float, Meta(description="seconds until then")]
     who: str
+    lowest: Annotated[
+        bool, Meta(description="to no certain age: as low as it safely goes, and the target follows the load")
+    ] = False
 
 
 class RestoreUnderWay(Struct, frozen=True):
