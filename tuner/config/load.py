@@ -282,7 +282,11 @@ def examine(path: str | None, *, environ: Mapping[str, str], flags: Mapping[str,
     sources = {dotted: source.name for dotted, source in gathered.sources.items()}
     bad = {fault.key for fault in gathered.faults if fault.key}
     said = contradictions(config, sources=sources, watchdog_seconds=watchdog_seconds(environ))
-    apart = (_contradiction(one, gathered.sources) for one in said if not any(key in one for key in bad))
+    apart = (
+        _contradiction(one, gathered.sources)
+        for one in said
+        if bad.isdisjoint(key for key, _ in _SHOWN.findall(one))
+    )
     faults = ConfigError([*gathered.faults, *apart]).faults
     return Examined(config, file, gathered.sources, faults, tuple(gathered.notes))
 
