@@ -11,7 +11,7 @@ import pytest
 from click.testing import Result
 from msgspec import Struct
 
-from tests.cli.record_answers import FOLDER, RIGHT, SITUATIONS, answer
+from tests.cli.asked import FOLDER, RIGHT, SITUATIONS, answer
 from tests.cli.support import ended, innobrim
 from tuner.cli.config import ALL, Checked, Explained, Shown
 from tuner.config.load import load_config

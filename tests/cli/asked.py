@@ -1,4 +1,4 @@
-"""What commands print in certain situations, written down: ``python -m tests.cli.record_answers`` writes it anew.
+"""What commands print in certain situations: ``python -m tests.cli.asked`` writes ``said/`` anew.
 
 Read the difference before it is kept: it is what people see.
 """
@@ -12,7 +12,7 @@ from click.testing import Result
 
 from tests.cli.support import innobrim
 
-FOLDER = Path(__file__).parent / "answers"
+FOLDER = Path(__file__).parent / "said"
 
 WRONG = """\
 [loop]
