@@ -63,6 +63,9 @@ class Process(Struct, frozen=True):
     resident_bytes: Annotated[int, Meta(description="resident memory, bytes")]
     cpu_seconds: Annotated[float, Meta(description="processor time since the process started, seconds")]
     core_share: Annotated[float, Meta(description="share of one core since the first tick, 0 to 1")]
+    speed: Annotated[
+        float, Meta(description="seconds of the daemon's time in one real second; above 1 in a demo alone")
+    ] = 1.0
 
 
 class Limits(Struct, frozen=True):

@@ -165,7 +165,12 @@ def _serve(
 
 
 def make_api(
-    config: Config, board: Board, *, configuration: Callable[[], Config], insecure: bool = False
+    config: Config,
+    board: Board,
+    *,
+    configuration: Callable[[], Config],
+    insecure: bool = False,
+    speed: float = 1.0,
 ) -> Api:
     """Return the HTTP side, ready to start; it is imported only where it is wanted.
 
@@ -174,6 +179,7 @@ def make_api(
         board: the seam to the loop.
         configuration: returns the configuration in force.
         insecure: other machines may be served without TLS, and read without a token.
+        speed: seconds on the loop's clock in one real second, for a simulated server.
 
     Raises:
         Unusable: the tokens cannot be read or made.
@@ -193,6 +199,7 @@ def make_api(
         interval=config.daemon.interval,
         started=time.time(),
         configuration=configuration,
+        speed=speed,
     )
     api = config.api
     access = Access(
