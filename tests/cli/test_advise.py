@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from pathlib import Path
 
 import msgspec
 import pytest
@@ -19,7 +20,9 @@ from tuner.cli import advise as command
 from tuner.cli.advise import Advised, Watched, _advised, static_value, tell
 from tuner.cli.main import cli
 from tuner.core.estimate.load import COMBINING_PRIOR
+from tuner.daemon.board import Board
 from tuner.findings.finding import Finding
+from tuner.recorder import Recorder
 from tuner.records import Capacity, Facts, Receipt
 from tuner.servers.port import Unreachable
 from tuner.settings import Settings
@@ -254,3 +257,39 @@ def test_a_server_that_does_not_answer_is_no_verdict(asked: Callable[..., Result
 
     assert found.exit_code == 3
     assert "127.0.0.1:3306 refuses connections" in found.stderr
+
+
+def recorded(tmp_path: Path, name: str, *, hours: float) -> Path:
+    """Return the recording of a scenario's server that was left alone."""
+    clock, path = SimClock(), tmp_path / "before.db"
+    server = LeftAlone(name, clock)
+    inbox = SimInbox(Board(), clock)
+    seconds = 3600.0 * hours
+    Recorder(path, server, clock).run(
+        Settings(), server.facts(), inbox, seconds=seconds, interval=1.0, told=lambda *_: None
+    )
+    return path
+
+
+def test_a_recording_is_told_hour_by_hour(tmp_path: Path) -> None:
+    """Each hour has its load, the pair that suits it, and what the loop would bring."""
+    path = recorded(tmp_path, "step-up", hours=1.2)
+    found = CliRunner().invoke(cli, ["advise", "--from", str(path), "--json"])
+    advised = msgspec.json.decode(found.stdout, type=Advised, strict=True)
+    (static,) = advised.advice
+    pairs = [one.static for one in advised.hours if one.static is not None]
+
+    assert found.exit_code == 0
+    assert sum(one.seconds for one in advised.hours) == pytest.approx(3600 * 1.2, abs=60)
+    assert advised.verdict.page_writes_saved is not None
+    assert advised.verdict.page_writes_saved.likely == pytest.approx(73.5, abs=10.0)
+    assert max(one.io_capacity_max for one in pairs) < advised.hours[0].in_force.io_capacity_max
+    assert str(max(pairs, key=lambda one: one.io_capacity_max)) in static.title
+
+
+def test_a_recording_needs_no_server(tmp_path: Path) -> None:
+    """What names a server beside ``--from`` is refused: it would not be asked."""
+    found = CliRunner().invoke(cli, ["advise", "--from", str(tmp_path), "--socket", "/nowhere"])
+
+    assert found.exit_code == 2
+    assert "--socket" in found.stderr
