@@ -42,10 +42,10 @@ from tuner.core.state import State
 from tuner.core.step import start
 from tuner.daemon.board import Board, BoardInbox
 from tuner.findings.advice import advise as advise_on
-from tuner.findings.advice import broken_budgets, durations, expected_effect, statements
+from tuner.findings.advice import broken_budgets, durations, statements
 from tuner.findings.check import check
 from tuner.findings.finding import Finding
-from tuner.findings.gain import Answer, Span, Verdict, judged
+from tuner.findings.gain import Answer, Span, Verdict, judged, page_writes_saved, seen_in
 from tuner.findings.hours import Hour, by_hour, of_all
 from tuner.findings.providers import in_its_way
 from tuner.journal.reader import runs, trace
@@ -58,9 +58,6 @@ from tuner.system.clock import SystemClock
 PROGRESS_TICKS = 10
 
 EXITS: dict[Answer, int] = {"gain": FINE, "nothing": NOTHING_TO_GAIN, "cannot": NO}
-
-SETS_THEM = frozenset({"set-io-capacity", "static-io-capacity"})
-"""Advice to set C and M."""
 
 
 class Advised(Struct, frozen=True):
@@ -192,11 +189,11 @@ def _advised(watched: Watched) -> Advised:
     dirtied = max(one.estimate.dirty_rate for one in watched.records if one.estimate is not None)
     findings = advise_on(last, facts, watched.state.settings, dirtied=dirtied)
     static = static_value(watched.records, watched.state)
-    ids = {one.id for one in static}
+    ids = {"set-io-capacity", *(one.id for one in static)}  # a step of the loop's is no setting to keep
     findings = in_its_way(static, facts) + [one for one in findings if one.id not in ids]
     verdict = judged(watched.records, watched.state)
     if verdict.answer == "nothing":
-        findings = [one for one in findings if one.id not in SETS_THEM or not one.sql]
+        findings = [one for one in findings if one.id != "static-io-capacity" or not one.sql]
     return Advised(verdict, findings, len(watched.records))
 
 
@@ -265,6 +262,8 @@ def tell(advised: Advised) -> None:
     say(f"{headline(verdict)}")
     if verdict.answer != "cannot":
         say(f"  sure:    {verdict.sure}, for the load seen: another hour may gain more, or less")
+    if verdict.answer == "gain":
+        say(f"  because: {verdict.because}")
     for one in verdict.depends:
         say(f"  depends: {one}")
     if advised.hours:
@@ -285,7 +284,7 @@ def headline(verdict: Verdict) -> str:
         gains.append(f"{_figures(commits)} more commits/s")
     elif verdict.device_is_limit is False:
         gains.append("as many commits/s, as the device is not the limit")
-    return f"you gain {' and '.join(gains)}, because {verdict.because}"
+    return f"you gain {' and '.join(gains)}"
 
 
 def _figures(span: Span) -> str:
@@ -310,7 +309,7 @@ def static_value(records: list[TickRecord], state: State) -> list[Finding]:
     law = law_of(state)
     standing = budgets_now(state, sample, now, headroom_of(state, sample, now))
     held, why = _static_ratio(standing)
-    rests, effect = f"holds about {held:.0%} of the flush limit", expected_effect(now, held)
+    rests, effect = f"holds about {held:.0%} of the flush limit", _effect(records, held)
     if law.sleeps:
         rests += " while the page cleaner is awake"
     if not law.m_moves_age:
@@ -352,6 +351,17 @@ def static_value(records: list[TickRecord], state: State) -> list[Finding]:
     return [*([] if broken is None else [broken]), static, _times(records, now, state.settings)]
 
 
+def _effect(records: list[TickRecord], held: float) -> str:
+    """Return in words what holding an age ratio brings, by the time seen."""
+    seen = seen_in([one.tick.reading for one in records if isinstance(one.tick.reading, Sample)])
+    if seen is None or seen.age_ratio <= 0.0 or seen.dirtied <= 0.0:
+        return "no effect can be predicted"
+    saved = page_writes_saved(seen, held)
+    if saved.likely < 0.0:
+        return f"about {-saved.likely:.0f} % more page writes, in exchange for room before sync flushing"
+    return f"{_figures(saved)} fewer page writes"
+
+
 def _times(records: list[TickRecord], last: Estimate, settings: Settings) -> Finding:
     """Return what recovery and shutdown would take, that of now at its longest in the time seen."""
     seen = [one.estimate for one in records if one.estimate is not None]
@@ -378,7 +388,8 @@ def _static_ratio(standing: dict[str, Budget]) -> tuple[float, str]:
 def show(finding: Finding) -> None:
     """Print one finding: id and title, why, what to expect, SQL."""
     say(f"[{finding.id}] {finding.title}")
-    say(f"  why:    {finding.reason}")
+    if finding.reason:
+        say(f"  why:    {finding.reason}")
     if finding.effect:
         say(f"  expect: {finding.effect}")
     if finding.fix:
