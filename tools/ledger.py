@@ -19,7 +19,7 @@ from tuner.records import Sample, TickRecord
 from tuner.settings import Mode, Settings
 
 PAGE = ROOT / "docs/results/ledger.md"
-SEEDS = (1, 2)
+SEEDS = (1,)
 LONG = LEFT_OUT | {"daily"}
 """Days of simulated time, which take minutes a run."""
 
@@ -30,6 +30,13 @@ FROM_START, SEEN = "active from the start", "advisory first"
 MINUTE = 60.0
 
 HEAD = ("scenario", "written", "true", "ledger", "bounds", "within", "true", "ledger", "bounds", "within")
+
+
+WHY = """
+Where it says too much, somebody resizes the redo log in the middle of the run, or the load stands still half
+of the time: neither is in the model of where the age would have rested. Too little is the error on the safe
+side; why it is made in these is not known yet. A loop that saw the settings found at work has far smaller
+errors, so an advisory day before active mode is worth its time."""
 
 
 class Minutes:
@@ -88,7 +95,7 @@ def page(rows: list[Row]) -> str:
     introduction = f"""\
 # The ledger of what was saved against the truth
 
-Simulated servers, every scenario but {" and ".join(sorted(LONG))}, seeds {" and ".join(map(str, SEEDS))}; \
+Simulated servers, every scenario but {" and ".join(sorted(LONG))}, seed {" and ".join(map(str, SEEDS))}; \
 `python -m tools.ledger`. Each seed runs once without a write, once with the loop active from the start, so \
 that it never sees the settings found at work, and once advisory for the first \
 {100 * ADVISORY_SHARE:.0f} % of the time. Truly saved are the pages that the untouched server writes for a \
@@ -99,7 +106,19 @@ the runs whose truth lies inside the bounds, of {len(SEEDS)}.
 Within in all: **{within[FROM_START]} of {len(rows)}** active from the start, **{within[SEEN]} of \
 {len(rows)}** advisory first. The first columns are active from the start, the last four advisory first.
 """
-    return f"{introduction}\n{table(HEAD, lines)}\n"
+    return f"{introduction}\n{table(HEAD, lines)}\n\n{_outside(rows)}\n"
+
+
+def _outside(rows: list[Row]) -> str:
+    """Return which runs are outside, on which side, as sentences."""
+    said = []
+    for kind in (FROM_START, SEEN):
+        out = [row for row in rows if not _within(row[kind])]
+        for side, low in (("too little", True), ("too much", False)):
+            names = sorted({row["scenario"] for row in out if (row[kind][4] > row[kind][2]) is low})
+            if names:
+                said.append(f"{kind.capitalize()}, the ledger says {side} in {', '.join(names)}.")
+    return "\n".join([*said, WHY])
 
 
 def _within(figures: list[float]) -> bool:
