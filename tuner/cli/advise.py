@@ -26,8 +26,9 @@ from tuner.findings.finding import Finding
 from tuner.findings.providers import in_its_way
 from tuner.loop import drive
 from tuner.records import Estimate, Missed, Sample, TickRecord
+from tuner.servers.port import Server
 from tuner.settings import Mode, Settings
-from tuner.system.clock import SystemClock
+from tuner.system.clock import Clock, SystemClock
 
 PROGRESS_TICKS = 10
 
@@ -52,6 +53,18 @@ class Watched:
                 err=True,
             )
 
+    def last(self) -> tuple[TickRecord, State]:
+        """Return the last tick that estimated something, and the state after the last one of all.
+
+        Raises:
+            Refused: there is none.
+        """
+        found = next((record for record in reversed(self.records) if record.estimate is not None), None)
+        if found is None or self.state is None:
+            reasons = {r.tick.reading.reason for r in self.records if isinstance(r.tick.reading, Missed)}
+            raise Refused(f"no usable sample in {len(self.records)} readings: {'; '.join(sorted(reasons))}")
+        return found, self.state
+
 
 @click.command()
 @server_options
@@ -69,39 +82,37 @@ def advise(config_path: str | None, *, seconds: int, as_json: bool, **server_fla
     """
     with answering(as_json=as_json):
         config = configuration(config_path, {**server_flags, "loop.mode": "advisory"})
-        _answer(_watch(config, seconds), as_json=as_json)
+        clock = SystemClock()
+        server = real_server(config, clock)
+        try:
+            watched = watch(server, clock, config, seconds)
+        finally:
+            server.close()
+        _answer(watched, as_json=as_json)
 
 
-def _watch(config: Config, seconds: int) -> Watched:
-    clock = SystemClock()
-    server = real_server(config, clock)
+def watch(server: Server, clock: Clock, config: Config, seconds: int) -> Watched:
+    """Return what a time of watching a server brought; writes nothing."""
     watched = Watched()
-    try:
-        facts = server.facts()
-        state = start(msgspec.structs.replace(config.loop, mode=Mode.ADVISORY), facts)
-        drive(
-            server,
-            clock,
-            BoardInbox(Board(), clock),  # to which nobody writes
-            state,
-            interval=1.0,
-            publish=watched.publish,
-            until=clock.monotonic() + seconds,
-        )
-    finally:
-        server.close()
+    state = start(msgspec.structs.replace(config.loop, mode=Mode.ADVISORY), server.facts())
+    drive(
+        server,
+        clock,
+        BoardInbox(Board(), clock),  # to which nobody writes
+        state,
+        interval=1.0,
+        publish=watched.publish,
+        until=clock.monotonic() + seconds,
+    )
     return watched
 
 
 def _answer(watched: Watched, *, as_json: bool) -> None:
-    last = next((record for record in reversed(watched.records) if record.estimate is not None), None)
-    if last is None or watched.state is None:
-        reasons = {r.tick.reading.reason for r in watched.records if isinstance(r.tick.reading, Missed)}
-        raise Refused(f"no usable sample in {len(watched.records)} readings: {'; '.join(sorted(reasons))}")
-    facts = watched.state.facts
+    last, state = watched.last()
+    facts = state.facts
     dirtied = max(one.estimate.dirty_rate for one in watched.records if one.estimate is not None)
-    findings = advise_on(last, facts, watched.state.settings, dirtied=dirtied)
-    static = static_value(watched.records, watched.state)
+    findings = advise_on(last, facts, state.settings, dirtied=dirtied)
+    static = static_value(watched.records, state)
     ids = {one.id for one in static}
     findings = [one for one in findings if one.id not in ids]
     findings += in_its_way(static, facts)
