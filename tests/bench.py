@@ -283,6 +283,28 @@ class FakeServer:
         self.closed = True
 
 
+class Worse(FakeServer):
+    """A server on which fewer rows come through under values of ours.
+
+    Attributes:
+        factor: on the row changes, under a pair that was written over the port.
+        slower: the same under whatever pair.
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.write_seconds = 0.005
+        self.factor = 0.9
+        self.slower = 1.0
+
+    def live(self, seconds: float) -> None:
+        """Let time pass."""
+        before = self.rows
+        super().live(seconds)
+        harmed = self.factor if self.ours and self.capacity != DEFAULT else 1.0
+        self.rows = before + harmed * self.slower * (self.rows - before)
+
+
 class Bench:
     """A loop by hand: one call is one tick on a ``FakeServer``, writes and receipts included.
 

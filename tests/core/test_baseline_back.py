@@ -5,34 +5,12 @@ from __future__ import annotations
 import pytest
 from msgspec.structs import replace
 
-from tests.bench import Bench, FakeServer, next_daemon
+from tests.bench import Bench, Worse, next_daemon
 from tests.factory import ACTIVE, DEFAULT, OTHER_IDENTITY, codes, command
 from tuner.core.state import decode_state, encode_state
 from tuner.daemon.tally import Tally
 from tuner.records import Command, DecisionKind
 from tuner.settings import Mode, Settings
-
-
-class Worse(FakeServer):
-    """A server on which fewer rows come through under values of ours.
-
-    Attributes:
-        factor: on the row changes, under a pair that was written over the port.
-        slower: the same under whatever pair.
-    """
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.write_seconds = 0.005
-        self.factor = 0.9
-        self.slower = 1.0
-
-    def live(self, seconds: float) -> None:
-        """Let time pass."""
-        before = self.rows
-        super().live(seconds)
-        harmed = self.factor if self.ours and self.capacity != DEFAULT else 1.0
-        self.rows = before + harmed * self.slower * (self.rows - before)
 
 
 def minutes(bench: Bench, count: float, *, until: str = "") -> int:

@@ -150,7 +150,7 @@ def runs(path_or_directory: Path) -> list[Run]:
     path = located(path_or_directory)
     with ReadOnlyJournal(path) as journal:
         rows = journal.rows("SELECT * FROM runs WHERE fingerprint = ? ORDER BY run", (RECORDS,))
-        return [_run(path, row) for row in rows]
+        return [run_of(path, row) for row in rows]
 
 
 def trace(path_or_directory: Path, run: int | None = None) -> Iterator[Run | Snapshot | TickRecord]:
@@ -177,7 +177,7 @@ def trace(path_or_directory: Path, run: int | None = None) -> Iterator[Run | Sna
 def _traced(path: Path, run: int | None) -> Iterator[Run | Snapshot | TickRecord]:
     with ReadOnlyJournal(path) as journal:
         chosen = _choose(path, journal, run)
-        header = _run(path, chosen)
+        header = run_of(path, chosen)
         yield header
         places = {
             tick for (tick,) in journal.rows("SELECT tick FROM snapshots WHERE run = ?", (header.number,))
@@ -323,7 +323,7 @@ def _choose(path: Path, journal: ReadOnlyJournal, run: int | None) -> tuple[Any,
     return rows[0]
 
 
-def _run(path: Path, row: tuple[Any, ...]) -> Run:
+def run_of(path: Path, row: tuple[Any, ...]) -> Run:
     number, wall, tick, program, found, settings, facts, state = row
     _require(path, found, program)
     try:

@@ -45,7 +45,8 @@ def guard_and_plan(
     if wish.kind is DecisionKind.KEEP:
         return state, barred(state, base)
     guarded = _guarded(state, wish, current, estimate, now=now)
-    base = replace(base, guards=guarded.touched)
+    terms = {**wish.terms, "wanted": wish.io_capacity_max}
+    base = replace(base, guards=guarded.touched, terms=terms)
     if guarded.refused:
         base = replace(base, reason=guarded.refused, detail=f"{wish.detail}; {guarded.detail}")
         return state, barred(state, base)

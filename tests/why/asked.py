@@ -1,0 +1,125 @@
+"""The questions whose answers are written down in ``said/``: ``python -m tests.why.asked`` writes them anew.
+
+Record anew where words are meant to change, and read the result as a stranger would.
+"""
+
+from __future__ import annotations
+
+import sys
+import tempfile
+from collections.abc import Callable, Mapping
+from datetime import UTC
+from functools import cache
+from pathlib import Path
+
+from tests.bench import Bench, Worse
+from tests.factory import command
+from tests.why.situations import EPOCH, kept, lived
+from tuner.cli.why import lines
+from tuner.journal.past import past_of
+from tuner.settings import Mode
+from tuner.why.model import Why
+from tuner.why.search import Past, of_change, of_moment, of_now, of_span
+
+FOLDER = Path(__file__).parent / "said"
+HELD_SECONDS, END_SECONDS = 900, 1960
+
+Situation = Callable[[Path], Path]
+
+
+def day(directory: Path) -> Path:
+    """Live through a way up, an override, a drain and a pause."""
+    deeds = {
+        1000: command("override", value=900, ttl=60.0, who="ann (unix socket)", reason="bulk load"),
+        1300: command("drain", value="45MiB", ttl=240.0, who="ann (unix socket)"),
+        1900: command("pause", who="ann (unix socket)", reason="looking around"),
+    }
+    return lived(directory, seconds=END_SECONDS, deeds=deeds)
+
+
+def few(directory: Path) -> Path:
+    """Live with three changes an hour."""
+    return lived(directory, seconds=200, max_changes_per_hour=3)
+
+
+def waves(directory: Path) -> Path:
+    """Live with a load that comes and goes."""
+    return lived(directory, seconds=300, scenario="h09-onoff")
+
+
+def worse(directory: Path) -> Path:
+    """Live beside a server that does worse under values that it was not found with."""
+    bench = Bench(server=Worse())
+    first = bench.state
+    bench.turn(command("mode", value="advisory"))
+    bench.turns(1200)
+    bench.turn(command("mode", value="active"))
+    bench.turn()
+    bench.ready()
+    while bench.record.mode is not Mode.ADVISORY:
+        bench.turn()
+    bench.turns(120)
+    return kept(directory, first, bench.records)
+
+
+def kind(wanted: str, place: int = 0) -> Callable[[Past], Why]:
+    """Return the question about a change of a kind, counted from the first."""
+
+    def ask(past: Past) -> Why:
+        found = [one for one in past.changes(0.0, 1e12) if one.kind.value == wanted]
+        return of_change(past, found[place].number)
+
+    return ask
+
+
+def at(second: float, lasting: float = 0.0) -> Callable[[Past], Why]:
+    """Return the question about a second after the start."""
+    return lambda past: of_moment(past, EPOCH + second, lasting=lasting)
+
+
+ASKED: Mapping[str, tuple[Situation, Callable[[Past], Why]]] = {
+    "way-up": (day, lambda past: of_change(past, 3)),
+    "settled": (day, kind("set", 5)),
+    "held": (day, at(HELD_SECONDS)),
+    "override": (day, kind("override")),
+    "drain": (day, kind("drain")),
+    "back-from-a-drain": (day, at(1540.0, 60.0)),
+    "now-paused": (day, of_now),
+    "last-hour": (day, lambda past: of_span(past, 3600.0)),
+    "after-the-end": (day, at(9000.0)),
+    "no-such-change": (day, lambda past: of_change(past, 99)),
+    "budget-spent": (few, of_now),
+    "emergency": (waves, kind("emergency")),
+    "back-from-an-emergency": (waves, of_now),
+    "baseline-comes-back": (worse, kind("restore")),
+    "baseline-is-back": (worse, of_now),
+}
+"""By the name of its file: where, and what is asked there."""
+
+
+def said(ask: Callable[[Past], Why], directory: Path) -> str:
+    """Return the answer as a person reads it, in UTC, on the day itself."""
+    with past_of(directory) as past:
+        answer = ask(past)
+    now = answer.known.ends if answer.known is not None else EPOCH
+    text = "\n".join(lines(answer, zone=UTC, now=now, listed=ask is ASKED["last-hour"][1]))
+    return text.replace(str(directory), "/var/lib/innobrim").strip() + "\n"
+
+
+def main(names: list[str]) -> None:
+    """Write the files of these names, or all."""
+    with tempfile.TemporaryDirectory() as scratch:
+
+        @cache
+        def lived_through(situation: Situation) -> Path:
+            directory = Path(scratch) / situation.__name__
+            directory.mkdir()
+            return situation(directory)
+
+        for name, (situation, ask) in ASKED.items():
+            if not names or name in names:
+                (FOLDER / f"{name}.txt").write_text(said(ask, lived_through(situation)), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

@@ -1,0 +1,196 @@
+"""``innobrim why``: what it answers from a journal that lived through something, and where it cannot."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import sqlite3
+import time
+from collections.abc import Callable, Iterator
+from contextlib import closing
+from datetime import UTC, datetime, timedelta, timezone
+from functools import cache
+from pathlib import Path
+
+import msgspec
+import pytest
+from click import BadParameter
+
+from tests.cli.support import ended, innobrim
+from tests.why.asked import ASKED, END_SECONDS, FOLDER, HELD_SECONDS, Situation, day, said
+from tests.why.situations import EPOCH, lived
+from tuner.cli.why import moment
+from tuner.settings import Mode
+from tuner.why.model import Why
+
+Lived = Callable[[Situation], Path]
+EARLY = 600
+END = datetime(2026, 1, 1, 0, 32, 39, tzinfo=UTC).timestamp()
+
+
+@pytest.fixture(scope="module")
+def lived_through(tmp_path_factory: pytest.TempPathFactory) -> Lived:
+    """Return what gives the journal's directory of a situation, lived through once."""
+
+    @cache
+    def found(situation: Situation) -> Path:
+        return situation(tmp_path_factory.mktemp(situation.__name__))
+
+    return found
+
+
+@pytest.fixture
+def journal(lived_through: Lived, tmp_path: Path) -> Path:
+    """Return a copy of the day's journal, as an export is one."""
+    return Path(shutil.copy(lived_through(day) / "journal.db", tmp_path / "exported.db"))
+
+
+@pytest.fixture(autouse=True)
+def in_utc(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Have people live in UTC."""
+    monkeypatch.setenv("TZ", "UTC")
+    time.tzset()
+    yield
+    monkeypatch.undo()
+    time.tzset()
+
+
+def altered(path: Path, *statements: str) -> None:
+    """Change a journal behind its back."""
+    with closing(sqlite3.connect(path)) as db, db:
+        for statement in statements:
+            db.execute(statement)
+
+
+def asked_json(*words: object) -> Why:
+    """Return the answer of the command as JSON, which is of its type and has no field beside it."""
+    found = innobrim("why", *words, "--json").stdout
+    answer = msgspec.json.decode(found, type=Why)
+    assert json.loads(found) == json.loads(msgspec.json.encode(answer))
+    return answer
+
+
+@pytest.mark.parametrize("name", ASKED)
+def test_each_situation_is_told_as_it_was(name: str, lived_through: Lived) -> None:
+    """A change or a moment of each kind is told in the sentences that somebody read and kept."""
+    situation, ask = ASKED[name]
+
+    assert said(ask, lived_through(situation)) == (FOLDER / f"{name}.txt").read_text(encoding="utf-8")
+
+
+def test_an_exported_journal_answers_every_question(journal: Path) -> None:
+    """A copy of a journal is asked by time of day, by change and by span, and is not written to."""
+    before = journal.read_bytes()
+
+    ended(innobrim("why", journal), 0, "Change 27. At 00:31:40", "ago; times count from there")
+    ended(innobrim("why", "--at", "00:15", journal), 0, "At 00:15:00 innodb_io_capacity_max 453")
+    ended(innobrim("why", "--at", "00:16", journal), 0, "Change 8. At 00:16:40", "override to 900")
+    ended(innobrim("why", "--change", "8", journal), 0, "bulk load")
+    ended(innobrim("why", "--last", "5m", journal), 0, "1 change in 5 min", "#27")
+    assert journal.read_bytes() == before
+
+
+def test_json_has_the_numbers_of_the_sentences(journal: Path) -> None:
+    """A program gets both pairs, age and aim on one scale, and what was seen before and after."""
+    (story,) = asked_json("--change", 8, journal).stories
+    assert story.change is not None
+    assert story.before is not None
+    assert story.after is not None
+
+    assert (story.change.kind.value, str(story.change.new)) == ("override", "900/900")
+    assert (story.before.io_capacity_max, story.after.io_capacity_max) == (453, 900)
+    assert story.after.age_share < story.before.age_share == pytest.approx(story.aim_share, abs=0.02)
+    assert story.after.wall - story.before.wall == pytest.approx(30.0)
+
+
+def test_a_moment_that_is_not_kept_ends_with_what_is_nearest(journal: Path) -> None:
+    """In a gap, before the beginning and after the end the answer is no, with what is nearest."""
+    altered(journal, f"DELETE FROM ticks WHERE number > {EARLY} AND number <= {HELD_SECONDS}")
+
+    gap = innobrim("why", "--at", "00:12:30", journal)
+    ended(
+        gap,
+        1,
+        "nearest tick before: 2026-01-01 00:09:59",
+        "nearest tick after: 2026-01-01 00:15:00",
+        "Change 7.",
+    )
+    ended(innobrim("why", "--at", "2025-12-31T10:00:00", journal), 1, "after: 2026-01-01 00:00:00 UTC")
+    ended(innobrim("why", "--at", "2026-02-01T10:00:00", journal), 1, "before: 2026-01-01 00:32:39 UTC")
+    ended(innobrim("why", "--change", "99", journal), 1, "between 1 and 27")
+    answer = asked_json("--at", "00:12:30", journal)
+    assert (answer.earlier, answer.later) == (EPOCH + EARLY - 1, EPOCH + HELD_SECONDS)
+
+
+@pytest.mark.parametrize(
+    ("statement", "told"),
+    [
+        (f"DELETE FROM ticks WHERE number <= {EARLY}", "daemon.keep_ticks"),
+        ("UPDATE runs SET fingerprint = 'other', program = '0.1.0'", "InnoBrim 0.1.0 wrote this part"),
+    ],
+    ids=["ticks gone", "records of another version"],
+)
+def test_where_a_tick_is_gone_its_change_is_told_with_what_is_missing(
+    journal: Path, statement: str, told: str
+) -> None:
+    """An old change, or one of another version's, is told by its row, and what is not known of it is said."""
+    altered(journal, statement)
+
+    ended(innobrim("why", "--change", "3", journal), 0, "from 5000 to 2500", "heading for 64%", told)
+    (story,) = asked_json("--change", 3, journal).stories
+    assert (story.before, story.after) == (None, None)
+
+
+def test_a_wrong_question_says_what_is_right(journal: Path, tmp_path: Path) -> None:
+    """A time that is none, two questions at once and a file that is no journal are exit code 2."""
+    ended(innobrim("why", "--at", "noon", journal), 2, "'noon' is no time", "10:42", "5m ago")
+    ended(innobrim("why", "--at", "2026-01-01", journal), 2, "no time of day")
+    ended(innobrim("why", "--at", "10:42", "--change", "3", journal), 2, "give one of them")
+    ended(innobrim("why", tmp_path / "none.db"), 2, "no journal there")
+    ended(innobrim("why", journal, "--url", "http://127.0.0.1:1"), 2, "name one of them")
+
+
+def test_without_journal_and_daemon_it_says_so(tmp_path: Path) -> None:
+    """Where there is neither a journal nor a daemon the exit code is 3, and both are named."""
+    found = innobrim("why", "--state-directory", tmp_path, INNOBRIM_API_PORT="0")
+
+    ended(found, 3, "no journal there", "cannot be reached")
+
+
+def test_the_state_directory_is_what_is_read_without_a_file(lived_through: Lived) -> None:
+    """Without a file the daemon's own state directory answers, beside a daemon or without one."""
+    found = innobrim("why", "--state-directory", lived_through(day))
+
+    ended(found, 0, "Change 27.", "paused by ann")
+
+
+def test_a_loop_that_only_watches_says_what_it_would_have_done(tmp_path: Path) -> None:
+    """In advisory mode, where nothing was ever written, the moment itself is told."""
+    lived(tmp_path, seconds=60, mode=Mode.ADVISORY)
+
+    ended(innobrim("why", tmp_path), 0, "advisory mode", "would have set innodb_io_capacity_max")
+
+
+@pytest.mark.parametrize(
+    ("text", "second", "lasting"),
+    [
+        ("00:15", HELD_SECONDS, 60.0),
+        ("0:15:00", HELD_SECONDS, 0.0),
+        ("10:42:07", 10 * 3600 + 42 * 60 + 7 - 86_400, 0.0),
+        ("2026-01-01T00:15", HELD_SECONDS, 60.0),
+        ("2026-01-01 00:15:30", HELD_SECONDS + 30, 0.0),
+        ("2026-01-01T02:15:00+02:00", HELD_SECONDS, 0.0),
+        ("5m ago", END_SECONDS - 1 - 300, 0.0),
+        ("1h30m ago", END_SECONDS - 1 - 5400, 0.0),
+    ],
+)
+def test_times_are_read_as_people_write_them(text: str, second: float, lasting: float) -> None:
+    """A time of day is the last one before the newest tick, and ago counts from that tick."""
+    assert moment(text, end=END, zone=UTC) == (EPOCH + second, lasting)
+
+
+def test_a_time_of_day_is_local() -> None:
+    """Who lives elsewhere asks by their own clock."""
+    assert moment("02:15:00", end=END, zone=timezone(timedelta(hours=2)))[0] == EPOCH + HELD_SECONDS
+    with pytest.raises(BadParameter, match="25:00"):
+        moment("25:00", end=END, zone=UTC)

@@ -1,0 +1,224 @@
+"""``innobrim why``: what was decided and why, in plain sentences, from the journal of days."""
+
+from __future__ import annotations
+
+import re
+import sys
+import textwrap
+import time
+from collections.abc import Callable, Iterator
+from datetime import UTC, datetime, timedelta, tzinfo
+from pathlib import Path
+from urllib.parse import urlencode
+
+import click
+
+from tuner.cli.answer import FINE, NO, Unreachable, Unusable, say, say_json
+from tuner.cli.client import DaemonClient, NoDaemon, Where, daemon_options
+from tuner.cli.options import Duration, entered
+from tuner.cli.wording import columns, duration
+from tuner.journal.past import past_of
+from tuner.journal.tables import JournalError
+from tuner.why.model import Story, Why
+from tuner.why.search import Past, of_change, of_moment, of_now, of_span
+
+LONGEST = 366 * 86_400.0
+WIDTH = 100
+MINUTE = 60.0
+MOST_IN_FULL = 3
+"""Changes that are told in full where a minute has several."""
+
+OLD_SECONDS = 60.0
+"""A newest tick of so long ago is said to be the last one."""
+
+WRITE = "a time of day such as 10:42 or 10:42:07, a date with it such as 2026-11-27T10:42:07, or 5m ago"
+
+_CLOCK = re.compile(r"(\d{1,2}):(\d{2})(?::(\d{2}))?")
+_AGO = re.compile(r"(.+?)\s*ago")
+
+Ask = Callable[[Past], Why]
+
+
+@click.command()
+@click.argument("journal", metavar="[FILE|DIRECTORY]", required=False, type=click.Path(path_type=Path))
+@click.option("--at", metavar="TIME", help=f"A moment: {WRITE}.")
+@click.option("--last", type=Duration(LONGEST), metavar="TIME", help="All changes of so long, such as 1h.")
+@click.option("--change", type=click.IntRange(min=1), metavar="NUMBER", help="One change, by its number.")
+@daemon_options
+def why(
+    where: Where,
+    *,
+    journal: Path | None,
+    at: str | None,
+    last: float | None,
+    change: int | None,
+    as_json: bool,
+) -> None:
+    """Say what was decided and why: the last change, and why nothing was done since.
+
+    It reads the journal of the state directory, which it leaves as it is, with a daemon beside it or without
+    one; or a journal that you name, such as a copy from another machine; with --url or --api-socket it asks
+    that daemon. Times of day are local, and count back from the journal's newest tick.
+
+    Exit 0: told. Exit 1: nothing is known of what was asked for; what is nearest is said. Exit 2: a time
+    that is none, or a file that is no journal. Exit 3: neither a journal nor a daemon to ask.
+
+    Example: innobrim why --at 10:42
+
+    Example: innobrim why --last 1h /backup/monday.db
+    """
+    if sum(one is not None for one in (at, last, change)) > 1:
+        raise click.UsageError("--at, --last and --change each ask for something else; give one of them")
+    if journal is not None and where.named:
+        raise click.UsageError(f"{journal} and {where.named}: a journal or a daemon; name one of them")
+    zone = datetime.now().astimezone().tzinfo or UTC
+
+    def ask(past: Past) -> Why:
+        known = past.known()
+        if last is not None:
+            return of_span(past, last)
+        if change is not None:
+            return of_change(past, change)
+        if at is None:
+            return of_now(past)
+        wall, lasting = moment(at, end=time.time() if known is None else known[1], zone=zone)
+        return of_moment(past, wall, lasting=lasting)
+
+    query: dict[str, float] = {}
+    if at is not None:
+        query["at"], query["lasting"] = moment(at, end=time.time(), zone=zone)
+    query |= {} if last is None else {"last": last}
+    query |= {} if change is None else {"change": change}
+    found = _asked(where, journal, ask, query)
+    if as_json:
+        say_json(found)
+    else:
+        say(*lines(found, zone=zone, now=time.time(), listed=last is not None))
+    sys.exit(FINE if found.found else NO)
+
+
+def _asked(where: Where, journal: Path | None, ask: Ask, query: dict[str, float]) -> Why:
+    if journal is not None:
+        try:
+            with past_of(journal) as past:
+                return ask(past)
+        except JournalError as error:
+            raise Unusable(str(error)) from error
+    daemon = DaemonClient(where)
+    if where.named:
+        return _of_daemon(daemon, query)
+    directory = Path(daemon.config.daemon.state_directory)
+    try:
+        with entered(directory), past_of(directory) as past:
+            return ask(past)
+    except JournalError as error:
+        try:
+            return _of_daemon(daemon, query)
+        except NoDaemon as nobody:
+            raise Unreachable(f"{error}; and {nobody.message}") from error
+
+
+def _of_daemon(daemon: DaemonClient, query: dict[str, float]) -> Why:
+    return daemon.get(f"/v1/why?{urlencode(query)}" if query else "/v1/why", Why)
+
+
+def moment(text: str, *, end: float, zone: tzinfo) -> tuple[float, float]:
+    """Return the Unix time that somebody means, and for how many seconds: a minute where no second is given.
+
+    Args:
+        text: what was typed.
+        end: Unix time that "ago" counts from, and after which a time of day is yesterday's.
+        zone: of a time without one.
+
+    Raises:
+        click.BadParameter: it is no time.
+    """
+    given = text.strip()
+    ago = _AGO.fullmatch(given.lower())
+    if ago is not None:
+        return end - Duration(LONGEST).convert(ago[1].replace(" ", ""), None, None), 0.0
+    clock = _CLOCK.fullmatch(given)
+    try:
+        if clock is not None:
+            hour, minute, second = int(clock[1]), int(clock[2]), int(clock[3] or 0)
+            newest = datetime.fromtimestamp(end, zone)
+            found = newest.replace(hour=hour, minute=minute, second=second, microsecond=0)
+            if found > newest:
+                found -= timedelta(days=1)
+            return found.timestamp(), MINUTE if clock[3] is None else 0.0
+        found = datetime.fromisoformat(given)
+    except ValueError as error:
+        raise click.BadParameter(f"{text!r} is no time: write {WRITE}", param_hint="--at") from error
+    if len(given) <= len("2026-11-27"):
+        raise click.BadParameter(f"{text!r} has no time of day: write {WRITE}", param_hint="--at")
+    found = found if found.tzinfo is not None else found.replace(tzinfo=zone)
+    return found.timestamp(), MINUTE if given.count(":") == 1 else 0.0
+
+
+def lines(answer: Why, *, zone: tzinfo, now: float, listed: bool = False) -> Iterator[str]:
+    """Yield an answer as lines for people.
+
+    Args:
+        answer: what was found.
+        zone: of the times.
+        now: Unix time; times of another day than this have their date.
+        listed: many changes, one line each.
+    """
+    today = answer.known.ends if answer.known is not None else now
+    stamps = _Stamps(zone, today)
+    if answer.known is not None and now - answer.known.ends > OLD_SECONDS and answer.found:
+        old = duration(now - answer.known.ends)
+        yield f"The newest tick is of {stamps.full(answer.known.ends)}, {old} ago; times count from there."
+    if answer.remark:
+        yield f"{answer.remark[:1].upper()}{answer.remark[1:]}."
+    for at, side in ((answer.earlier, "before"), (answer.later, "after")):
+        if at is not None:
+            yield f"The nearest tick {side}: {stamps.full(at)}."
+    if not answer.found and answer.known is not None:
+        begins, ends = stamps.full(answer.known.begins), stamps.full(answer.known.ends)
+        yield f"{answer.source} keeps every tick from {begins} to {ends}."
+    told = list(answer.stories)
+    if listed or len(told) > MOST_IN_FULL:
+        changes = [one for one in told if one.change is not None]
+        yield from columns([_row(one, stamps) for one in changes], indent="") if changes else ()
+        if any(one.change is not None and one.change.number for one in changes):
+            yield "innobrim why --change NUMBER tells one of them in full."
+        told = [one for one in told if one.change is None]
+    for one in told:
+        yield ""
+        yield from _paragraphs(one, stamps)
+
+
+class _Stamps:
+    """Times as they are written: without the date where it is that of the newest tick."""
+
+    def __init__(self, zone: tzinfo, today: float) -> None:
+        self._zone = zone
+        self._today = self._of(today).date()
+
+    def _of(self, wall: float) -> datetime:
+        return datetime.fromtimestamp(wall, self._zone)
+
+    def short(self, wall: float) -> str:
+        """Return the time of day, with the date where that is another."""
+        found = self._of(wall)
+        return f"{found:%H:%M:%S}" if found.date() == self._today else f"{found:%Y-%m-%d %H:%M:%S}"
+
+    def full(self, wall: float) -> str:
+        """Return date, time of day and zone."""
+        return f"{self._of(wall):%Y-%m-%d %H:%M:%S %Z}"
+
+
+def _row(one: Story, stamps: _Stamps) -> tuple[str, ...]:
+    change = one.change
+    number = f"#{change.number}" if change is not None and change.number else ""
+    old = "?" if change is None or change.old is None else str(change.old.io_capacity_max)
+    new = "?" if change is None or change.new is None else str(change.new.io_capacity_max)
+    return number, stamps.short(one.wall), f"innodb_io_capacity_max {old} → {new}", one.brief
+
+
+def _paragraphs(one: Story, stamps: _Stamps) -> Iterator[str]:
+    number = f"Change {one.change.number}. " if one.change is not None and one.change.number else ""
+    yield from textwrap.wrap(f"{number}At {stamps.short(one.wall)} {one.headline}", WIDTH)
+    for sentence in one.sentences:
+        yield from textwrap.wrap(sentence, WIDTH, initial_indent="  ", subsequent_indent="  ")

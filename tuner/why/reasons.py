@@ -1,0 +1,470 @@
+"""Why a tick did what it did: the phase of the law, what set the aim, guards, or what stood in the way."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Mapping
+from types import MappingProxyType
+from typing import NamedTuple
+
+from policies.registry import LAWS
+from policies.setpoint import SetPointSource
+from tuner.core.ages import readable
+from tuner.core.laws import why_m_moves_no_age
+from tuner.findings.remedies import clears
+from tuner.records import DecisionKind, Missed, Reason, winners
+from tuner.why.view import C, M, View, count, duration, sentence, share
+
+
+def reasons(view: View) -> Iterator[str]:
+    """Yield why, in reading order; empty strings among it."""
+    return _KINDS.get(view.decision.kind, _keep)(view)
+
+
+def _set(view: View) -> Iterator[str]:
+    if view.decision.reason == Reason.WAY_BACK:
+        yield f"An emergency had raised {M}, and that is over: this is a step of the way back."
+    elif view.decision.reason == Reason.UNANSWERED:
+        yield sentence(view.decision.detail)
+    else:
+        yield _law(view)
+    yield _bound(view)
+    yield from _guards(view)
+
+
+def phase(view: View) -> str:
+    """Return in a few words what part of which law a write comes from; empty where it is unknown."""
+    if view.decision.reason == Reason.WAY_BACK:
+        return "way back from an emergency"
+    found = _law_of(view)
+    return view.decision.policy if found is None else found.phase
+
+
+def _law(view: View) -> str:
+    """Return the phase of the law, and what follows from it, for a write or for none."""
+    found = _law_of(view)
+    return "" if found is None else found.said(view)
+
+
+class _Law(NamedTuple):
+    """A part of a law, known by a term that it alone has."""
+
+    term: str
+    phase: str
+    said: Callable[[View], str]
+
+
+def _law_of(view: View) -> _Law | None:
+    return next((one for one in _LAWS if one.term in view.terms), None)
+
+
+def _wanted_rate(view: View) -> str:
+    return f"about {count(view.terms['flush_rate_wanted'])} pages/s for the next {duration(view.ahead)}"
+
+
+def _approach(view: View) -> str:
+    needed = count(view.terms["law_gain"] * view.terms["flush_rate_wanted"])
+    return (
+        f"InnoBrim was bringing the age to its aim (phase: approach). That takes {_wanted_rate(view)}, "
+        f"and by this server's flush law an {M} of about {needed}."
+    )
+
+
+def _moved_aim(view: View) -> str:
+    by = _goes(view.terms["shift"])
+    return f"The aim was moved on purpose, and with it {M} {by} (phase: hold)."
+
+
+def _settle(view: View) -> str:
+    return (
+        f"The age had come near its aim (phase: settle). An {M} of about {count(view.terms['rest'])} is the "
+        "one that it comes to rest there with, by this server's flush law and by how this load combines page "
+        "writes."
+    )
+
+
+def _held(view: View) -> str:
+    off = view.points(view.terms["mean_error"])
+    side = "above" if off > 0 else "below"
+    mean = f"On average of the last minutes it lay {abs(off):.1f} percentage points {side} the aim"
+    then = ": less than this load moves it by itself, or not for long enough to be corrected"
+    if view.wrote:
+        by = _goes(view.terms["move"])
+        then = f", for longer than this load moves it by itself: {M} {by}"
+    return f"The age was held (phase: hold). {mean}{then}."
+
+
+def _saving(view: View) -> str:
+    return (
+        f"Changes were scarce, {_spent(view)}: InnoBrim kept to one {M} that is right on average, a little "
+        "on the safe side (phase: saving)."
+    )
+
+
+def _paced(view: View) -> str:
+    return (
+        f"The age was at the flush limit and growing while the server flushed all that {M} lets it: that was "
+        f"too low for {duration(view.terms['full_seconds'])}."
+    )
+
+
+_LAWS = (
+    _Law(
+        "fixed",
+        "fixed",
+        lambda view: f"The configuration names the value: {view.setting('fixed_io_capacity_max')}.",
+    ),
+    _Law(
+        "mean_rate",
+        "way back from a drain",
+        lambda view: (
+            f"A drain had brought the age down; this leads it back to the aim, at {_wanted_rate(view)}."
+        ),
+    ),
+    _Law("law_gain", "approach", _approach),
+    _Law("shift", "hold", _moved_aim),
+    _Law("move", "hold", _held),
+    _Law("settling", "settle", _settle),
+    _Law("rest", "saving", _saving),
+    _Law(
+        "proportional",
+        "pid",
+        lambda _: "The policy pid moves it by how far the age is from its aim, and how fast that changes.",
+    ),
+    _Law(
+        "found_with",
+        "pace",
+        lambda _: f"{M} goes back to what the server was found with, as no lower one is of use here.",
+    ),
+    _Law("full_seconds", "pace", _paced),
+)
+"""Looked through in this order."""
+
+
+def _goes(log: float) -> str:
+    """Return a move of ln M in words."""
+    return f"goes {'up' if log > 0 else 'down'} by {abs(math.expm1(log)):.1%}"
+
+
+def _spent(view: View) -> str:
+    most = view.number("max_changes_per_hour")
+    return f"{view.record.changes_last_hour} of the {most:g} that an hour may have were made"
+
+
+def _bound(view: View) -> str:
+    """Return what set the aim, in a sentence."""
+    source, aim = view.decision.set_point_source, view.peak(view.decision.set_point)
+    if aim is None or not source:
+        return ""
+    why = _BOUNDS.get(source)
+    return f"The aim was {share(aim)} because {why(view)}." if why is not None else ""
+
+
+def _window(view: View, effect: str) -> str:
+    found = winners(view.record.schedule).get(effect)
+    return f" (the window {found.name} of the schedule)" if found is not None else ""
+
+
+def _budget(name: str, what: str) -> Callable[[View], str]:
+    def said(view: View) -> str:
+        window = _window(view, name)
+        allowed = name if window else view.setting(name)
+        return f"more would have {what} take longer than {allowed}{window} allows"
+
+    return said
+
+
+_BOUNDS: Mapping[str, Callable[[View], str]] = MappingProxyType(
+    {
+        SetPointSource.HEADROOM: lambda _: (
+            "more would leave too little room before sync flushing for this load's bursts and for the "
+            "seconds that a change takes to act"
+        ),
+        SetPointSource.ALARM: lambda view: (
+            f"of {view.setting('max_checkpoint_age_ratio')}: the checkpoint age may take no larger share of "
+            "the redo log"
+        ),
+        SetPointSource.HIGHEST: lambda _: (
+            "no higher one is held: the rest is for what an age wanders by before a change acts"
+        ),
+        SetPointSource.PERSON: lambda view: (
+            f"a person asked for it: {view.setting('set_point')} of the flush limit"
+        ),
+        SetPointSource.SCHEDULE: lambda view: f"the schedule asks for it{_window(view, 'set_point')}",
+        SetPointSource.OPTIMISER: lambda _: "the optimiser tries it, or found it better in trials",
+        SetPointSource.RECOVERY: _budget("max_recovery_seconds", "a crash recovery"),
+        SetPointSource.SHUTDOWN: _budget("max_shutdown_seconds", "a shutdown"),
+        SetPointSource.DEGRADED: lambda _: (
+            "InnoDB's counters are off: the age is known less well, and the aim keeps more room"
+        ),
+        SetPointSource.FLUSH_LAW: lambda view: (
+            f"{_no_authority(view)}"
+            or "this server's flush law keeps an age no higher than that from running away"
+        ),
+        SetPointSource.FREE_PAGES: lambda _: (
+            "sessions waited for free pages in the buffer pool, and a lower age leaves fewer pages dirty"
+        ),
+        SetPointSource.ROLE: lambda view: (
+            f"this server is a replica, where {view.setting('max_replica_set_point')} of the flush limit is "
+            "the highest"
+        ),
+    }
+)
+
+
+def _no_authority(view: View) -> str:
+    facts = view.around.facts
+    law = None if facts is None else LAWS.get(facts.flush_law)
+    return "" if law is None else why_m_moves_no_age(law)
+
+
+def _guards(view: View) -> Iterator[str]:
+    """Yield what each guard did to a write, with what was wanted where that is known."""
+    decision = view.decision
+    wanted, guards = view.terms.get("wanted"), decision.guards
+    target = 0 if decision.target is None else decision.target.io_capacity_max
+    asked = "" if wanted is None else f" {count(wanted)} was wanted."
+    if "step" in guards:
+        yield (
+            f"One write moves {M} by a factor of {view.number('step_factor'):g} at most (step_factor), so "
+            f"this is a step on the way.{asked}"
+        )
+    elif "limits" in guards and "way_back" not in guards:
+        yield f"{_limit(view, target, wanted)}{asked}"
+    if "authority" in guards:
+        given = None if view.estimate is None else view.estimate.sustained_capacity
+        device = "" if given is None else f" gives about {count(given)} pages/s, and"
+        yield (f"The device{device} cannot flush more and serve the load as well: {M} goes no higher.{asked}")
+    if "way_back" in guards:
+        yield f"It goes back to a little above the value that the emergency found too low.{asked}"
+
+
+def _limit(view: View, target: int, wanted: float | None) -> str:
+    high = (wanted is not None and wanted > target) or target >= 0.95 * view.number("max_io_capacity_max")
+    name = "max_io_capacity_max" if high else "min_io_capacity_max"
+    if abs(target - view.number(name)) <= 0.05 * target:
+        return f"{target} is the {'highest' if high else 'lowest'} that {view.setting(name)} allows."
+    if high:
+        return f"{target} is as high as the server, or the procedure that sets it, allows."
+    return f"{target} is as low as it may go for this load: less is for one that has been calm for a while."
+
+
+def _emergency(view: View) -> Iterator[str]:
+    left = view.terms.get("seconds_left")
+    if left is not None:
+        point = "the point where writers wait"
+        if view.estimate is not None and view.estimate.seconds_to_sync == left:
+            point = f"sync flushing, which {M} does not bound,"
+        yield f"At the pace of that moment the age would have been at {point} in {duration(left)}."
+    yield (
+        f"Less than {view.settings.emergency_seconds:g} s is an emergency: {M} was raised at once, "
+        "whatever the step limit, the time since the last write and the changes left in the hour."
+    )
+    if view.record.holds:
+        yield "It was written in spite of a hold, as nobody else steers this server."
+    yield from _guards(view)
+
+
+def _relief(view: View) -> Iterator[str]:
+    estimate = view.estimate
+    if view.decision.reason == Reason.RELIEF and estimate is not None:
+        yield (
+            "The device gave much less than before, and the commits starved: redo fell to "
+            f"{readable(estimate.redo_rate_now)}/s within seconds. {M} was lowered at once, so that the "
+            "commits get the device (relief)."
+        )
+    else:
+        yield (
+            f"The device gave again what it gave before, so {M} went back to what it was then (end of the "
+            "relief)."
+        )
+
+
+def _override(view: View) -> Iterator[str]:
+    yield sentence(f"An override: {view.decision.detail}")
+    yield "An override comes before everything but the limits and an emergency."
+    yield from _guards(view)
+
+
+def _drain(view: View) -> Iterator[str]:
+    drain = view.record.drain
+    if drain is None:
+        yield sentence(f"A drain: {view.decision.detail}")
+    else:
+        left = duration(max(0.0, drain.ends - view.record.tick.now))
+        age = "" if view.sample is None else f"; it was {readable(view.sample.checkpoint_age)}"
+        yield (
+            f"A drain for {drain.who} brings the checkpoint age from {readable(drain.start_age)} down to "
+            f"{readable(drain.target)}, for {left} more{age}."
+        )
+    aim = view.peak(view.decision.set_point)
+    if "flush_rate_wanted" in view.terms and aim is not None:
+        yield f"That takes {_wanted_rate(view)}. The aim of {share(aim)} counts again when the drain ends."
+    yield from _guards(view)
+
+
+def _park(view: View) -> Iterator[str]:
+    yield (
+        f"InnoBrim parked: it left values with room for {view.settings.park_slack:g} times the load "
+        f"(park_slack), which are safe while nobody steers. The reason: {view.decision.detail}."
+    )
+
+
+def _restore(view: View) -> Iterator[str]:
+    if view.around.cause:
+        yield sentence(f"What led to it: {view.around.cause}")
+    originals = view.record.originals
+    pair = "" if originals is None else f" ({M} {originals.io_capacity_max}, {C} {originals.io_capacity})"
+    yield sentence(
+        f"The values that the server was found with{pair} come back in steps: {view.decision.detail}"
+    )
+
+
+def _keep(view: View) -> Iterator[str]:
+    decision = view.decision
+    said = _KEPT.get(decision.reason)
+    if decision.reason in {Reason.ADVISORY, Reason.HELD}:
+        yield from _barred(view)
+        return
+    yield said(view) if said is not None else sentence(f"Nothing was written: {decision.detail}")
+    if decision.reason in _REFUSALS.keys() | {Reason.WITHIN_BAND, Reason.APPROACHING, Reason.SAVING}:
+        yield _bound(view)
+
+
+def _barred(view: View) -> Iterator[str]:
+    record = view.record
+    if view.decision.reason == Reason.ADVISORY:
+        because = f" It was advisory because {record.advisory}." if record.advisory else ""
+        yield f"InnoBrim writes nothing in advisory mode.{because}"
+    for hold in record.holds:
+        lasts = duration(max(0.0, record.tick.now - hold.since))
+        ends = clears(hold, view.around.facts)
+        yield f"It was held for {lasts}: {hold.reason}." + (f" What ends that: {ends}." if ends else "")
+    if view.decision.would is None:
+        yield "Without that nothing would have been written either."
+
+
+def _missed(view: View) -> str:
+    reading = view.record.tick.reading
+    why = reading.reason if isinstance(reading, Missed) else view.decision.detail
+    return sentence(f"Without a reading InnoBrim decides nothing. The reading failed: {why}")
+
+
+def _refused(words: Callable[[View], str]) -> Callable[[View], str]:
+    def said(view: View) -> str:
+        wanted = view.terms.get("wanted")
+        asked = f"{M} was to change" + ("" if wanted is None else f" to about {count(wanted)}")
+        return f"{asked}, and a guard kept it: {words(view)}."
+
+    return said
+
+
+_REFUSALS: Mapping[str, Callable[[View], str]] = MappingProxyType(
+    {
+        Reason.DWELL: _refused(
+            lambda view: f"the last write was less than {view.setting('dwell_seconds')} seconds before"
+        ),
+        Reason.BUDGET: _refused(
+            lambda view: (
+                f"{_spent(view)} (max_changes_per_hour); an emergency or a person could still change it"
+            )
+        ),
+        Reason.RESERVE: _refused(
+            lambda view: f"{_spent(view)}, and the rest is kept for raises and for a slow disk"
+        ),
+        Reason.DEAD_BAND: _refused(lambda _: "the difference is too small to be worth a write"),
+        Reason.LIMITS: _refused(lambda view: _last_part(view.decision.detail)),
+        Reason.AUTHORITY: _refused(lambda view: _last_part(view.decision.detail)),
+        Reason.NO_RAISE: lambda _: (
+            f"An emergency called for a raise, and {M} was as high already as limits and device allow."
+        ),
+        Reason.SPACING: lambda _: (
+            "An emergency called for a raise, and the server had not had the time to answer the last one."
+        ),
+    }
+)
+
+
+def _last_part(detail: str) -> str:
+    """Return the last part of a decision's detail, which is the guard's."""
+    return detail.rpartition("; ")[2].rstrip(".")
+
+
+def _content(view: View) -> str:
+    if view.terms.keys() & {"fixed", "move"}:
+        return _law(view)
+    return "The age was at its aim, or near enough: a write would have been for nothing."
+
+
+_KEPT: Mapping[str, Callable[[View], str]] = MappingProxyType(
+    {
+        **_REFUSALS,
+        Reason.MISSED: _missed,
+        Reason.NO_ESTIMATE: lambda _: "InnoBrim had only just begun to read: a rate needs two readings.",
+        Reason.WARMING_UP: lambda _: (
+            "InnoBrim had only just begun to read: rates need ten seconds of readings."
+        ),
+        Reason.STOPPING: lambda _: (
+            "The daemon was stopping: nobody would have looked after a change any more."
+        ),
+        Reason.ORIGINALS_PENDING: lambda _: (
+            "The values that the server was found with were not on disk yet; nothing is written before that."
+        ),
+        Reason.IDLE: lambda view: sentence(f"There was nothing to tune: {view.decision.detail}"),
+        Reason.FADING: lambda _: f"The load was going away, and {M} stays as it is for its return.",
+        Reason.WITHIN_BAND: _content,
+        Reason.APPROACHING: lambda _: (
+            f"The age was on its way to the aim with the {M} in force, so nothing had to be done."
+        ),
+        Reason.NO_AUTHORITY: lambda view: sentence(f"There was nothing to do: {_no_authority(view)}"),
+        Reason.SAVING: _law,
+        Reason.ADJUSTED: lambda _: "The server makes the pair in force of the one that is wanted.",
+        Reason.OVERRIDE: lambda view: sentence(f"An override: {view.decision.detail}"),
+        Reason.DRAINING: lambda view: " ".join(one for one in _drain(view) if one),
+        Reason.DRAINED: lambda view: " ".join(one for one in _drain(view) if one),
+        Reason.RESTORED: lambda view: sentence(f"The {view.decision.detail}"),
+        Reason.RAISE: lambda _: "What was wanted comes to the pair in force.",
+        Reason.LOWER: lambda _: "What was wanted comes to the pair in force.",
+    }
+)
+
+
+_KINDS: Mapping[DecisionKind, Callable[[View], Iterator[str]]] = MappingProxyType(
+    {
+        DecisionKind.SET: _set,
+        DecisionKind.EMERGENCY: _emergency,
+        DecisionKind.RELIEF: _relief,
+        DecisionKind.OVERRIDE: _override,
+        DecisionKind.DRAIN: _drain,
+        DecisionKind.PARK: _park,
+        DecisionKind.RESTORE: _restore,
+        DecisionKind.LOW_WATER: lambda _: iter(()),
+    }
+)
+
+SHORT: Mapping[str, str] = MappingProxyType(
+    {
+        Reason.MISSED: "the server could not be read",
+        Reason.NO_ESTIMATE: "too few readings",
+        Reason.ADVISORY: "the mode was advisory",
+        Reason.HELD: "it was held",
+        Reason.LIMITS: f"{M} was at the end of what the limits allow",
+        Reason.AUTHORITY: "the device gives no more",
+        Reason.DEAD_BAND: "the difference was too small to be worth a write",
+        Reason.DWELL: "the last write was too recent",
+        Reason.BUDGET: "the changes of the hour were used up",
+        Reason.RESERVE: "the last changes of the hour were kept for raises",
+        Reason.WARMING_UP: "too few readings",
+        Reason.IDLE: "there was nothing to tune",
+        Reason.FADING: "the load was going away",
+        Reason.WITHIN_BAND: "the age was at its aim",
+        Reason.APPROACHING: "the age was on its way to the aim",
+        Reason.NO_AUTHORITY: f"no {M} moves the age",
+        Reason.SAVING: "changes were scarce, and one value was kept",
+        Reason.UNANSWERED: f"the age did not answer to {M}",
+        Reason.OVERRIDE: "an override was in force",
+        Reason.DRAINING: "a drain was under way",
+        Reason.DRAINED: "a drain kept the age low",
+    }
+)
+"""Why nothing was written, in a few words."""

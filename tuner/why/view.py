@@ -1,0 +1,157 @@
+"""What is known around one tick, and the words for its numbers.
+
+The age has one number everywhere: where the checkpoint age peaks between two checkpoints, as a share of Max
+Checkpoint Age; the aim is on the same scale.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import NamedTuple
+
+from policies.types import horizon
+from tuner.records import Capacity, Change, Decision, Estimate, Facts, Receipt, Sample, TickRecord
+from tuner.settings import Settings
+from tuner.why.model import Seen
+
+_TWO = 1.99
+
+M, C = "innodb_io_capacity_max", "innodb_io_capacity"
+
+
+class Around(NamedTuple):
+    """What is known around one tick; the oldest of it only as a row of the journal's decisions."""
+
+    record: TickRecord | None  # the tick; None where it is no longer kept, or cannot be read
+    change: Change | None = None  # the decision's row; None where nothing was decided
+    receipt: Receipt | None = None  # what became of its write; None where it wrote nothing, or not yet
+    later: TickRecord | None = None  # the tick that shows what came of it; None where there is none yet
+    ending: str = ""  # why ``later`` is sooner than usual, in words; empty where it is not
+    since: Change | None = None  # the change that made the values in force, before this tick
+    cause: str = ""  # an earlier event that this follows from, in words
+    # reasons for writing nothing since, and about how many seconds each held; empty where it is too soon
+    spent: tuple[tuple[str, float], ...] = ()
+    lost: str = ""  # why ``record`` is None, in words
+    settings: Settings = Settings()
+    facts: Facts | None = None
+
+
+def seen(record: TickRecord) -> Seen | None:
+    """Return what the server showed at a tick; None where it was not read, or no rates were known."""
+    reading, estimate = record.tick.reading, record.estimate
+    if not isinstance(reading, Sample) or estimate is None:
+        return None
+    return Seen(
+        wall=record.tick.wall,
+        io_capacity=reading.io_capacity,
+        io_capacity_max=reading.io_capacity_max,
+        age_share=peak(estimate.age_ratio, reading, estimate),
+        flush_rate=estimate.flush_rate,
+        sync_rate=estimate.sync_rate,
+        demand=estimate.demand,
+        row_rate=estimate.row_rate,
+    )
+
+
+def peak(ratio: float, sample: Sample, estimate: Estimate) -> float:
+    """Return where the checkpoint age peaks at an age ratio, as a share of Max Checkpoint Age."""
+    return (ratio * sample.flush_limit + estimate.checkpoint_lag) / sample.stall_point
+
+
+def moved(old: Capacity | None, new: Capacity | None) -> str:
+    """Return what was set to what, in a sentence."""
+    if new is None:
+        return "nothing was set."
+    if old is None:
+        return f"{M} was set to {new.io_capacity_max}, and {C} to {new.io_capacity}."
+    low = f"{C} from {old.io_capacity} to {new.io_capacity}"
+    if old.io_capacity_max == new.io_capacity_max:
+        if old == new:
+            return f"{M} {old.io_capacity_max} and {C} {old.io_capacity} were set again."
+        return f"{low.replace(C, f'{C} went', 1)}; {M} stayed at {old.io_capacity_max}."
+    high = f"{M} went from {old.io_capacity_max} to {new.io_capacity_max}"
+    return f"{high}." if old.io_capacity == new.io_capacity else f"{high}, and {low}."
+
+
+def named(pair: Capacity) -> str:
+    """Return a pair with its names written out."""
+    return f"{M} {pair.io_capacity_max} and {C} {pair.io_capacity}"
+
+
+def sentence(text: str) -> str:
+    """Return words as a sentence; empty as it is."""
+    text = text.strip()
+    if not text or text.endswith((".", "!", "?")):
+        return text[:1].upper() + text[1:]
+    return f"{text[:1].upper()}{text[1:]}."
+
+
+def duration(seconds: float) -> str:
+    """Return a time as people say it, in the largest unit of which it has two at least."""
+    for unit, size in (("days", 86_400.0), ("h", 3600.0), ("min", 60.0)):
+        if seconds >= _TWO * size:
+            return f"{seconds / size:.0f} {unit}"
+    return f"{seconds:.0f} s"
+
+
+def share(value: float) -> str:
+    """Return a share in percent."""
+    return f"{value:.0%}"
+
+
+def count(value: float) -> str:
+    """Return a rate or a number as people read it."""
+    return f"{value:,.0f}"
+
+
+class View:
+    """One tick and the words for its numbers."""
+
+    def __init__(self, around: Around, record: TickRecord) -> None:
+        self.around = around
+        self.record = record
+        self.decision: Decision = record.decision
+        reading = record.tick.reading
+        self.sample = reading if isinstance(reading, Sample) else None
+        self.estimate = record.estimate if self.sample is not None else None
+        self.terms: Mapping[str, float] = record.decision.terms
+        overlay = record.overlay.values if record.overlay is not None else {}
+        self.overlay = overlay
+        self.settings = around.settings
+        self.wrote = bool(self.decision.steps)
+
+    def peak(self, ratio: float | None) -> float | None:
+        """Return an age ratio on the scale of every sentence; None where that is unknown."""
+        if ratio is None or self.sample is None or self.estimate is None:
+            return None
+        return peak(ratio, self.sample, self.estimate)
+
+    def points(self, ratio: float) -> float:
+        """Return a difference of age ratios in percentage points of Max Checkpoint Age."""
+        return (
+            0.0 if self.sample is None else 100.0 * ratio * self.sample.flush_limit / self.sample.stall_point
+        )
+
+    @property
+    def now(self) -> int:
+        """Return the M in force when the tick began, pages/s; 0 for unknown."""
+        return 0 if self.sample is None else self.sample.io_capacity_max
+
+    @property
+    def ahead(self) -> float:
+        """Return the seconds that the law looks ahead."""
+        if (given := self.terms.get("horizon")) is not None:
+            return given
+        f = self.decision.set_point
+        if self.sample is None or self.estimate is None or f is None:
+            return 0.0
+        return horizon(set_point=f, flush_limit=self.sample.flush_limit, redo_rate=self.estimate.redo_rate)
+
+    def setting(self, name: str) -> str:
+        """Return a setting in force as it is written, ``name = value``."""
+        value = self.overlay.get(name, getattr(self.settings, name))
+        return f"{name} = {value:g}" if isinstance(value, int | float) else f"{name} = {value}"
+
+    def number(self, name: str) -> float:
+        """Return a setting in force that is a number."""
+        return float(self.overlay.get(name, getattr(self.settings, name)))
