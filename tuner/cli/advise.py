@@ -108,14 +108,7 @@ def advise(config_path: str | None, *, seconds: int, as_json: bool, **server_fla
     """
     with answering(as_json=as_json):
         config = configuration(config_path, {**server_flags, "loop.mode": "advisory"})
-        clock = SystemClock()
-        server = real_server(config, clock)
-        try:
-            watched = watch(server, clock, config, seconds)
-        finally:
-            server.close()
-        _answer(watched, as_json=as_json)
-        advised = _in_the_way(config) or _advised(_watch(config, seconds))
+        advised = _in_the_way(config) or _advised(_watched(config, seconds))
     if as_json:
         say_json(advised)
     else:
@@ -143,6 +136,15 @@ def _in_the_way(config: Config) -> Advised | None:
     return Advised(Verdict("cannot", why, sure="high"), problems, 0)
 
 
+def _watched(config: Config, seconds: int) -> Watched:
+    clock = SystemClock()
+    server = real_server(config, clock)
+    try:
+        return watch(server, clock, config, seconds)
+    finally:
+        server.close()
+
+
 def watch(server: Server, clock: Clock, config: Config, seconds: int) -> Watched:
     """Return what a time of watching a server brought; writes nothing."""
     watched = Watched()
@@ -159,21 +161,15 @@ def watch(server: Server, clock: Clock, config: Config, seconds: int) -> Watched
     return watched
 
 
-def _answer(watched: Watched, *, as_json: bool) -> None:
+def _advised(watched: Watched) -> Advised:
     last, state = watched.last()
     facts = state.facts
-def _advised(watched: Watched) -> Advised:
-    last = next((record for record in reversed(watched.records) if record.estimate is not None), None)
-    if last is None or watched.state is None:
-        reasons = {r.tick.reading.reason for r in watched.records if isinstance(r.tick.reading, Missed)}
-        raise Refused(f"no usable sample in {len(watched.records)} readings: {'; '.join(sorted(reasons))}")
-    facts = watched.state.facts
     dirtied = max(one.estimate.dirty_rate for one in watched.records if one.estimate is not None)
     findings = advise_on(last, facts, state.settings, dirtied=dirtied)
     static = static_value(watched.records, state)
     ids = {one.id for one in static}
     findings = in_its_way(static, facts) + [one for one in findings if one.id not in ids]
-    verdict = judged(watched.records, watched.state)
+    verdict = judged(watched.records, state)
     if verdict.answer == "nothing":
         findings = [one for one in findings if one.id not in SETS_THEM or not one.sql]
     return Advised(verdict, findings, len(watched.records))
