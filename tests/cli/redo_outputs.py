@@ -80,11 +80,13 @@ def told(what: tuple[list[TickRecord], State], **facts: object) -> tuple[list[Ti
 
 NOTHING = DeviceWrites(0, 0, None)
 BINARY_LOG = DeviceWrites(9_000, 30_000, 51_000, logs_binary=True, sync_binlog=1)
+NEW_PAGES = DeviceWrites(9_000, 30_000, None, created=70_000)
 NO_LOG = DeviceWrites(0, 0, 0, logs_binary=True, sync_binlog=1)
 
 SITUATIONS: dict[str, Callable[[], tuple[tuple[list[TickRecord], State], Server]]] = {
     "device-is-the-limit": lambda: (seen(), Server(None, None)),
     "binary-log": lambda: (steady(), Server(NO_LOG, BINARY_LOG)),
+    "new-pages": lambda: (steady(), Server(NOTHING, NEW_PAGES)),
     "device-not-known": lambda: (steady(), Server(None, None)),
     "by-my-cnf": lambda: (
         told(seen(), family="mysql", version="8.0.28", redo_dynamic=False),

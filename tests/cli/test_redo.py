@@ -25,6 +25,14 @@ def test_a_machine_reads_the_type_that_the_program_has() -> None:
     assert [one.redo_capacity for one in answer.sizing.sizes] == [52_428_800 << n for n in range(6)]
 
 
+def test_new_pages_are_written_whatever_the_log() -> None:
+    """Where a load fills new pages, as most it writes are, no larger log is said to save these."""
+    answer = msgspec.json.decode(run("new-pages", "--json").stdout, type=Answer)
+    saved = [one.page_writes_saved for one in answer.sizing.sizes]
+
+    assert all(one.high < 0.3 for one in saved)
+
+
 def test_a_log_that_saves_only_pages_gains_no_more_than_their_share() -> None:
     """Beside a synced binary log that makes most writes, the largest log saves less than a tenth of them."""
     answer = msgspec.json.decode(run("binary-log", "--json").stdout, type=Answer)

@@ -16,11 +16,15 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-TOUCHES = tuple(math.exp(0.1 * step) for step in range(-10, 13))
+TOUCHES = tuple(math.exp(0.1 * step) for step in range(-50, 13))
 """Pages touched per row change that are reckoned with: fewer where one statement changes several rows of a
 page, more where there are secondary indexes. 1 is among them, and likeliest."""
 
 TOUCHES_SPREAD = 0.4  # Standard deviation of their logarithm, before anything was seen
+
+ANY = 0.06
+"""How likely any of them is besides, over the likeliest. Rows side by side are often changed together,
+and then far fewer writes combine than one change a page would let one think."""
 
 EVENNESS = {1.0: 0.6, 0.75: 0.2, 0.5: 0.13, 0.3: 0.07}
 """``s``, and how likely each is before anything was seen: at 1 all pages are touched alike."""
@@ -126,7 +130,7 @@ def fit(seen: Sequence[Seen], *, rows: float) -> Combining:
 
 
 def _likely(touches: float) -> float:
-    return math.exp(-0.5 * (math.log(touches) / TOUCHES_SPREAD) ** 2)
+    return ANY + math.exp(-0.5 * (math.log(touches) / TOUCHES_SPREAD) ** 2)
 
 
 def _through(seen: Sequence[Seen], touches: float, evenness: float, prior: float) -> Curve | None:

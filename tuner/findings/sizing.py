@@ -38,6 +38,9 @@ dirties the more for it."""
 CERTAIN = 4.0
 """Over its standard error: what the load gives up for a page is believed from there on."""
 
+MOST_CREATED = 0.95
+"""Share of the pages flushed that new ones are taken to be at most."""
+
 FEWEST = 20  # Such means that an answer of the load is told from at least
 
 NOTHING_MORE = {"device": 0.02, "pages": 0.05}
@@ -118,6 +121,7 @@ class _Load(Struct, frozen=True):
     redo_rate: float  # bytes/s
     flush_rate: float  # pages/s from the flush list
     lru_rate: float  # pages/s for free pages
+    created_rate: float  # new pages, pages/s; 0 where not counted
     row_rate: float  # rows/s
     commit_rate: float  # 1/s
     age_ratio: float
@@ -125,9 +129,14 @@ class _Load(Struct, frozen=True):
     response_from: str  # as ``Sizing.pages_share_from``
 
     @property
-    def lru_density(self) -> float:
-        """Return the pages written for free pages, per redo byte."""
-        return self.lru_rate / self.redo_rate
+    def fixed_density(self) -> float:
+        """Return the pages written whatever the age, for free pages and as they are new, per redo byte."""
+        return self.lru_rate / self.redo_rate + self.created_density
+
+    @property
+    def created_density(self) -> float:
+        """Return the new pages among those in the flush list, per redo byte."""
+        return min(self.created_rate, MOST_CREATED * self.flush_rate) / self.redo_rate
 
 
 def sizing(records: Sequence[TickRecord], state: State, writes: DeviceWrites | None) -> Sizing | None:
@@ -144,7 +153,7 @@ def sizing(records: Sequence[TickRecord], state: State, writes: DeviceWrites | N
         return None
     first, last = seen[0][0], seen[-1][0]
     load = _load([sample for sample, _ in seen], [estimate for _, estimate in seen], writes)
-    ages = classes([(e.modified_age, max(0.0, e.new_density - load.lru_density)) for _, e in seen])
+    ages = classes([(e.modified_age, max(0.0, e.new_density - load.fixed_density)) for _, e in seen])
     combining = fit(ages, rows=load.row_rate / load.redo_rate)
     if not combining.curves:
         return None
@@ -161,7 +170,7 @@ def sizing(records: Sequence[TickRecord], state: State, writes: DeviceWrites | N
         pages_share_from=load.response_from,
         device_is_limit=load.response_from == "load",
         ages_seen=len(ages),
-        lru_share=load.lru_density / table.now,
+        lru_share=load.lru_rate / load.redo_rate / table.now,
         sizes=sizes,
         knee=_knee(sizes),
         as_set=table.as_set(FACTORS[-1]),
@@ -174,9 +183,9 @@ class _Table:
 
     def __init__(self, load: _Load, state: State, last: Sample, combining: Combining) -> None:
         self._load, self._state, self._last, self._combining = load, state, last, combining
-        self._law, self._lru = law_of(state), load.lru_density
+        self._law, self._fixed = law_of(state), load.fixed_density
         self._held = (state.set_point or HELD) if self._law.m_moves_age else load.age_ratio
-        self.now = load.flush_rate / load.redo_rate + self._lru
+        self.now = (load.flush_rate + load.lru_rate) / load.redo_rate
         """Pages written per redo byte today."""
 
     def per_row(self, density: float) -> float | None:
@@ -189,10 +198,10 @@ class _Table:
         ratio, bound_by = self._rest(limit)
         age = ratio * limit
         density = self._combining.at(age)
-        wholes = [one + self._lru for one in (density.low, density.likeliest, density.high)]
+        wholes = [one + self._fixed for one in (density.low, density.likeliest, density.high)]
         low, likeliest, high = wholes
         recovery = self._state.estimator.recovery
-        dirty = min(density.likeliest * age, float(self._last.pages_total))
+        dirty = min(self._dirty(age), float(self._last.pages_total))
         lag = max(0, self._last.checkpoint_age - self._last.modified_age)
         known = bool(self._load.response_from)
         per_row = None if self._load.row_rate <= 0.0 else [one * self._rows for one in wholes]
@@ -214,7 +223,7 @@ class _Table:
             return None
         limit = factor * self._last.flush_limit
         age = self._resting(limit, self._last.capacity) * limit
-        return 1.0 - (self._combining.curves[0].at(age) + self._lru) / self.now
+        return 1.0 - (self._combining.curves[0].at(age) + self._fixed) / self.now
 
     @property
     def _rows(self) -> float:
@@ -238,13 +247,16 @@ class _Table:
         return ratio, why
 
     def _dirty(self, age: float) -> float:
-        return self._combining.curves[0].at(age) * age
+        return self._listed(age) * age
+
+    def _listed(self, age: float) -> float:
+        """Return the pages that the flush list has to write at an age, per redo byte."""
+        return self._combining.curves[0].at(age) + self._load.created_density
 
     def _resting(self, limit: float, pair: Capacity) -> float:
-        curve = self._combining.curves[0]
         return resting_ratio(
             self._law,
-            lambda log_ratio: curve.at(math.exp(log_ratio) * limit),
+            lambda log_ratio: self._listed(math.exp(log_ratio) * limit),
             pair=pair,
             redo_rate=self._load.redo_rate,
             flush_rate=self._load.flush_rate,
@@ -280,6 +292,7 @@ def _load(samples: Sequence[Sample], estimates: Sequence[Estimate], writes: Devi
         redo_rate=redo_rate,
         flush_rate=flush_rate,
         lru_rate=lru_rate,
+        created_rate=0.0 if writes is None else writes.created / seconds,
         row_rate=(last.row_changes - first.row_changes) / seconds,
         commit_rate=(last.commits - first.commits) / seconds,
         age_ratio=statistics.fmean(one.age_ratio for one in estimates),

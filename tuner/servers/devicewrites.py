@@ -21,7 +21,8 @@ DATA = ("wait/io/file/innodb/innodb_data_file", "wait/io/file/innodb/innodb_dblw
 LOG, BINARY_LOG = "wait/io/file/innodb/innodb_log_file", "wait/io/file/sql/binlog"
 
 COUNTED = ("Innodb_data_writes", "Innodb_log_writes", "Innodb_os_log_fsyncs")
-STATUS = f"SHOW GLOBAL STATUS WHERE Variable_name IN ({', '.join(map(repr, COUNTED))})"
+CREATED = "Innodb_pages_created"
+STATUS = f"SHOW GLOBAL STATUS WHERE Variable_name IN ({', '.join(map(repr, (*COUNTED, CREATED)))})"
 VARIABLES = "SHOW GLOBAL VARIABLES WHERE Variable_name IN ('log_bin', 'sync_binlog')"
 
 
@@ -35,6 +36,7 @@ class DeviceWrites(Struct, frozen=True):
     ]
     logs_binary: Annotated[bool, Meta(description="there is a binary log")] = False
     sync_binlog: Annotated[int, Meta(description="sync_binlog")] = 0
+    created: Annotated[int, Meta(description="new pages, each of which is written whatever the redo log")] = 0
 
     @property
     def logs(self) -> int:
@@ -52,6 +54,7 @@ class DeviceWrites(Struct, frozen=True):
             binary,
             logs_binary=self.logs_binary,
             sync_binlog=self.sync_binlog,
+            created=max(0, self.created - earlier.created),
         )
         return None if min(found.pages, found.redo, found.binary_log or 0) < 0 else found
 
@@ -67,6 +70,8 @@ def device_writes(session: Session) -> DeviceWrites | None:
     variables = _ask(session, VARIABLES)
     logs_binary = variables.get("log_bin", "OFF") in {"ON", "1"}
     sync = int(variables.get("sync_binlog", "0"))
+    status = {name: int(count) for name, count in _ask(session, STATUS).items()}
+    created = status.get(CREATED, 0)
     by_file = {name: int(count) for name, count in _ask(session, BY_FILE).items()}
     if by_file.get(LOG):
         return DeviceWrites(
@@ -75,12 +80,19 @@ def device_writes(session: Session) -> DeviceWrites | None:
             by_file.get(BINARY_LOG, 0) if logs_binary else None,
             logs_binary=logs_binary,
             sync_binlog=sync,
+            created=created,
         )
-    status = {name: int(count) for name, count in _ask(session, STATUS).items()}
     if not status.get("Innodb_log_writes"):
         return None
     writes, redo, syncs = (status.get(name, 0) for name in COUNTED)
-    return DeviceWrites(max(0, writes - redo), redo + syncs, None, logs_binary=logs_binary, sync_binlog=sync)
+    return DeviceWrites(
+        max(0, writes - redo),
+        redo + syncs,
+        None,
+        logs_binary=logs_binary,
+        sync_binlog=sync,
+        created=created,
+    )
 
 
 def _ask(session: Session, statement: str) -> Mapping[str, str]:
