@@ -22,6 +22,7 @@ from tuner.records import (
 from tuner.servers import writing
 from tuner.servers.adapter import Adapter
 from tuner.servers.detect import detect
+from tuner.servers.devicewrites import DeviceWrites, device_writes
 from tuner.servers.endpoint import Endpoint
 from tuner.servers.enginestatus import EngineStatus
 from tuner.servers.failures import FIXES, NOT_READY, error_number, in_words, refusal
@@ -240,6 +241,7 @@ class RealServer:
         """Return which of C and M this account set last; none where the server does not say."""
         return writing.set_by_us(self._session)
 
+<<<<<<< HEAD
     def survey(self) -> Survey:
         """Return what else the server shows of how it flushes; not for the loop.
 
@@ -247,6 +249,11 @@ class RealServer:
             Unreachable: nothing answers in time.
         """
         return survey(self._session, self._clock.monotonic(), self._adapter.counter_on)
+=======
+    def device_writes(self) -> DeviceWrites | None:
+        """Return what the server wrote to its files since it started; None where it does not say."""
+        return device_writes(self._session)
+>>>>>>> main
 
     def close(self) -> None:
         """Give the connection back, and the writer lock with it."""
