@@ -241,7 +241,6 @@ class RealServer:
         """Return which of C and M this account set last; none where the server does not say."""
         return writing.set_by_us(self._session)
 
-<<<<<<< HEAD
     def survey(self) -> Survey:
         """Return what else the server shows of how it flushes; not for the loop.
 
@@ -249,11 +248,10 @@ class RealServer:
             Unreachable: nothing answers in time.
         """
         return survey(self._session, self._clock.monotonic(), self._adapter.counter_on)
-=======
+
     def device_writes(self) -> DeviceWrites | None:
         """Return what the server wrote to its files since it started; None where it does not say."""
         return device_writes(self._session)
->>>>>>> main
 
     def close(self) -> None:
         """Give the connection back, and the writer lock with it."""
