@@ -3,15 +3,25 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 
+import msgspec
 import pytest
+from click.testing import CliRunner, Result
 from msgspec.structs import replace
 
+from lab.plant.clock import SimClock
+from lab.plant.server import SimulatedServer
+from lab.scenarios import load_scenario
 from tests.bench import Bench, FakeServer
-from tuner.cli.advise import Watched, _answer, static_value
+from tests.cli.support import SimInbox
+from tuner.cli import advise as command
+from tuner.cli.advise import Advised, Watched, _advised, static_value, tell
+from tuner.cli.main import cli
 from tuner.core.estimate.load import COMBINING_PRIOR
 from tuner.findings.finding import Finding
-from tuner.records import Capacity
+from tuner.records import Capacity, Facts, Receipt
+from tuner.servers.port import Unreachable
 from tuner.settings import Settings
 
 FOUND = Capacity(1_000, 2_000)
@@ -143,7 +153,7 @@ def test_advice_is_about_the_server_as_it_was_at_the_end(capsys: pytest.CaptureF
     watched = Watched()
     watched.records = bench.records
     watched.state = replace(bench.state, facts=replace(bench.state.facts, flush_law="soft-limit"))
-    _answer(watched, as_json=False)
+    tell(_advised(watched))
 
     assert "no-authority" in capsys.readouterr().out
 
@@ -158,8 +168,89 @@ def test_no_static_setting_is_advised_where_the_provider_moves_both(
     watched.records = bench.records
     for managed in ("Google Cloud SQL", "Google Cloud SQL with optimized writes"):
         watched.state = replace(bench.state, facts=replace(bench.state.facts, managed=managed))
-        _answer(watched, as_json=False)
+        tell(_advised(watched))
     ours, theirs = capsys.readouterr().out.split("[provider-moves-them]")
 
     assert "[static-io-capacity]" in ours
     assert not re.search(r"\[(static|set)-io-capacity\]", theirs)
+
+
+class LeftAlone(SimulatedServer):
+    """A scenario's server that ran for long before anybody looked, and takes no write."""
+
+    blockers: tuple[str, ...] = ()
+    absent = ""
+
+    def __init__(self, name: str, clock: SimClock) -> None:
+        scenario = load_scenario(name)
+        super().__init__(scenario.plant, clock, seed=scenario.seed)
+        clock.advance_to(clock.monotonic() + scenario.measured_from)
+
+    def facts(self) -> Facts:
+        """Return what this server is, where it answers."""
+        if self.absent:
+            raise Unreachable(self.absent)
+        return replace(super().facts(), blockers=self.blockers)
+
+    def may_write(self) -> bool | None:
+        """Say that the account may not, which advice does not need."""
+        return False
+
+    def apply(self, steps: tuple[tuple[str, int], ...], wanted: Capacity) -> Receipt:
+        """Refuse to be written to."""
+        raise AssertionError(f"{wanted} was written: {steps}")
+
+
+@pytest.fixture
+def asked(monkeypatch: pytest.MonkeyPatch) -> Callable[..., Result]:
+    """Return a way to run the command beside a scenario's server, on a clock that waits for nobody."""
+
+    def run(name: str, *words: str, **shown: object) -> Result:
+        clock = SimClock()
+        server = LeftAlone(name, clock)
+        for what, value in shown.items():
+            setattr(server, what, value)
+        monkeypatch.setattr(command, "SystemClock", lambda: clock)
+        monkeypatch.setattr(command, "BoardInbox", SimInbox)
+        monkeypatch.setattr(command, "real_server", lambda *_: server)
+        return CliRunner().invoke(cli, ["advise", *words])
+
+    return run
+
+
+@pytest.mark.parametrize(
+    ("name", "shown", "code", "begins"),
+    [
+        ("steady-1200iops", {}, 0, "you gain about "),
+        ("closed-1gib", {}, 5, "nothing to gain, because "),
+        ("h17-mariadb-light", {}, 5, "nothing to gain, because "),
+        ("steady-1200iops", {"blockers": ("it is a copy",)}, 1, "cannot be controlled, because it is a copy"),
+    ],
+)
+def test_the_verdict_is_the_first_line_and_the_exit_code(
+    asked: Callable[..., Result], name: str, shown: dict[str, object], code: int, begins: str
+) -> None:
+    """A person reads one line, a script one number, and both are told the same; in JSON as well."""
+    said, machine = asked(name, **shown), asked(name, "--json", **shown)
+    advised = msgspec.json.decode(machine.stdout, type=Advised, strict=True)
+
+    assert (said.exit_code, machine.exit_code) == (code, code)
+    assert said.stdout.startswith(begins)
+    assert {"gain": 0, "nothing": 5, "cannot": 1}[advised.verdict.answer] == code
+    assert ("static-io-capacity" in said.stdout) == any(
+        one.id == "static-io-capacity" for one in advised.advice
+    )
+
+
+def test_no_pair_is_to_be_set_where_there_is_nothing_to_gain(asked: Callable[..., Result]) -> None:
+    """Beside "nothing to gain" no statement that sets C or M is printed: it would be a loss."""
+    assert "SET GLOBAL innodb_io_capacity" in asked("steady-1200iops").stdout
+    assert "SET GLOBAL innodb_io_capacity" not in asked("closed-1gib").stdout
+
+
+def test_a_server_that_does_not_answer_is_no_verdict(asked: Callable[..., Result]) -> None:
+    """A script can tell that nothing answers from a server that cannot be controlled."""
+    found = asked("steady-1200iops", absent="127.0.0.1:3306 refuses connections")
+
+    assert found.exit_code == 3
+    assert "127.0.0.1:3306 refuses connections" in found.stderr

@@ -1,15 +1,17 @@
-"""``innobrim advise``: watch for a while, then say what would be set and why; writes nothing."""
+"""``innobrim advise``: watch, then say what active mode would bring, and what to set; writes nothing."""
 
 from __future__ import annotations
 
 import statistics
+import sys
 
 import click
 import msgspec
+from msgspec import Struct
 
 from policies.flushlaw import SOFT_LIMIT
 from policies.setpoint import LOWEST
-from tuner.cli.answer import Refused, answering, say, say_json
+from tuner.cli.answer import FINE, NO, NOTHING_TO_GAIN, Refused, Unreachable, answering, say, say_json
 from tuner.cli.options import WholeNumber, configuration, json_option, real_server, server_options
 from tuner.config.schema import Config
 from tuner.core.laws import law_of
@@ -22,7 +24,9 @@ from tuner.core.step import start
 from tuner.daemon.board import Board, BoardInbox
 from tuner.findings.advice import advise as advise_on
 from tuner.findings.advice import broken_budgets, durations, expected_effect, statements
+from tuner.findings.check import check
 from tuner.findings.finding import Finding
+from tuner.findings.gain import Answer, Span, Verdict, judged
 from tuner.findings.providers import in_its_way
 from tuner.loop import drive
 from tuner.records import Estimate, Missed, Sample, TickRecord
@@ -30,6 +34,25 @@ from tuner.settings import Mode, Settings
 from tuner.system.clock import SystemClock
 
 PROGRESS_TICKS = 10
+
+EXITS: dict[Answer, int] = {"gain": FINE, "nothing": NOTHING_TO_GAIN, "cannot": NO}
+
+SETS_THEM = frozenset({"set-io-capacity", "static-io-capacity"})
+"""Advice to set C and M."""
+
+
+class Advised(Struct, frozen=True):
+    """What ``--json`` prints.
+
+    Attributes:
+        verdict: what active mode would bring.
+        advice: what to do, the setting for the load seen first.
+        seconds: readings that it stands on; 0 where the server was not watched.
+    """
+
+    verdict: Verdict
+    advice: list[Finding]
+    seconds: int
 
 
 class Watched:
@@ -56,20 +79,48 @@ class Watched:
 @click.command()
 @server_options
 @click.option(
-    "--seconds", type=WholeNumber(15, 86_400), default=60, show_default=True, help="How long to watch."
+    "--seconds", type=WholeNumber(15, 86_400), default=120, show_default=True, help="How long to watch."
 )
 @json_option
 def advise(config_path: str | None, *, seconds: int, as_json: bool, **server_flags: object) -> None:
-    """Watch a server, then say what to set, why, and what to expect. Writes nothing.
+    """Watch a server, then say what active mode would bring, what to set, and why. Writes nothing.
 
-    Each advice has a stable id and SQL to paste. Exit 0: there is advice, or all is well. Exit 1: this
-    server cannot be advised on. Exit 3: nothing answers.
+    It needs no daemon and no configuration file, and works on managed servers as well. The first line is the
+    verdict, with its range: of the load seen. Each advice has a stable id and SQL to paste.
 
-    Example: innobrim advise --socket /run/mysqld/mysqld.sock --user innobrim --seconds 120
+    Exit 0: there is something to gain. Exit 5: nothing to gain. Exit 1: this server cannot be controlled as
+    it is. Exit 3: nothing answers.
+
+    Example: innobrim advise --socket /run/mysqld/mysqld.sock --user innobrim
     """
     with answering(as_json=as_json):
         config = configuration(config_path, {**server_flags, "loop.mode": "advisory"})
-        _answer(_watch(config, seconds), as_json=as_json)
+        advised = _in_the_way(config) or _advised(_watch(config, seconds))
+    if as_json:
+        say_json(advised)
+    else:
+        tell(advised)
+    sys.exit(EXITS[advised.verdict.answer])
+
+
+def _in_the_way(config: Config) -> Advised | None:
+    """Return why this server cannot be controlled, as ``check`` sees it; None where it can.
+
+    Raises:
+        Unreachable: nothing answers.
+    """
+    server = real_server(config, SystemClock())
+    try:
+        report = check(server, active=False, settings=config.loop)
+    finally:
+        server.close()
+    problems = [one for one in report.findings if one.severity == "problem"]
+    if not report.reachable:
+        raise Unreachable("; ".join(one.title for one in problems))
+    if not problems:
+        return None
+    why = "; ".join(one.title for one in problems)
+    return Advised(Verdict("cannot", why, sure="high"), problems, 0)
 
 
 def _watch(config: Config, seconds: int) -> Watched:
@@ -93,7 +144,7 @@ def _watch(config: Config, seconds: int) -> Watched:
     return watched
 
 
-def _answer(watched: Watched, *, as_json: bool) -> None:
+def _advised(watched: Watched) -> Advised:
     last = next((record for record in reversed(watched.records) if record.estimate is not None), None)
     if last is None or watched.state is None:
         reasons = {r.tick.reading.reason for r in watched.records if isinstance(r.tick.reading, Missed)}
@@ -103,15 +154,42 @@ def _answer(watched: Watched, *, as_json: bool) -> None:
     findings = advise_on(last, facts, watched.state.settings, dirtied=dirtied)
     static = static_value(watched.records, watched.state)
     ids = {one.id for one in static}
-    findings = [one for one in findings if one.id not in ids]
-    findings += in_its_way(static, facts)
-    if as_json:
-        say_json({"advice": findings, "seconds": len(watched.records)})
-    else:
-        for finding in findings:
-            show(finding)
-        if not findings:
-            say("nothing to advise: what is set suits what was seen")
+    findings = in_its_way(static, facts) + [one for one in findings if one.id not in ids]
+    verdict = judged(watched.records, watched.state)
+    if verdict.answer == "nothing":
+        findings = [one for one in findings if one.id not in SETS_THEM or not one.sql]
+    return Advised(verdict, findings, len(watched.records))
+
+
+def tell(advised: Advised) -> None:
+    """Print the verdict and what it depends on, then each advice."""
+    verdict = advised.verdict
+    say(f"{headline(verdict)}")
+    if verdict.answer != "cannot":
+        say(f"  sure:    {verdict.sure}, for the load seen: another hour may gain more, or less")
+    for one in verdict.depends:
+        say(f"  depends: {one}")
+    for finding in advised.advice:
+        show(finding)
+
+
+def headline(verdict: Verdict) -> str:
+    """Return the verdict as one sentence."""
+    if verdict.answer == "cannot":
+        return f"cannot be controlled, because {verdict.because}"
+    if verdict.answer == "nothing":
+        return f"nothing to gain, because {verdict.because}"
+    pages, commits = verdict.page_writes_saved, verdict.commits_gained
+    gains = [] if pages is None or pages.likely <= 0.0 else [f"{_figures(pages)} fewer page writes"]
+    if commits is not None and commits.most > 0.0:
+        gains.append(f"{_figures(commits)} more commits/s")
+    elif verdict.device_is_limit is False:
+        gains.append("as many commits/s, as the device is not the limit")
+    return f"you gain {' and '.join(gains)}, because {verdict.because}"
+
+
+def _figures(span: Span) -> str:
+    return f"about {span.likely:.0f} % ({span.least:.0f} to {span.most:.0f} %)"
 
 
 def static_value(records: list[TickRecord], state: State) -> list[Finding]:
