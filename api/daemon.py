@@ -48,6 +48,7 @@ class About:
         started: when the daemon started, Unix time.
         configuration: returns the configuration in force; it holds no secret.
         monotonic: the clock that liveness is measured on, seconds.
+        speed: seconds on the loop's clock in one real second; above 1 in a demo.
     """
 
     version: str
@@ -55,6 +56,7 @@ class About:
     started: float
     configuration: Callable[[], Config]
     monotonic: Callable[[], float] = time.monotonic
+    speed: float = 1.0
 
     @property
     def run(self) -> str:
@@ -158,4 +160,5 @@ class DaemonView:
             resident_bytes=resident_bytes(),
             cpu_seconds=round(spent, 3),
             core_share=round(max(0.0, share), 6),
+            speed=about.speed,
         )

@@ -63,6 +63,9 @@ class Process(Struct, frozen=True):
     resident_bytes: Annotated[int, Meta(description="resident memory, bytes")]
     cpu_seconds: Annotated[float, Meta(description="processor time since the process started, seconds")]
     core_share: Annotated[float, Meta(description="share of one core since the first tick, 0 to 1")]
+    speed: Annotated[
+        float, Meta(description="seconds of the daemon's time in one real second; above 1 in a demo alone")
+    ] = 1.0
 
 
 class Limits(Struct, frozen=True):
@@ -144,6 +147,9 @@ class DrainInForce(Struct, frozen=True):
     ends: Annotated[float, Meta(description="when the loop goes back to its set-point, Unix time")]
     ends_in: Annotated[float, Meta(description="seconds until then")]
     who: str
+    lowest: Annotated[
+        bool, Meta(description="to no certain age: as low as it safely goes, and the target follows the load")
+    ] = False
 
 
 class RestoreUnderWay(Struct, frozen=True):

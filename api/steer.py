@@ -21,7 +21,7 @@ from api.openapi import answers, takes
 from api.problems import ApiError, FieldProblem, validation_error
 from api.read import encoded
 from api.views import state_of
-from tuner.core.ages import EXPECTED, PATTERN
+from tuner.core.ages import EXPECTED, LOWEST, PATTERN
 from tuner.findings.remedies import told
 from tuner.records import LONGEST_TTL, Command, Lifecycle
 from tuner.settings import Mode
@@ -62,7 +62,7 @@ class OverrideBody(Struct, frozen=True, forbid_unknown_fields=True):
 class DrainBody(Struct, frozen=True, forbid_unknown_fields=True):
     """A checkpoint age to come down to, and to stay at or below for a time."""
 
-    to_age: Annotated[str, Meta(pattern=PATTERN, description=f"checkpoint age: {EXPECTED}")]
+    to_age: Annotated[str, Meta(pattern=PATTERN, description=f"checkpoint age: {EXPECTED}")] = LOWEST
     ttl: Annotated[float, Meta(gt=0, le=LONGEST_TTL, description="time to live, seconds")] = DRAIN_TTL
     reason: Reason = ""
 
@@ -158,7 +158,9 @@ def steering_routes(daemon: DaemonView) -> APIRouter:
     async def drain(request: Request) -> Response:
         """Bring the checkpoint age down and keep it low for a time, before a shutdown, backup or upgrade.
 
-        Refused where the age cannot be reached, with the lowest one that can.
+        Without an age as low as it safely goes: as the server's law and the highest M allowed can hold at the
+        present load, and where what the load needs leaves the device some. An age that cannot be reached is
+        refused, with the lowest one that can.
         """
         body = await read_body(request, DrainBody)
         return await ask(request, "drain", body, value=body.to_age, ttl=body.ttl)

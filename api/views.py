@@ -262,6 +262,7 @@ def _drain(record: TickRecord) -> DrainInForce | None:
         ends=tick.wall + left,
         ends_in=round(left, 3),
         who=drain.who,
+        lowest=drain.lowest,
     )
 
 

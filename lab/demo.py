@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import math
 import statistics
 import time
 from collections.abc import Callable, Iterator
@@ -19,7 +20,8 @@ from lab.workloads.load import Load
 from lab.workloads.sysbench import SysbenchRun, prepare
 from tuner.core.estimate.window import all_flushed
 from tuner.findings.remedies import told
-from tuner.records import DecisionKind, Reason, Sample, TickRecord
+from tuner.records import DecisionKind, HoldCode, Reason, Sample, TickRecord
+from tuner.settings import Settings
 from tuner.system.clock import Clock
 
 WRITE_IOPS = 1200
@@ -30,33 +32,75 @@ SIMULATED_SPEED = 10.0
 LWM = "innodb_max_dirty_pages_pct_lwm"
 HEADER_EVERY = 20
 HEADER = (
-    "  time  mode      age ratio  set-point       C       M"
+    "time, UTC  mode      age ratio  set-point       C       M"
     "  redo MB/s  demand  flushed   rows/s  sync  what and why"
 )
 
 
+LEAD_SECONDS = 1.5
+"""Simulated seconds that a clock goes on fast after a tick of the loop; the next one is due after one."""
+
+
 class ScaledClock:
-    """A clock that runs faster than the machine's."""
+    """A clock that runs faster than the machine's, and waits for the loop.
+
+    A machine that is busy for a moment would otherwise skip seconds of the server, as an outage does.
+    From ``LEAD_SECONDS`` after a tick on it goes no faster than the machine's, therefore.
+    """
 
     def __init__(self, speed: float) -> None:
         self._speed = speed
-        self._monotonic = time.monotonic()
+        self._began = time.monotonic()
         self._wall = time.time()
+        self._anchor = (self._began, self._began, math.inf)
+        """The machine's time, the clock's own then, and for how many seconds of its own it goes fast."""
 
     def monotonic(self) -> float:
         """Return the clock's own seconds."""
-        return self._monotonic + (time.monotonic() - self._monotonic) * self._speed
+        return self._at(time.monotonic())
 
     def wall(self) -> float:
         """Return Unix time at the clock's own pace."""
-        return self._wall + self.monotonic() - self._monotonic
+        return self._wall + self.monotonic() - self._began
+
+    def ticked(self) -> None:
+        """Go fast until the loop's next tick is overdue."""
+        real = time.monotonic()
+        self._anchor = (real, self._at(real), LEAD_SECONDS)
+
+    def _at(self, machine: float) -> float:
+        real, own, lead = self._anchor
+        passed = max(0.0, machine - real)
+        fast = min(passed, lead / self._speed)
+        return own + fast * self._speed + passed - fast
 
 
 @dataclass
 class Phase:
-    """The readings of one phase of the demo."""
+    """The readings of one phase of the demo.
+
+    Attributes:
+        records: of its ticks.
+        over: what somebody did that ended it; empty while nobody has.
+    """
 
     records: list[TickRecord] = field(default_factory=list)
+    over: str = ""
+
+    def take(self, record: TickRecord) -> None:
+        """Note a tick, until somebody steers the loop: what comes then is theirs, and not InnoBrim's."""
+        paused = any(hold.code is HoldCode.PAUSED for hold in record.holds)
+        asked = {
+            "a drain": record.drain is not None,
+            "an override": record.override_ends is not None,
+            "a restore": record.restore is not None,
+            "a pause": paused,
+        }
+        what = next((name for name, true in asked.items() if true), "")
+        if what and not self.over:
+            self.over = f"{what} at {clock_of(record)}"
+        if not self.over:
+            self.records.append(record)
 
     def last(self, seconds: float) -> list[TickRecord]:
         """Return the records of the last so many seconds that have an estimate."""
@@ -75,6 +119,7 @@ DIGITS = {
 }
 """Figures of which the summary has a ratio, and their digits after the point."""
 
+COUNTED = "seconds counted"
 SYNC_PAGES = "sync-flushed pages"
 
 RESTS = 0.1
@@ -92,6 +137,7 @@ def figures(records: list[TickRecord]) -> dict[str, float] | None:
     rows = last.row_changes - first.row_changes
     pages = all_flushed(last) - all_flushed(first)
     return {
+        COUNTED: seconds,
         "row changes/s": rows / seconds,
         "slowest ten seconds": min(one.row_rate for one in estimates),
         "pages flushed/s": pages / seconds,
@@ -101,9 +147,31 @@ def figures(records: list[TickRecord]) -> dict[str, float] | None:
     }
 
 
+def clock_of(record: TickRecord) -> str:
+    """Return when a tick was, as status, watch and log have it."""
+    return time.strftime("%H:%M:%S", time.gmtime(record.tick.wall))
+
+
+def why_down(record: TickRecord) -> str:
+    """Return why the loop lowers M, in one sentence, where this tick is one that does; or ""."""
+    reading, target = record.tick.reading, record.decision.target
+    if not isinstance(reading, Sample) or target is None or not record.decision.steps:
+        return ""
+    if target.io_capacity_max >= reading.io_capacity_max:
+        return ""
+    rule = Settings()
+    return (
+        f"why M goes down: with {reading.io_capacity_max} pages/s the server flushes pages long before the "
+        "redo log needs it, and a page that is flushed later takes more row changes with it; so M is lowered "
+        f"until the age rests at the set-point, by a factor of {rule.step_factor:g} at most and "
+        f"{rule.dwell_seconds:g} s apart, so that no step is a shock"
+    )
+
+
 def summary(before: dict[str, float], after: dict[str, float], *, default: str, changes: int) -> list[str]:
     """Return the before/after table as lines."""
     lines = [f"{'':26}{default:>16}{'InnoBrim':>12}{'ratio':>9}"]
+    lines.append(f"{COUNTED:26}{before[COUNTED]:>16.0f}{after[COUNTED]:>12.0f}")
     for name, digits in DIGITS.items():
         old, new = before[name], after[name]
         ratio = f"{new / old:.2f}" if old else "-"
@@ -145,19 +213,23 @@ class Table:
         self._every = every
         self._due = 0.0
         self._lines = 0
+        self._explained = False
 
     def show(self, record: TickRecord) -> None:
         """Print what one tick brought, when it is time or when something happened."""
-        at = record.tick.now - self._began
+        at, when = record.tick.now - self._began, clock_of(record)
         for event in record.events:
-            self._say(f"{at:6.0f}  ** {event.code}: {told(event)}")
+            self._say(f"{when}   ** {event.code}: {told(event)}")
+        if (why := why_down(record)) and not self._explained:
+            self._explained = True
+            self._say(f"{when}   ** {why}")
         if at < self._due:
             return
         self._due = at + self._every
         if self._lines % HEADER_EVERY == 0:
             self._say(HEADER)
         self._lines += 1
-        self._say(f"{at:6.0f}  {line(record)}")
+        self._say(f"{when}   {line(record)}")
 
 
 def line(record: TickRecord) -> str:

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from enum import Enum
-
 from msgspec import Struct
 
 from tools.markdown import Parts, table
-from tuner.config.keys import KEYS, SCHEDULE_KEYS, SECTION_TYPES, Key
+from tuner.config.keys import KEYS, SCHEDULE_KEYS, SECTION_TYPES, Key, toml
 from tuner.config.schedule import REQUIRED
 
 
@@ -43,7 +41,7 @@ def example() -> str:
     tables: list[str] = []
     for section in SECTION_TYPES:
         lines = [
-            f"# {key.name} = …" if key.default is None else f"{key.name} = {_literal(key.default)}"
+            f"# {key.name} = …" if key.default is None else f"{key.name} = {toml(key.default)}"
             for key in _keys(section)
         ]
         tables.append("\n".join([f"[{section}]", *lines, ""]))
@@ -66,13 +64,4 @@ def _accepts(key: Key) -> str:
 
 
 def _default(key: Key) -> str:
-    return "left out" if key.default is None else f"`{_literal(key.default)}`"
-
-
-def _literal(value: object) -> str:
-    """Return a value as TOML."""
-    if isinstance(value, bool):
-        return str(value).lower()
-    if isinstance(value, Enum):
-        return f'"{value.value}"'
-    return f'"{value}"' if isinstance(value, str) else str(value)
+    return "left out" if key.default is None else f"`{toml(key.default)}`"

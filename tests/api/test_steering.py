@@ -25,6 +25,7 @@ CHANGES = [
     ("PUT", "/v1/override", {"io_capacity_max": 4000, "ttl": 600}),
     ("DELETE", "/v1/override", None),
     ("POST", "/v1/drain", {"to_age": "10%"}),
+    ("POST", "/v1/drain", None),
     ("DELETE", "/v1/drain", None),
     ("PATCH", "/v1/settings", {"max_io_capacity_max": 4000}),
     ("DELETE", "/v1/settings", None),
@@ -132,7 +133,7 @@ OVERRIDE = {"io_capacity_max": 4000, "ttl": 600}
         ("/v1/override", OVERRIDE | {"reason": "x" * 600}, "reason", "at most 500"),
         ("/v1/override", OVERRIDE | {"tll": 600}, "tll", "ttl"),
         ("/v1/override", [1], "body", "an object"),
-        ("/v1/drain", {}, "to_age", "64MiB or 2G, or a share of the redo capacity, such as 10%"),
+        ("/v1/drain", {"to_age": ""}, "to_age", "64MiB or 2G, or a share of the redo capacity, such as 10%"),
         ("/v1/drain", {"to_age": "64 megabytes"}, "to_age", "such as 64MiB"),
         ("/v1/drain", {"to_age": 64}, "to_age", "a text"),
         (

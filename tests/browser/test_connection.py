@@ -171,6 +171,21 @@ def test_a_gap_looks_like_a_gap(site: Site, visit: Open) -> None:
     assert table == [1, 2, None, 3, 4, 5, None, 6]
 
 
+def test_a_late_tick_is_no_gap(site: Site, visit: Open) -> None:
+    """A machine that was busy for seconds is not drawn as an outage; the loop itself calls none stale."""
+    seen = visit(site.url)
+    table = seen.page.evaluate(
+        """async () => {
+          const { Series } = await import("/static/js/series.js");
+          const series = new Series(["age"], 600);
+          for (const [at, age] of [[100.2, 1], [104.9, 2], [109.9, 3]]) series.add(at, { age }, false);
+          return series.table(["age"])[1];
+        }"""
+    )
+
+    assert table == [1, 2, None, 3]
+
+
 def test_what_happens_while_the_lists_are_asked_for_is_in_them(visit: Open) -> None:
     """An event that comes between the answer to a list and its arrival is not lost."""
     with Site(pace=PACE, history=120.0) as site:

@@ -183,7 +183,7 @@ def test_override_and_its_end(daemon: AnsweringLoop, run: Run) -> None:
         (("override", "--io-capacity-max", "99"), "'99' must be a whole number from 100 to 4,000,000,000"),
         (("override", "--io-capacity-max", "4000000001"), "a whole number from 100 to 4,000,000,000"),
         (("override", "--io-capacity-max", "4k"), "'4k' must be a whole number from 100"),
-        (("drain",), "say --to-age AGE, or --cancel"),
+        (("drain", "--timeout", "10m"), "--timeout goes with --wait"),
         (("drain", "--to-age", "10%", "--cancel"), "--cancel goes without"),
         (("drain", "--wait", "--cancel"), "--cancel goes without"),
         (("drain", "--to-age", "64MB"), "'64MB' is no age: write bytes, such as 64MiB or 2G"),
@@ -261,6 +261,33 @@ def test_drain_waits_until_the_age_is_down(daemon: AnsweringLoop, run: Run, play
         "drained: checkpoint age 60.0 MiB, kept at or below 64.0 MiB",
     )
     assert [(one.name, one.value, one.ttl) for one in daemon.commands] == [("drain", "64MiB", 3600.0)]
+
+
+def test_drain_without_an_age_goes_as_low_as_it_safely_does(
+    daemon: AnsweringLoop, run: Run, play: Play
+) -> None:
+    """The loop is asked for the lowest age, and the end says that it stands as low as it safely goes."""
+    daemon.template = draining(50, 79, lowest=True)
+    play(draining(51, 70, lowest=True), draining(52, 60, reached=152.0, lowest=True))
+
+    ended(
+        run("drain", "--wait"),
+        0,
+        "from 80.0 MiB down to 64.0 MiB, as low as it safely goes; about 1m 30s to go",
+        "drained: checkpoint age 60.0 MiB, as low as it safely goes, kept at or below 64.0 MiB",
+    )
+    assert [(one.name, one.value, one.ttl) for one in daemon.commands] == [("drain", "lowest", 3600.0)]
+
+
+def test_drain_that_takes_longer_than_it_is_waited_for_is_exit_4(
+    daemon: AnsweringLoop, run: Run, play: Play
+) -> None:
+    """Nobody waits on beyond the time given; the drain goes on, and how to end it is said."""
+    daemon.template = draining(50, 79)
+    play(*(draining(51 + number, 78) for number in range(200)))
+
+    ended(run(*DRAIN, "--timeout", "0.2s"), 4, "not there after 0.2 s: checkpoint age 78", "drain --cancel")
+    assert [one.name for one in daemon.commands] == ["drain"]
 
 
 def test_drain_that_is_ended_is_exit_1_with_the_reason(daemon: AnsweringLoop, run: Run, play: Play) -> None:

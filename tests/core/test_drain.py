@@ -13,7 +13,9 @@ from tests.bench import Bench, replays
 from tests.core.loops import BYTES, HIGH, active, age_of, drain, window
 from tests.factory import REDO, codes, command, held
 from tuner.core.ages import at_least, bytes_of, readable
-from tuner.records import Command, DecisionKind
+from tuner.core.decide.drain import refusal
+from tuner.core.decide.trajectory import lowest_safe_target, lowest_target
+from tuner.records import Command, DecisionKind, Sample
 from tuner.settings import Settings
 
 
@@ -179,6 +181,54 @@ def test_a_drain_of_an_idle_server_without_a_low_water_mark_goes_on(asked: Comma
 
     assert all(one.accepted for one in bench.turn(asked).acknowledgements)
     assert bench.turns(30).drain is not None
+
+
+# To no certain age.
+
+
+def test_without_an_age_it_goes_as_low_as_the_law_and_the_limit_of_m_hold(full: Bench) -> None:
+    """It gets there and stays there; a lower age is refused, and with twice the load the target is higher."""
+    first = full.turn(drain("lowest", ttl=3600.0)).drain
+    assert first is not None
+    now, reading = replace(full.state, drain=None), full.record.tick.reading
+    assert isinstance(reading, Sample)
+    assert now.estimate is not None
+    assert "cannot be reached" in refusal(now, reading, now.estimate, round(0.99 * first.target))
+    full.turns(400)
+    assert full.codes("drained") == ["drained"]
+    assert full.record.drain is not None
+    assert age_of(full.record) <= full.record.drain.target
+    full.server.redo_rate *= 2.0
+    full.turns(60)
+
+    assert full.record.drain is not None
+    assert full.record.drain.target > first.target
+
+
+@pytest.mark.parametrize(("share", "higher"), [(1.5, True), (10.0, False), (None, False)])
+def test_without_an_age_the_load_keeps_what_it_needs_of_the_device(
+    full: Bench, share: float | None, *, higher: bool
+) -> None:
+    """A device that gives little more than the load needs now is not drained to where the load would want."""
+    sample, found = full.record.tick.reading, full.state.estimate
+    assert isinstance(sample, Sample)
+    assert found is not None
+    found = replace(found, combining_exponent=0.8)
+    device = replace(found, sustained_capacity=None if share is None else share * found.demand)
+    lowest, why = lowest_safe_target(full.state, sample, device)
+
+    assert (lowest > 1.05 * lowest_target(full.state, sample, found)[0]) == higher
+    assert ("device" in why) == higher
+
+
+def test_an_age_that_is_as_low_already_is_no_refusal(full: Bench) -> None:
+    """Whoever waits before a shutdown is told that it is there, where M could bring the age no lower."""
+    full.turn(command("settings", settings=replace(HIGH, max_io_capacity_max=400)))
+    full.turns(60)
+
+    assert full.answer(drain("lowest"))[0]
+    full.turns(30)
+    assert full.codes("drained") == ["drained"]
 
 
 # Refused, with what is possible.

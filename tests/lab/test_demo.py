@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
-import pytest
+import time
 
-from lab.demo import caution
+import pytest
+from msgspec.structs import replace
+
+from lab.demo import LEAD_SECONDS, Phase, ScaledClock, caution
 from tests.factory import estimate, would_set
+from tuner.records import DrainProgress
 
 
 @pytest.mark.parametrize(
@@ -25,3 +29,30 @@ def test_a_default_that_was_not_at_rest_is_compared_with_a_caution(
 
     assert said in shown
     assert ("200/2000" in shown) == bool(said)
+
+
+def test_a_busy_machine_costs_the_demo_no_second_of_its_server(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where the loop is late, time goes no faster than ours until it ticks; then it is ten times as fast."""
+    machine = [1_000.0]
+    monkeypatch.setattr(time, "monotonic", lambda: machine[0])
+    clock = ScaledClock(10.0)
+    clock.ticked()
+    machine[0] += 0.1
+    assert clock.monotonic() == pytest.approx(1_001.0)
+    machine[0] += 3.0
+    late = clock.monotonic()
+    assert late == pytest.approx(1_000.0 + LEAD_SECONDS + 3.1 - LEAD_SECONDS / 10.0)
+    clock.ticked()
+    machine[0] += 0.1
+    assert clock.monotonic() == pytest.approx(late + 1.0)
+
+
+def test_what_a_person_asks_for_is_not_counted_as_innobrims() -> None:
+    """Once somebody drains, the figures end before that, and who reads them learns what it was and when."""
+    phase, ours = Phase(), would_set(estimate=estimate())
+    phase.take(ours)
+    phase.take(replace(ours, drain=DrainProgress(10, 20, 30.0, "ann")))
+    phase.take(ours)
+
+    assert phase.records == [ours]
+    assert phase.over.startswith("a drain at ")

@@ -65,6 +65,12 @@ class Unreachable(CommandError):  # noqa: N818 - reads as the state it names
     exit_code = UNREACHABLE
 
 
+class Unfinished(CommandError):  # noqa: N818 - reads as the state it names
+    """The time given is up before it is done."""
+
+    exit_code = UNFINISHED
+
+
 MEANS: Mapping[type[Exception], type[CommandError]] = {
     port.Unreachable: Unreachable,
     port.ServerError: Refused,

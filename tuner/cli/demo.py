@@ -7,7 +7,7 @@ import os
 import re
 import sys
 import tempfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from urllib.parse import unquote, urlsplit
 
 import click
@@ -21,7 +21,7 @@ from lab.servers.spec import LabServerError
 from lab.workloads.sysbench import sysbench
 from tuner.cli.answer import NO, Refused, Unreachable, Unusable, answering, say
 from tuner.cli.client import port_taken
-from tuner.cli.options import WholeNumber
+from tuner.cli.options import SOCKET_NAME, WholeNumber
 from tuner.cli.run import make_api
 from tuner.config.credentials import read_credentials
 from tuner.config.schema import ApiSection, Config, DaemonSection, LogSection, ServerSection
@@ -40,6 +40,9 @@ from tuner.without_daemon import restore_offline
 
 HOST = "127.0.0.1"
 BEFORE_SECONDS = 30.0
+SETTLED = 0.7
+"""Share of the first phase, its end, that is compared: at its beginning the estimates begin."""
+
 AFTER_SECONDS = 60.0
 LINE_SECONDS = 5.0
 SIMULATED_LINE_SECONDS = 20.0
@@ -134,10 +137,14 @@ def _real(server: LabServer, *, seconds: int | None, port: int) -> None:
 
 
 def _simulated(seconds: int, port: int) -> None:
-    say(f"server: simulated MySQL 9.7, {show.SIMULATED_SPEED:.0f} × as fast as real time")
+    say("server: simulated MySQL 9.7")
+    click.secho(
+        f"TIME RUNS {show.SIMULATED_SPEED:.0f} TIMES AS FAST, here, in status and on the page.", bold=True
+    )
     clock = show.ScaledClock(show.SIMULATED_SPEED)
     server = show.simulated_server(clock, seed=1)
-    _present(server, clock, Board(), seconds=seconds, port=port, speed=show.SIMULATED_SPEED)
+    speed = show.SIMULATED_SPEED
+    _present(server, clock, Board(), seconds=seconds, port=port, speed=speed, ticked=clock.ticked)
 
 
 @contextlib.contextmanager
@@ -203,22 +210,37 @@ def parse_dsn(text: str, *, environ: Mapping[str, str]) -> Endpoint:
     return replace(found, password=found.password or environ.get("MYSQL_PWD", ""))
 
 
-def _present(server: Server, clock: Clock, board: Board, *, seconds: int, port: int, speed: float) -> None:
+def _present(
+    server: Server,
+    clock: Clock,
+    board: Board,
+    *,
+    seconds: int,
+    port: int,
+    speed: float,
+    ticked: Callable[[], None] = lambda: None,
+) -> None:
     """Run a daemon in the foreground: advisory, then active; print the table and the summary."""
     before, after = show.Phase(), show.Phase()
     began = clock.monotonic()
     table = show.Table(say, clock, every=LINE_SECONDS if speed == 1.0 else SIMULATED_LINE_SECONDS)
     asked: list[bool] = []
+    untouched = BEFORE_SECONDS * (speed**0.5)
 
     def watch(_state: State, record: TickRecord | None) -> None:
         if record is None:
             return
+        ticked()
         if record.tick.number == 1:  # by now the API is served
             say(f"page: http://{HOST}:{port}/   token: {directory}/token   API: /docs")
-            say(f"try: innobrim status --url http://{HOST}:{port}")
+            socket = f"--api-socket {directory}/{SOCKET_NAME}"
+            say(f"try: innobrim status {socket}", f"     innobrim drain --wait {socket}")
         table.show(record)
-        (after if record.mode is Mode.ACTIVE else before).records.append(record)
-        if not asked and record.tick.now - began >= BEFORE_SECONDS * (speed**0.5):
+        if record.mode is Mode.ACTIVE:
+            after.take(record)
+        elif not after.records:
+            before.records.append(record)
+        if not asked and record.tick.now - began >= untouched:
             asked.append(True)
             board.submit(Command(name="mode", who="demo", value=Mode.ACTIVE.value))
 
@@ -236,17 +258,18 @@ def _present(server: Server, clock: Clock, board: Board, *, seconds: int, port: 
             board=board,
             notifier=Notifier({}),
             reload=lambda: config,
-            api=make_api(config, board, configuration=lambda: config),
+            api=make_api(config, board, configuration=lambda: config, speed=speed),
             watch=watch,
             speed=speed,
         )
         daemon.run(until=began + seconds * speed)
-    _conclude(before, after)
+    _conclude(before, after, seconds=untouched * SETTLED)
 
 
-def _conclude(before: show.Phase, after: show.Phase) -> None:
+def _conclude(before: show.Phase, after: show.Phase, *, seconds: float) -> None:
+    """Print what the last seconds of both phases have in common, and what they have not."""
     first = next((one.tick.reading for one in before.records), None)
-    untouched = before.last(BEFORE_SECONDS * 0.7)
+    untouched = before.last(seconds)
     left = show.figures(untouched)
     right = show.figures(after.last(AFTER_SECONDS))
     if left is None or right is None:
@@ -260,3 +283,5 @@ def _conclude(before: show.Phase, after: show.Phase) -> None:
         say(text)
     if moved := show.caution(untouched, default):
         say(moved)
+    if after.over:
+        say(f"InnoBrim's figures end before {after.over}: what came then was asked for by somebody")

@@ -14,8 +14,9 @@ from msgspec.structs import replace
 
 from tuner.cli.answer import Unusable
 from tuner.cli.options import PolicyChoice, configuration, endpoint, entered, server_options, socket_path
+from tuner.config.checks import unencrypted
 from tuner.config.credentials import identity_of
-from tuner.config.schema import PLAIN, Config, ConfigError
+from tuner.config.schema import Config, ConfigError
 from tuner.core.leaving.lowwater import may_be_written
 from tuner.core.state import State
 from tuner.daemon.board import ApiFailure, Board, PortTaken
@@ -164,7 +165,12 @@ def _serve(
 
 
 def make_api(
-    config: Config, board: Board, *, configuration: Callable[[], Config], insecure: bool = False
+    config: Config,
+    board: Board,
+    *,
+    configuration: Callable[[], Config],
+    insecure: bool = False,
+    speed: float = 1.0,
 ) -> Api:
     """Return the HTTP side, ready to start; it is imported only where it is wanted.
 
@@ -173,6 +179,7 @@ def make_api(
         board: the seam to the loop.
         configuration: returns the configuration in force.
         insecure: other machines may be served without TLS, and read without a token.
+        speed: seconds on the loop's clock in one real second, for a simulated server.
 
     Raises:
         Unusable: the tokens cannot be read or made.
@@ -192,6 +199,7 @@ def make_api(
         interval=config.daemon.interval,
         started=time.time(),
         configuration=configuration,
+        speed=speed,
     )
     api = config.api
     access = Access(
@@ -210,18 +218,15 @@ def make_api(
 
 def _serves_plainly(config: Config, *, insecure_api: bool) -> bool:
     """Tell whether other machines are served without encryption; exit 2 where only one place says so."""
-    plain = config.api.public and config.api.tls == PLAIN
+    plain = unencrypted(config)
     if plain and not insecure_api:
-        raise Unusable(
-            f'api.host = {config.api.host} with api.tls = "{PLAIN}" serves other machines unencrypted: '
-            "say --insecure-api as well where that is meant, or give api.tls a certificate and key"
-        )
+        raise Unusable(plain)
     if plain:
         log.warning(
             "the API is served to other machines without encryption, and reading without a token",
             address=config.api.address,
         )
-    return plain
+    return bool(plain)
 
 
 def _at_home(config: Config) -> Config:

@@ -88,6 +88,8 @@ def table(status: Status) -> str:
 def rows(status: Status) -> Iterator[tuple[str, str]]:
     """Yield label and words of each line."""
     yield from _without_daemon(status)
+    if status.process is not None and status.process.speed != 1.0:
+        yield "time", f"runs {status.process.speed:g} times as fast: a demo, and not your server"
     ago = f"tick {status.tick}, {duration(status.seconds_old)} ago"
     yield "mode", f"{status.mode.value}; {status.lifecycle.value}; {ago}"
     if status.advisory is not None:

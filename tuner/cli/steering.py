@@ -253,7 +253,8 @@ def _print_done(command: str, done: str, *, as_json: bool) -> None:
     "--to-age",
     metavar="AGE",
     type=CheckpointAge(),
-    help="Checkpoint age to come down to: bytes (64MiB, 2G) or a share of the redo capacity (10%).",
+    help="Checkpoint age to come down to: bytes (64MiB, 2G) or a share of the redo capacity (10%)"
+    " [default: lowest, as low as it safely goes].",
 )
 @click.option(
     "--ttl",
@@ -263,6 +264,12 @@ def _print_done(command: str, done: str, *, as_json: bool) -> None:
 )
 @click.option("--cancel", is_flag=True, help="End the drain in force.")
 @wait_option
+@click.option(
+    "--timeout",
+    metavar="TIME",
+    type=Duration(LONGEST_TTL),
+    help="With --wait: how long to wait [default: as long as the drain lasts].",
+)
 @reason_option
 @daemon_options
 def drain(
@@ -272,29 +279,34 @@ def drain(
     ttl: float | None,
     cancel: bool,
     wait: bool,
+    timeout: float | None,
     reason: str,
     as_json: bool,
 ) -> None:
     """Bring the checkpoint age down, and keep it low for a time, before a shutdown, a backup or an upgrade.
 
-    The loop goes back to its set-point by itself: when the time is over, on --cancel, on resume, and after a
-    restart of mysqld. An age that cannot be reached is refused with the lowest one that can; so is any in
-    advisory mode and under a hold. With --wait the exit code is 0 once the age is there, 1 where the drain
-    ends or is held before.
+    Without --to-age it goes as low as it safely does: to the lowest age that the server's flush law and
+    max_io_capacity_max can hold at the present load, and where what the load needs still leaves the device
+    some; it follows the load. The loop goes back to its set-point by itself: when the time is over, on
+    --cancel, on resume, and after a restart of mysqld. An age that cannot be reached is refused with the
+    lowest one that can; so is any in advisory mode and under a hold. With --wait the exit code is 0 once the
+    age is there, 1 where the drain ends or is held before, and 4 where --timeout is over before; then the
+    drain goes on.
 
-    Example: innobrim drain --to-age 10% --wait && systemctl stop mysql
+    Example: innobrim drain --wait && systemctl stop mysql
     """
     if cancel and (to_age is not None or ttl is not None or wait):
         raise click.UsageError("--cancel goes without --to-age, --ttl and --wait")
-    if not cancel and to_age is None:
-        raise click.UsageError("say --to-age AGE, or --cancel")
+    if timeout is not None and not wait:
+        raise click.UsageError("--timeout goes with --wait")
     if cancel:
         show(ask(where, "DELETE", "/v1/drain", {"reason": reason}), as_json=as_json)
         return
-    body: dict[str, object] = {"to_age": to_age, "reason": reason}
-    change = ask(where, "POST", "/v1/drain", body if ttl is None else body | {"ttl": ttl})
+    given = {"to_age": to_age, "ttl": ttl, "reason": reason}
+    body = {name: value for name, value in given.items() if value is not None}
+    change = ask(where, "POST", "/v1/drain", body)
     if not wait:
         show(change, as_json=as_json)
         return
     say(change.message, err=True)
-    _print_done("drain", until_drained(DaemonClient(where)), as_json=as_json)
+    _print_done("drain", until_drained(DaemonClient(where), timeout), as_json=as_json)

@@ -6,7 +6,7 @@ import time
 from collections.abc import Iterator
 
 from api.models import Events, Status
-from tuner.cli.answer import Refused, say
+from tuner.cli.answer import Refused, Unfinished, say
 from tuner.cli.client import DaemonClient
 from tuner.cli.wording import drain_text, duration, pair_text, restore_text, to_write
 from tuner.core.ages import readable
@@ -120,13 +120,18 @@ def until_restored(daemon: DaemonClient, wanted: Capacity | None) -> str:
     raise AssertionError("a daemon is asked without end")
 
 
-def until_drained(daemon: DaemonClient) -> str:
+def until_drained(daemon: DaemonClient, timeout: float | None = None) -> str:
     """Wait until the checkpoint age is down where it was asked for; return that in words.
+
+    Args:
+        daemon: that drains.
+        timeout: seconds after which it is waited for no longer; None for as long as the drain lasts.
 
     Raises:
         Refused: the drain was ended, or is held, with the reason.
+        Unfinished: the time is up; the drain goes on.
     """
-    told = float("-inf")
+    begun, told = time.monotonic(), float("-inf")
     for now in polled(daemon):
         drain = now.drain
         if drain is None:
@@ -135,6 +140,7 @@ def until_drained(daemon: DaemonClient) -> str:
         if drain.reached is not None:
             age = "unknown" if drain.age is None else readable(drain.age)
             kept = f"kept at or below {readable(drain.target)} for {duration(drain.ends_in)}"
+            age = f"{age}, as low as it safely goes" if drain.lowest else age
             return f"drained: checkpoint age {age}, {kept}"
         held = next((hold for hold in now.holds if hold.seconds >= HELD_SECONDS), None)
         if held is not None:
@@ -142,6 +148,9 @@ def until_drained(daemon: DaemonClient) -> str:
                 f"held for {duration(held.seconds)}: {held.reason}; ended by {held.clears}; "
                 f"the drain goes on then, if its time is not over"
             )
+        if timeout is not None and time.monotonic() - begun >= timeout:
+            over = f"not there after {duration(timeout)}: {drain_text(drain)}"
+            raise Unfinished(f"{over}; the drain goes on, innobrim drain --cancel ends it")
         if time.monotonic() - told >= LINE_SECONDS:
             told = time.monotonic()
             say(drain_text(drain), err=True)

@@ -71,6 +71,8 @@ def drain_text(drain: DrainInForce) -> str:
     else:
         progress = f"about {duration(drain.seconds_left)} to go"
     way = f"checkpoint age {age}, from {readable(drain.start_age)} down to {readable(drain.target)}"
+    if drain.lowest:
+        way = f"{way}, as low as it safely goes"
     return f"{way}; {progress}; ends in {duration(drain.ends_in)}"
 
 

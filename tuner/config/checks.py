@@ -76,6 +76,16 @@ def contradictions(
     ]
 
 
+def unencrypted(config: Config) -> str:
+    """Return what else has to be said where the API serves other machines without encryption; or ""."""
+    if not (config.api.public and config.api.tls == PLAIN):
+        return ""
+    return (
+        f'api.host = {config.api.host} with api.tls = "{PLAIN}" serves other machines unencrypted: '
+        "say --insecure-api as well where that is meant, or give api.tls a certificate and key"
+    )
+
+
 def worst_tick_seconds(config: Config) -> float:
     """Return the longest that one turn of the loop may take in the server's hands.
 

@@ -22,7 +22,7 @@ from tuner.config.schema import UTF_16, ConfigError, ServerSection
 from tuner.config.tls import MODES, FileTls, read_tls, require_certificates
 from tuner.servers import endpoint
 from tuner.servers.endpoint import Endpoint
-from tuner.system.files import read_whole
+from tuner.system.files import changeable, read_whole
 
 DEFAULT_HOST = "127.0.0.1"
 DEFAULT_PORT = 3306
@@ -289,9 +289,8 @@ def _option_file(server: ServerSection, environ: Mapping[str, str]) -> _OptionFi
         return _OptionFile()
     text = _read(path)
     mode = path.stat().st_mode
-    if stat.S_ISREG(mode) and mode & stat.S_IWOTH:
-        why = f"other accounts can change it (mode {stat.S_IMODE(mode):04o}); chmod 0640 or less"
-        raise ConfigError([f"{path}: {why}; mysql's own programs ignore such a file"])
+    if why := changeable(path):
+        raise ConfigError([f"{path}: {why}"])
     try:
         options = read_options(text, GROUP)
         encryption = read_options(text, *TLS_GROUPS)

@@ -7,6 +7,7 @@ key is written down once, in ``tuner.config.schema`` or ``tuner.settings``.
 from __future__ import annotations
 
 import difflib
+import json
 import math
 import types
 from collections.abc import Iterable, Mapping
@@ -68,6 +69,11 @@ class Key:
     def variable(self) -> str:
         """Return the environment variable that sets this key."""
         return f"{PREFIX}{self.section}_{self.name}".upper()
+
+    @property
+    def reloads(self) -> bool:
+        """Tell whether a change takes effect while the daemon runs, with a reload."""
+        return self.section in {"loop", SCHEDULE} or self.dotted == "daemon.on_stop"
 
     @property
     def is_path(self) -> bool:
@@ -286,7 +292,7 @@ def _ratio(one: str, other: str) -> float:
 
 
 def toml(value: object) -> str:
-    """Return a value as a TOML file has it, for messages."""
+    """Return a value as a TOML file has it."""
     if isinstance(value, bool):
         return str(value).lower()
-    return f'"{value}"' if isinstance(value, str) else str(value)
+    return json.dumps(str(value), ensure_ascii=False) if isinstance(value, str) else str(value)

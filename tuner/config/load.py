@@ -37,9 +37,9 @@ from tuner.config.keys import (
     toml,
 )
 from tuner.config.schedule import read_schedule
-from tuner.config.schema import UTF_16, Config, ConfigError, ScheduleTable
+from tuner.config.schema import UTF_16, Config, ConfigError, Fault, ScheduleTable
 from tuner.settings import Settings
-from tuner.system.files import read_whole
+from tuner.system.files import changeable, read_whole
 from tuner.system.systemd import watchdog_seconds
 
 DEFAULT_PATH = "/etc/innobrim/innobrim.toml"
@@ -53,6 +53,12 @@ _SERVICE_LINK = re.compile(
     re.IGNORECASE,
 )
 """A variable with its value as Kubernetes sets it for the address of a Service."""
+
+_SHOWN = re.compile(r"\b([a-z]+\.[a-z_]+) = (\S+)")
+_AT_LINE = re.compile(r"at line (\d+)")
+_HEAD = re.compile(r"\s*\[\[?\s*([\w.-]*)\s*\]")
+_NAME = re.compile(r"""\s*([\w-]+|"[^"]*"|'[^']*')\s*=""")
+_OF_SCHEDULE = re.compile(rf"{SCHEDULE}\[(\d+)\](?: \".*?\")?\.(\w+)")
 
 _SLIPS = frozenset({f"{PREFIX}SERVICE_HOST", f"{PREFIX}SERVICE_PORT"})
 """Such variables that a slip of the finger makes of ``server.host`` and ``server.port``."""
@@ -89,16 +95,19 @@ def file_of(path: str | None) -> str | None:
     return DEFAULT_PATH
 
 
-def read_toml(path: str) -> dict[str, Any]:
-    """Return what a TOML file has.
+def read_toml(path: str) -> tuple[dict[str, Any], str]:
+    """Return what a TOML file has, and its text.
 
     Raises:
-        ConfigError: it cannot be read, or is no TOML; the message says what would be right.
+        ConfigError: it cannot be read, other accounts can change it, or it is no TOML; the message says what
+            would be right.
     """
     if not path:
         raise ConfigError(["--config is empty: give it the path of a TOML file"])
     try:
         content = read_whole(path)
+        if why := changeable(path):
+            raise ConfigError([Fault(f"{path}: {why}", source=path)])
     except FileNotFoundError as error:
         raise ConfigError([f"{path}: no such file; give --config the path of a TOML file"]) from error
     except PermissionError as error:
@@ -117,16 +126,39 @@ def read_toml(path: str) -> dict[str, Any]:
         why = "UTF-16; save it as UTF-8" if content.startswith(UTF_16) else f"not UTF-8 at byte {error.start}"
         raise ConfigError([f"{path}: {why}"]) from error
     try:
-        return tomllib.loads(text)
+        return tomllib.loads(text), text
     except tomllib.TOMLDecodeError as error:
-        raise ConfigError([f"{path}: not TOML: {error}{_start_of_line(text, str(error))}"]) from error
+        said = f"{path}: not TOML: {error}{_start_of_line(text, str(error))}"
+        place = _AT_LINE.search(str(error))
+        raise ConfigError([Fault(said, source=path, line=int(place[1]) if place else None)]) from error
     except (ValueError, RecursionError) as error:  # a number of thousands of digits, thousands of brackets
         raise ConfigError([f"{path}: not TOML that can be used: {error}"]) from error
 
 
+def line_of(text: str, section: str, name: str = "", *, number: int = 1) -> int | None:
+    """Return the line of a file that a key stands in; None where it is not written as usual, below its table.
+
+    Args:
+        text: of the file, which is TOML.
+        section: of the key; empty for what stands before the first table.
+        name: of the key, without its section; empty for the head of the table.
+        number: of its table, counted from 1, where there are several of that name.
+    """
+    seen, inside = 0, not section
+    for count, line in enumerate(text.split("\n"), 1):
+        if head := _HEAD.match(line):
+            seen += head[1] == section
+            inside = head[1] == section and seen == number
+            if inside and not name:
+                return count
+        elif inside and name and (key := _NAME.match(line)) and key[1].strip("\"'") == name:
+            return count
+    return None
+
+
 def _start_of_line(text: str, error: str) -> str:
     """Quote the line that is meant as far as its key: the value may be a secret."""
-    place = re.search(r"at line (\d+)", error)
+    place = _AT_LINE.search(error)
     line = text.split("\n")[int(place[1]) - 1] if place else text.rstrip().rpartition("\n")[2]
     key, equals, _ = line.partition("=")
     if not equals:
@@ -143,12 +175,22 @@ class _Strength(IntEnum):
     FLAG = 2
 
 
-class _Source(NamedTuple):
-    """Where a value came from: what that beats, its name as the user wrote it, and that with the value."""
+class Source(NamedTuple):
+    """Where a value came from.
+
+    Attributes:
+        strength: what that beats.
+        name: file with key, variable or option, as the user wrote it.
+        shown: that with the value.
+        origin: file, variable or option.
+        line: of the file; None where unknown, and of what is no file.
+    """
 
     strength: _Strength
     name: str
     shown: str
+    origin: str
+    line: int | None = None
 
 
 @dataclass
@@ -156,22 +198,41 @@ class _Gathered:
     """What the sources have so far."""
 
     values: dict[str, Any] = field(default_factory=dict)
-    sources: dict[str, _Source] = field(default_factory=dict)
+    sources: dict[str, Source] = field(default_factory=dict)
     schedule: tuple[ScheduleTable, ...] = ()
-    problems: list[str] = field(default_factory=list)
+    faults: list[Fault] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
 
-    def take(self, dotted: str, value: object, source: _Source) -> None:
-        """Note one key's value; a bad one becomes a problem."""
-        if isinstance(value, str) and (instead := REMOVED_VALUES.get(dotted, {}).get(value)):
-            self.problems.append(f"{source.shown}: {instead}")
-            return
+    def take(self, dotted: str, value: object, source: Source) -> None:
+        """Note one key's value; a bad one becomes a fault."""
+        why = REMOVED_VALUES.get(dotted, {}).get(value) if isinstance(value, str) else None
         try:
-            self.values[dotted] = KEYS[dotted].read(value, from_text=source.strength > _Strength.FILE)
+            if why is None:
+                self.values[dotted] = KEYS[dotted].read(value, from_text=source.strength > _Strength.FILE)
+                self.sources[dotted] = source
         except KeyValueError as error:
-            self.problems.append(f"{source.shown}: {error}")
-        else:
-            self.sources[dotted] = source
+            why = str(error)
+        if why is not None:
+            said = f"{source.shown}: {why}"
+            self.faults.append(Fault(said, source.origin, dotted, toml(value), source.line))
+
+
+class Examined(NamedTuple):
+    """A configuration as it was found, right or wrong.
+
+    Attributes:
+        config: the one in force; where anything is wrong, with the defaults in place of what is.
+        file: that was read; None without one.
+        sources: dotted key to where its value came from; a key that is not there has its default.
+        faults: all that is wrong.
+        notes: a line of each value that is understood and should be written otherwise.
+    """
+
+    config: Config
+    file: str | None
+    sources: Mapping[str, Source]
+    faults: tuple[Fault, ...]
+    notes: tuple[str, ...]
 
 
 def load_config(
@@ -194,23 +255,50 @@ def load_config(
         ConfigError: unreadable file, unknown key or variable, wrong type or bounds, or keys
             that contradict each other; all problems at once.
     """
+    found = examine(path, environ=environ, flags=flags)
+    if found.faults:
+        raise ConfigError(found.faults)
+    for note in found.notes:
+        noted(note)
+    return found.config
+
+
+def examine(path: str | None, *, environ: Mapping[str, str], flags: Mapping[str, object]) -> Examined:
+    """Return the configuration with all that is wrong with it and where each value came from.
+
+    Takes what ``load_config`` takes. Of keys that contradict each other those are told that are fine alone.
+    """
     gathered = _Gathered()
     file = file_of(path)
     if file is not None:
-        _take_file(gathered, file)
+        try:
+            _take_file(gathered, file)
+        except ConfigError as error:
+            gathered.faults.extend(error.faults)
     _take_environment(gathered, environ)
     _take_flags(gathered, flags)
     _one_address(gathered)
-    if gathered.problems:
-        raise ConfigError(gathered.problems)
     config = _build(gathered)
     sources = {dotted: source.name for dotted, source in gathered.sources.items()}
-    problems = contradictions(config, sources=sources, watchdog_seconds=watchdog_seconds(environ))
-    if problems:
-        raise ConfigError(problems)
-    for note in gathered.notes:
-        noted(note)
-    return config
+    bad = {fault.key for fault in gathered.faults if fault.key}
+    said = contradictions(config, sources=sources, watchdog_seconds=watchdog_seconds(environ))
+    apart = (
+        _contradiction(one, gathered.sources)
+        for one in said
+        if bad.isdisjoint(key for key, _ in _SHOWN.findall(one))
+    )
+    faults = ConfigError([*gathered.faults, *apart]).faults
+    return Examined(config, file, gathered.sources, faults, tuple(gathered.notes))
+
+
+def _contradiction(text: str, sources: Mapping[str, Source]) -> Fault:
+    """Return what contradicts another key, with the place of the first key that it names."""
+    named = _SHOWN.search(text)
+    if named is None:
+        return Fault(text)
+    source = sources.get(named[1])
+    where = ("", None) if source is None else (source.origin, source.line)
+    return Fault(text, where[0], named[1], named[2], where[1])
 
 
 def _build(gathered: _Gathered) -> Config:
@@ -238,32 +326,39 @@ def _build(gathered: _Gathered) -> Config:
 def _one_address(gathered: _Gathered) -> None:
     """Drop a socket that host or port from a stronger source overrules; refuse both from the same one."""
     socket = gathered.sources.get("server.socket")
-    rest = [
+    rest: list[Source] = [
         gathered.sources[dotted]
         for dotted in ("server.host", "server.port")
         if gathered.values.get(dotted) is not None
     ]
     if socket is None or gathered.values["server.socket"] is None or not rest:
         return
-    strongest = max(source.strength for source in rest)
-    if strongest > socket.strength:
-        gathered.values["server.socket"] = None
-    elif strongest == socket.strength:
+    strongest = max(rest, key=lambda source: source.strength)
+    if strongest.strength > socket.strength:
+        gathered.values["server.socket"], gathered.sources["server.socket"] = None, strongest
+    elif strongest.strength == socket.strength:
         both = " and ".join(source.shown for source in (socket, *rest) if source.strength == socket.strength)
-        gathered.problems.append(f"{both}: two ways to one server; leave out the socket, or host and port")
+        gathered.faults.append(
+            Fault(
+                f"{both}: two ways to one server; leave out the socket, or host and port", key="server.socket"
+            )
+        )
 
 
 def _take_file(gathered: _Gathered, path: str) -> None:
-    for section, table in read_toml(path).items():
+    tables, text = read_toml(path)
+    for section, table in tables.items():
         if isinstance(table, dict) and section in SECTIONS:
             for name, value in table.items():
-                _take_from_table(gathered, path, f"{section}.{name}", value)
+                line = line_of(text, section, name)
+                _take_from_table(gathered, path, f"{section}.{name}", value, line)
         elif section == SCHEDULE:
             gathered.schedule, problems, notes = read_schedule(f"{path}:{SCHEDULE}", table)
-            gathered.problems.extend(problems)
+            gathered.faults.extend(_of_schedule(path, text, problem) for problem in problems)
             gathered.notes.extend(notes)
         else:
-            gathered.problems.append(f"{path}: {_misplaced(section, table)}")
+            line = line_of(text, section) or line_of(text, "", section)
+            gathered.faults.append(Fault(f"{path}: {_misplaced(section, table)}", path, section, "", line))
 
 
 def _misplaced(name: str, value: object) -> str:
@@ -279,21 +374,33 @@ def _misplaced(name: str, value: object) -> str:
     return f"{name}: stands outside a section{hint}"
 
 
-def _take_from_table(gathered: _Gathered, path: str, dotted: str, value: object) -> None:
+def _of_schedule(path: str, text: str, problem: str) -> Fault:
+    """Return a fault of a schedule's table, with the line of its key where it names one."""
+    place = _OF_SCHEDULE.match(problem.removeprefix(f"{path}:"))
+    if place is None:
+        return Fault(problem, path, SCHEDULE)
+    line = line_of(text, SCHEDULE, place[2], number=int(place[1]))
+    return Fault(problem, path, f"{SCHEDULE}.{place[2]}", line=line)
+
+
+def _take_from_table(gathered: _Gathered, path: str, dotted: str, value: object, line: int | None) -> None:
     place = f"{path}:{dotted}"
     section, _, name = dotted.partition(".")
     if dotted in KEYS:
-        gathered.take(dotted, value, _Source(_Strength.FILE, place, f"{place} = {toml(value)}"))
+        shown = f"{place} = {toml(value)}"
+        gathered.take(dotted, value, Source(_Strength.FILE, place, shown, path, line))
     elif dotted in WITHOUT_EFFECT:
         gathered.notes.append(f"{place}: {WITHOUT_EFFECT[dotted]}")
     elif "password" in name:
-        gathered.problems.append(f"{place}: no place for a secret; {PASSWORD_PLACES}")
+        gathered.faults.append(
+            Fault(f"{place}: no place for a secret; {PASSWORD_PLACES}", path, dotted, "", line)
+        )
     else:
         near = nearest_key(dotted)
         names = ", ".join(key.name for key in KEYS.values() if key.section == section)
         hint = f"did you mean {_placed(near)}?" if near else f"[{section}] has {names}"
         hint = REMOVED.get(dotted, hint)
-        gathered.problems.append(f"{place}: unknown key; {hint}")
+        gathered.faults.append(Fault(f"{place}: unknown key; {hint}", path, dotted, "", line))
 
 
 def _take_environment(gathered: _Gathered, environ: Mapping[str, str]) -> None:
@@ -311,9 +418,9 @@ def _take_environment(gathered: _Gathered, environ: Mapping[str, str]) -> None:
         elif name in NO_KEYS:
             gathered.notes.append(f"{shown}: {NO_KEYS[name]}")
         elif key is None:
-            gathered.problems.append(f"{name}: unknown variable; {_variable_hint(name)}")
+            gathered.faults.append(Fault(f"{name}: unknown variable; {_variable_hint(name)}", name))
         elif text:
-            gathered.take(key.dotted, text, _Source(_Strength.ENVIRONMENT, name, shown))
+            gathered.take(key.dotted, text, Source(_Strength.ENVIRONMENT, name, shown, name))
 
 
 def _variable_hint(name: str) -> str:
@@ -330,10 +437,10 @@ def _variable_hint(name: str) -> str:
 def _take_flags(gathered: _Gathered, flags: Mapping[str, object]) -> None:
     for dotted, value in flags.items():
         if dotted not in KEYS:
-            gathered.problems.append(f"flag {dotted}: unknown key")
+            gathered.faults.append(Fault(f"flag {dotted}: unknown key", key=dotted))
         elif value is not None:
             name = _option(dotted)
-            gathered.take(dotted, value, _Source(_Strength.FLAG, name, f"{name} = {value}"))
+            gathered.take(dotted, value, Source(_Strength.FLAG, name, f"{name} = {value}", name))
 
 
 def _option(dotted: str) -> str:

@@ -8,6 +8,7 @@ from typing import Annotated, Literal
 
 import msgspec
 from msgspec import Meta, Struct
+from msgspec.structs import replace
 
 from tuner.settings import Settings
 
@@ -31,22 +32,37 @@ UTF_16 = (b"\xff\xfe", b"\xfe\xff")
 """How a file begins that an editor, or a shell of Windows, has saved so."""
 
 
+class Fault(Struct, frozen=True):
+    """One thing that is wrong with a configuration."""
+
+    text: Annotated[str, Meta(description="the source, the value and what would be right, in one line")]
+    source: Annotated[
+        str, Meta(description="file, variable or option that it stands in; empty where unknown")
+    ] = ""
+    key: Annotated[str, Meta(description="the key, with its section; empty where it is about none")] = ""
+    value: Annotated[str, Meta(description="the value, as written; empty where it is about none")] = ""
+    line: Annotated[int | None, Meta(description="of the file; none where unknown")] = None
+
+
 class ConfigError(Exception):
     """A configuration that cannot be used.
 
     Attributes:
-        problems: one line each, naming the source, the value and what would be right; what a value has of
-            line ends and other control characters is escaped.
+        faults: all that is wrong with it; what a value has of line ends and other control characters is
+            escaped.
+        problems: the line of each.
     """
 
-    def __init__(self, problems: Iterable[str]) -> None:
-        self.problems = tuple("".join(map(_seen, one)) for one in problems)
+    def __init__(self, faults: Iterable[str | Fault]) -> None:
+        given = (one if isinstance(one, Fault) else Fault(one) for one in faults)
+        self.faults = tuple(replace(one, text=_seen(one.text), value=_seen(one.value)) for one in given)
+        self.problems = tuple(one.text for one in self.faults)
         super().__init__("\n".join(self.problems))
 
 
-def _seen(one: str) -> str:
-    """Return a character of a message, escaped where it would end the line or is not to be seen."""
-    return one if one.isprintable() else one.encode("unicode_escape").decode()
+def _seen(text: str) -> str:
+    """Return a message with each character escaped that would end the line or is not to be seen."""
+    return "".join(one if one.isprintable() else one.encode("unicode_escape").decode() for one in text)
 
 
 class ServerSection(Struct, frozen=True, forbid_unknown_fields=True):

@@ -5,10 +5,13 @@ from __future__ import annotations
 import math
 import re
 
-PATTERN = r"^[0-9]{1,15}(\.[0-9]{1,6})?(%|[KMGTkmgt]([iI][bB])?|[bB])?$"
+LOWEST = "lowest"
+"""Asks a drain for no certain age: as low as it safely goes."""
+
+PATTERN = r"^(lowest|[0-9]{1,15}(\.[0-9]{1,6})?(%|[KMGTkmgt]([iI][bB])?|[bB])?)$"
 """What an age is written like; K, M, G and T are powers of 1024, as MySQL takes them."""
 
-EXPECTED = "bytes, such as 64MiB or 2G, or a share of the redo capacity, such as 10%"
+EXPECTED = "bytes, such as 64MiB or 2G, or a share of the redo capacity, such as 10%, or lowest"
 
 _UNITS = {"": 1, "B": 1, "K": 2**10, "M": 2**20, "G": 2**30, "T": 2**40}
 _NUMBER = re.compile(r"[0-9.]+")

@@ -74,6 +74,7 @@ class Drain(Struct, frozen=True):
     cancelled: str = ""  # who ended it before its time; empty while nobody has
     scheduled: bool = False  # a window of the schedule asked for it, not a person
     shown: bool = False  # it was begun in advisory mode, and nothing is written for it
+    lowest: bool = False  # to no certain age: as low as it safely goes, which follows the load
 
 
 class Return(Struct, frozen=True):

@@ -307,6 +307,7 @@ class DrainProgress(Struct, frozen=True):
         who: person, with where from.
         reached: monotonic time since when the age is there, None before.
         seconds_left: until it is there, as planned or at the slope seen; None while the age does not fall.
+        lowest: no certain age was asked for, and the target follows the load as low as it safely goes.
     """
 
     target: int
@@ -315,6 +316,7 @@ class DrainProgress(Struct, frozen=True):
     who: str
     reached: float | None = None
     seconds_left: float | None = None
+    lowest: bool = False
 
 
 class RestoreProgress(Struct, frozen=True):

@@ -58,3 +58,26 @@ def require_plain(path: str | Path) -> os.stat_result:
     if not (stat.S_ISREG(found.st_mode) or stat.S_ISDIR(found.st_mode)):
         raise OSError(errno.EINVAL, "no regular file", str(path))
     return found
+
+
+def changeable(path: str | Path) -> str:
+    """Return why other accounts than its owner and its group can change a file; empty where they cannot.
+
+    So they can where its mode says so, and where they may put another file in its place: in a directory that
+    everybody may write to, without the sticky bit. What is no regular file, as a shell's ``<(…)``, passes.
+
+    Raises:
+        OSError: it cannot be looked at.
+    """
+    real = Path(os.path.realpath(path))
+    mode = real.stat().st_mode
+    if not stat.S_ISREG(mode):
+        return ""
+    if mode & stat.S_IWOTH:
+        return f"other accounts can change it (mode {stat.S_IMODE(mode):04o}); chmod o-w {path}"
+    for directory in {Path(os.path.abspath(path)).parent, real.parent}:  # noqa: PTH100 - a link stays one
+        mode = directory.stat().st_mode
+        if mode & stat.S_IWOTH and not mode & stat.S_ISVTX:
+            where = f"other accounts can put another file in its place (mode {stat.S_IMODE(mode):04o} of"
+            return f"{where} {directory}); chmod o-w {directory}"
+    return ""

@@ -9,7 +9,7 @@ const writes = ({ in_force: now }, then, mark = "") => ["io_capacity_max", "io_c
   [`innodb_${name}`, whole(now?.[name]), then && typeof then === "object" ? `${mark}${whole(then[name])}` : then]);
 const about = (status) => writes(status, status.park ?? "as the loop works out then", "about ");
 const ours = (status) => status.mode === "active" && !status.holds.length;
-const ending = (minutes) => `${duration(minutes * 60)}, until ${moment(Date.now() / 1000 + minutes * 60)}`;
+const ending = (status, minutes) => `${duration(minutes * 60)}, until ${moment(status.at + minutes * 60)}`; // by the daemon's clock
 
 // A park is written where the loop may write; otherwise what is in force stays.
 const parked = (status) => (ours(status) ? about(status) : writes(status, "stays, nothing is written"));
@@ -39,7 +39,7 @@ const ACTS = {
     fields: [{ name: "io_capacity_max", label: "innodb_io_capacity_max, pages/s", type: "number", min: 100, step: 1, value: status.in_force?.io_capacity_max ?? 1000 }, lasting()],
     body: (values) => ({ io_capacity_max: Number(values.io_capacity_max), ttl: Number(values.minutes) * 60 }),
     rows: (values) => [["innodb_io_capacity_max", whole(status.in_force?.io_capacity_max), whole(Number(values.io_capacity_max))],
-      ["innodb_io_capacity", whole(status.in_force?.io_capacity), "a divisor of it"], ["Lasts", "", ending(values.minutes)]],
+      ["innodb_io_capacity", whole(status.in_force?.io_capacity), "a divisor of it"], ["Lasts", "", ending(status, values.minutes)]],
     note: "Refused outside the configured limits. The guards stay in force; afterwards the loop goes back to its set-point.",
   }),
   unoverride: (status) => ({
@@ -49,10 +49,10 @@ const ACTS = {
   }),
   drain: (status) => ({
     title: "Drain?", go: "Drain", request: ["POST", "/v1/drain"], warn: barred(status),
-    fields: [{ name: "to_age", label: "Checkpoint age to come down to (64MiB, or a share of the redo capacity: 10%)", type: "text", value: "10%" }, lasting()],
+    fields: [{ name: "to_age", label: "Checkpoint age to come down to (lowest: as low as it safely goes; or 64MiB, or a share of the redo capacity: 10%)", type: "text", value: "lowest" }, lasting()],
     body: (values) => ({ to_age: values.to_age.trim(), ttl: Number(values.minutes) * 60 }),
-    rows: (values) => [["Checkpoint age", bytes(status.estimate?.checkpoint_age), values.to_age],
-      ...writes(status, "raised step by step, inside the limits"), ["Lasts", "", ending(values.minutes)]],
+    rows: (values) => [["Checkpoint age", bytes(status.estimate?.checkpoint_age), values.to_age.trim() === "lowest" ? "as low as it safely goes" : values.to_age],
+      ...writes(status, "raised step by step, inside the limits"), ["Lasts", "", ending(status, values.minutes)]],
     note: "For a quick shutdown, backup or upgrade. Costs page writes while it lasts.",
   }),
   undrain: (status) => ({

@@ -164,6 +164,9 @@ function draw() {
   place("link").dataset.link = idle ? "quiet" : link.state;
   text("link-text", link.state !== "live" ? "not connected" : idle ? `no tick for ${Math.round(idle)} s` : "live");
   text("server", status?.server ? named(status.server) : "no server yet");
+  const speed = pace();
+  place("pace").hidden = speed === 1;
+  text("pace", speed === 1 ? "" : `Demo: time runs ${speed} times as fast. One second of yours is ${speed} seconds of the server's, in every chart, time and duration here.`);
   if (status?.process) text("daemon", `InnoBrim ${status.process.version} · ${whole(status.process.resident_bytes / 1048576)} MiB · ${(100 * status.process.core_share).toFixed(2)} % of a core · a tick every ${status.process.interval} s`);
   document.title = `${verdict.sign} ${verdict.state}${status?.estimate && link.state === "live" ? ` · ${percent(filled(status))} · ${pair(status.in_force)}` : ""} · InnoBrim`;
   drawTiles(tiles(status));
@@ -201,7 +204,9 @@ document.querySelectorAll('input[name="range"]').forEach((input) => input.addEve
   history().then(draw, () => { state.whole = false; });
 }));
 document.addEventListener("visibilitychange", () => { if (!document.hidden) refresh(); });
-setInterval(() => {
+const pace = () => state.status?.process?.speed ?? 1; // the daemon's seconds in one of ours: above 1 in a demo alone
+setTimeout(function again() {
+  setTimeout(again, STATUS_MS / pace());
   if (document.hidden || state.link.state !== "live") return;
   if (state.whole) refresh();
   else load();

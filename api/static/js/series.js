@@ -1,5 +1,6 @@
 // Numbers over time, one array a column: what history had, and each tick after it. A gap is a null.
-const GAP_STEPS = 2.5; // readings further apart than so many steps are not joined by a line
+const GAP_STEPS = 2.5; // readings further apart than so many steps are not joined by a line,
+const STALE_SECONDS = 5; // nor any that the loop itself calls stale: a late tick is no outage
 
 export class Series {
   constructor(names, range) {
@@ -68,7 +69,7 @@ export class Series {
   #append(slot, values) {
     const before = this.time.at(-1);
     if (before != null && slot <= before) return;
-    if (this.last.slot != null && slot - this.last.slot > GAP_STEPS * this.step) this.#push(this.last.slot + this.step, null);
+    if (this.last.slot != null && slot - this.last.slot >= Math.max(GAP_STEPS * this.step, STALE_SECONDS)) this.#push(this.last.slot + this.step, null);
     this.#push(slot, values);
     this.last.slot = slot;
     this.last.counts = Object.fromEntries(this.names.map((name) => [name, values[name] == null ? 0 : 1]));

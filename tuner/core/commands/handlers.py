@@ -6,10 +6,11 @@ from collections.abc import Callable
 
 from msgspec.structs import replace
 
-from tuner.core.ages import EXPECTED, bytes_of, readable
+from tuner.core.ages import EXPECTED, LOWEST, bytes_of, readable
 from tuner.core.commands import overlay, schedule
 from tuner.core.commands.context import ADVISORY, CommandContext, Outcome, cannot_write, refused
-from tuner.core.decide.drain import begun, called_off, refusal
+from tuner.core.decide.drain import begun, called_off, refusal, unsteered
+from tuner.core.decide.trajectory import lowest_safe_target
 from tuner.core.estimate.window import warm
 from tuner.core.holds import Obstacle, holds_needing_resume, latched, listed, unparkable
 from tuner.core.leaving import lowwater, park
@@ -235,17 +236,23 @@ def _drain(state: State, context: CommandContext) -> Outcome:
     ttl = command.ttl
     if not isinstance(command.value, str) or ttl is None or not ttl > 0:
         return refused(state, f"a drain needs a checkpoint age ({EXPECTED}) and a time to live (seconds)")
+    lowest, bound = command.value == LOWEST, ""
     try:
-        target = bytes_of(command.value, redo_capacity=sample.redo_capacity)
+        if lowest:
+            why = unsteered(state)
+            target, limit = lowest_safe_target(state, sample, estimate)
+            bound = f", as low as it safely goes ({limit})"
+        else:
+            target = bytes_of(command.value, redo_capacity=sample.redo_capacity)
+            why = refusal(state, sample, estimate, target)
     except ValueError as error:
         return refused(state, str(error))
-    why = refusal(state, sample, estimate, target)
     if why:
         return refused(state, why)
-    made = begun(state, sample, estimate, target, who=command.who, now=context.now, ttl=ttl)
+    made = begun(state, sample, estimate, target, who=command.who, now=context.now, ttl=ttl, lowest=lowest)
     return Outcome(
         transitions.give_way(replace(state, drain=made)),
-        f"draining to {readable(target)} of checkpoint age, from {readable(sample.checkpoint_age)}, "
+        f"draining to {readable(target)} of checkpoint age{bound}, from {readable(sample.checkpoint_age)}, "
         f"for {ttl:.0f} s; then back to the set-point",
         event="drain",
     )

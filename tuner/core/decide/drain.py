@@ -19,6 +19,7 @@ from tuner.core.decide.trajectory import (
     aim_of,
     closing_seconds,
     lag_of,
+    lowest_safe_target,
     lowest_target,
     seconds_left,
 )
@@ -44,7 +45,15 @@ LOW_ALREADY = "the age is held as low already as a drain would bring it"
 
 
 def begun(
-    state: State, sample: Sample, estimate: Estimate, target: int, *, who: str, now: float, ttl: float
+    state: State,
+    sample: Sample,
+    estimate: Estimate,
+    target: int,
+    *,
+    who: str,
+    now: float,
+    ttl: float,
+    lowest: bool,
 ) -> Drain:
     """Return a drain that begins now."""
     return Drain(
@@ -56,14 +65,21 @@ def begun(
         trends=state.estimator.trends,
         redo_rate=state.estimator.trends.rate_mean,
         rates=MeanRates(estimate.redo_rate, estimate.flush_rate),
+        lowest=lowest,
     )
+
+
+def unsteered(state: State) -> str:
+    """Return why no M brings the age of this server down; empty where one does."""
+    law = LAWS[state.facts.flush_law]
+    return "" if law.m_moves_age else why_m_moves_no_age(law)
 
 
 def refusal(state: State, sample: Sample, estimate: Estimate, target: int) -> str:
     """Return why the age cannot be brought to this target, with what is possible; empty where it can."""
-    law, lag = LAWS[state.facts.flush_law], lag_of(state)
-    if not law.m_moves_age:
-        return f"{readable(target)} cannot be reached: {why_m_moves_no_age(law)}"
+    lag = lag_of(state)
+    if why := unsteered(state):
+        return f"{readable(target)} cannot be reached: {why}"
     if state.set_point is not None and held_as_low(state, sample, target):
         held = state.set_point * sample.flush_limit / AIM + lag
         return f"{readable(target)} is no less than the loop holds anyway: ask for less than {readable(held)}"
@@ -107,7 +123,8 @@ def update(state: State, sample: Sample | None, *, now: float) -> tuple[State, l
     if drain.reached is None and below and sample.checkpoint_age <= drain.target:
         drain = replace(drain, reached=now)
         message = (
-            f"checkpoint age {readable(sample.checkpoint_age)}, down to {readable(drain.target)} as asked"
+            f"checkpoint age {readable(sample.checkpoint_age)}, down to {readable(drain.target)}"
+            f"{', as low as it safely goes' if drain.lowest else ' as asked'}"
         )
         events.append(Event(code="drained", message=message, who=drain.who))
     return replace(state, drain=drain), events
@@ -151,6 +168,7 @@ def progress(state: State, sample: Sample | None, *, now: float) -> DrainProgres
         who=drain.who,
         reached=drain.reached,
         seconds_left=left,
+        lowest=drain.lowest,
     )
 
 
@@ -232,7 +250,7 @@ def update_window(
     """Begin the drain that a window asks for, keep it in step with window and load, or let it end."""
     window, under_way = wanted(state.schedule), state.drain
     if under_way is not None and not under_way.scheduled:
-        return _waiting(state, "a person's drain comes first" if window is not None else "")
+        return _waiting(_aimed(state, sample), "a person's drain comes first" if window is not None else "")
     if window is None:
         if under_way is None:
             return state, []
@@ -257,7 +275,7 @@ def _begun(
     why, target = _reach(state, sample, estimate)
     if why:
         return _waiting(state, why)
-    made = begun(state, sample, estimate, target, who=window.who, now=now, ttl=ends - now)
+    made = begun(state, sample, estimate, target, who=window.who, now=now, ttl=ends - now, lowest=True)
     advisory = state.mode is Mode.ADVISORY
     state, _ = _waiting(replace(state, drain=replace(made, scheduled=True, shown=advisory)), "")
     way = f"{readable(target)} of checkpoint age, from {readable(sample.checkpoint_age)}"
@@ -282,18 +300,20 @@ def _bars(state: State, window: Window, sample: Sample | None, *, now: float) ->
 
 def _reach(state: State, sample: Sample, estimate: Estimate) -> tuple[str, int]:
     """Return why no age lower than now can be held at the present load, and the lowest that can."""
-    law = LAWS[state.facts.flush_law]
-    if not law.m_moves_age:
-        return why_m_moves_no_age(law), 0
-    target = round(lowest_target(state, sample, estimate)[0]) + 1
+    if why := unsteered(state):
+        return why, 0
+    target, _ = lowest_safe_target(state, sample, estimate)
     return (LOW_ALREADY if held_as_low(state, sample, target) else ""), target
 
 
 def _aimed(state: State, sample: Sample | None) -> State:
+    """Keep the target of a drain to the lowest age in step with the load."""
     under_way, estimate = state.drain, state.estimate
     if under_way is None or sample is None or estimate is None or not warm(state.estimator.window):
         return state
-    target = round(lowest_target(state, sample, estimate)[0]) + 1
+    if not (under_way.lowest or under_way.scheduled):
+        return state
+    target, _ = lowest_safe_target(state, sample, estimate)
     if LOWER * under_way.target <= target <= under_way.target:
         return state
     return replace(state, drain=replace(under_way, target=target))

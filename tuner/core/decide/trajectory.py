@@ -81,6 +81,22 @@ def lowest_target(state: State, sample: Sample, estimate: Estimate) -> tuple[flo
     return age / AIM + lag_of(state), why
 
 
+def lowest_safe_target(state: State, sample: Sample, estimate: Estimate) -> tuple[int, str]:
+    """Return the checkpoint age that a drain to no certain age goes to, bytes, and what bounds it.
+
+    It is one that can be held, and where the load's demand leaves the device some: below that a drain would
+    take from the load what it flushes.
+    """
+    age, why = lowest_target(state, sample, estimate)
+    if estimate.sustained_capacity is not None:
+        most = DEVICE_SHARE * estimate.sustained_capacity
+        lowest = floor_of(sample, estimate)
+        by_device = _least(lowest, sample, lambda one: _resting(estimate, one) <= most) / AIM + lag_of(state)
+        if by_device > age:
+            age, why = by_device, f"it would take more than the {most:.0f} pages/s that the device has for it"
+    return round(age) + 1, why
+
+
 def lag_of(state: State) -> float:
     """Return what the checkpoint age may exceed the modified age by, bytes."""
     trends = state.estimator.trends
