@@ -135,6 +135,7 @@ def present_routes(daemon: DaemonView) -> APIRouter:
                 forgotten=_forgotten(board, now),
                 optimiser=tally.optimiser,
                 learned=board.known(),
+                trial=board.trial(),
             )
         )
 

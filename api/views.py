@@ -22,6 +22,7 @@ from api.models import (
     State,
     Status,
     StreamTick,
+    TrialShown,
     WindowInForce,
 )
 from api.outlook import burst_of, without_of
@@ -32,6 +33,7 @@ from tuner.core.leaving.park import parked
 from tuner.core.limits import allowed
 from tuner.core.memory import Known
 from tuner.core.setpoint.budgets import KEYS, Durations, Name, durations_of
+from tuner.core.trials.paired import verdict_text
 from tuner.findings.remedies import clears, needs_resume, told
 from tuner.records import (
     Capacity,
@@ -43,6 +45,7 @@ from tuner.records import (
     OptimiserHealth,
     Sample,
     TickRecord,
+    TrialProgress,
     Window,
     effects,
     winners,
@@ -64,6 +67,7 @@ def status_of(
     forgotten: tuple[str, ...] = (),
     optimiser: OptimiserHealth | None = None,
     learned: Known | None = None,
+    trial: TrialProgress | None = None,
 ) -> Status:
     """Return one look at the loop by its newest tick, at a Unix time in seconds.
 
@@ -95,6 +99,7 @@ def status_of(
         drain_ended=drain_ended or None,
         forgotten=forgotten,
         learned=learned,
+        trial=None if trial is None else TrialShown(trial, verdict_text(trial.result)),
         restore=_restore(record),
         schedule=_windows(record, settings),
         changes_last_hour=record.changes_last_hour,

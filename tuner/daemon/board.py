@@ -28,6 +28,7 @@ from tuner.records import (
     Facts,
     OptimiserHealth,
     TickRecord,
+    TrialProgress,
 )
 from tuner.settings import Settings
 from tuner.system.clock import Clock, Pulse
@@ -66,6 +67,7 @@ class Board:
     Attributes:
         watched: somebody may ask for earlier ticks.
         known: returns what was learned of the server, worked out for whoever asks, from any thread.
+        trial: the same of how far a trial is, or what the last one came to.
     """
 
     def __init__(self, *, watched: bool = True) -> None:
@@ -79,6 +81,7 @@ class Board:
         self.history = History() if watched else History(keep=1)
         self.watched = watched
         self.known: Callable[[], Known | None] = lambda: None
+        self.trial: Callable[[], TrialProgress | None] = lambda: None
         self._changed = threading.Condition()
         self._ring: deque[tuple[int, bytes]] = deque(maxlen=RING_TICKS)
         self._events: deque[tuple[int, Event]] = deque(maxlen=RING_EVENTS)

@@ -89,7 +89,7 @@ export function without(status, link, effect) {
 // What else a person has to know: settings that somebody changed, the schedule's word, what is not seen or kept.
 export function besides(status) {
   if (!status) return [];
-  const { overlay, schedule, degraded, journal, unkept, drain_ended: drained } = status;
+  const { overlay, schedule, degraded, journal, unkept, drain_ended: drained, trial } = status;
   const listed = (values) => Object.entries(values).map(([name, value]) => `${name} ${value}`).join(", ");
   return [
     overlay && `Settings changed by ${overlay.who} at ${moment(overlay.since)}: ${listed(overlay.values)}; until cancelled, or the daemon ends.`,
@@ -98,6 +98,7 @@ export function besides(status) {
     degraded && "InnoDB's counters are off: the ages are the checkpoint's, and sync flushing is not seen.",
     journal && `The journal cannot be written: ${journal}; ticks wait in memory.`,
     drained && `Drain ended ${drained}`,
+    trial && (trial.progress.running ? `Trial until ${moment(trial.progress.ends)}, now ${trial.progress.side}; so far: ${sentence(trial.verdict)}` : `Last trial: ${sentence(trial.verdict)}`),
   ].filter(Boolean);
 }
 
