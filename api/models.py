@@ -6,6 +6,7 @@ from typing import Annotated, Literal
 
 from msgspec import Meta, Struct
 
+from api.ledger import Ledger
 from api.outlook import Burst, Without
 from policies.catalogue import About
 from tuner.core.memory import Known
@@ -282,6 +283,9 @@ class Status(Struct, frozen=True):
     ] = None
     trial: Annotated[
         TrialShown | None, Meta(description="a trial against the baseline; none before the first")
+    ] = None
+    ledger: Annotated[
+        Ledger | None, Meta(description="what was saved since activation; none before the first minute of it")
     ] = None
 
 

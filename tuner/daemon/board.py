@@ -15,7 +15,7 @@ from collections.abc import Callable, Mapping, Sequence
 import msgspec
 from msgspec.structs import replace
 
-from tuner.core.memory import Known
+from tuner.core.memory import Learned
 from tuner.daemon.command_queue import CommandQueue
 from tuner.daemon.history import History
 from tuner.daemon.tally import Tally
@@ -66,8 +66,8 @@ class Board:
 
     Attributes:
         watched: somebody may ask for earlier ticks.
-        known: returns what was learned of the server, worked out for whoever asks, from any thread.
         trial: the same of how far a trial is, or what the last one came to.
+        learned: returns what was learned of the server, worked out for whoever asks, from any thread.
     """
 
     def __init__(self, *, watched: bool = True) -> None:
@@ -80,8 +80,8 @@ class Board:
         self.pulse = Pulse()
         self.history = History() if watched else History(keep=1)
         self.watched = watched
-        self.known: Callable[[], Known | None] = lambda: None
         self.trial: Callable[[], TrialProgress | None] = lambda: None
+        self.learned: Callable[[], Learned | None] = lambda: None
         self._changed = threading.Condition()
         self._ring: deque[tuple[int, bytes]] = deque(maxlen=RING_TICKS)
         self._events: deque[tuple[int, Event]] = deque(maxlen=RING_EVENTS)
