@@ -3,25 +3,24 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from pathlib import Path
 
 import msgspec
 import pytest
-from click.testing import CliRunner, Result
+from click.testing import CliRunner
 from msgspec.structs import replace
 
 from lab.plant.clock import SimClock
-from lab.plant.server import SimulatedServer
-from lab.scenarios import load_scenario
 from tests.bench import Bench, FakeServer
+from tests.cli.advised import FOLDER, SITUATIONS, LeftAlone, asked
 from tests.cli.support import SimInbox
-from tuner.cli import advise as command
 from tuner.cli.advise import Advised, Watched, _advised, static_value, tell
 from tuner.cli.main import cli
 from tuner.core.estimate.load import COMBINING_PRIOR
+from tuner.daemon.board import Board
 from tuner.findings.finding import Finding
-from tuner.records import Capacity, Facts, Receipt
-from tuner.servers.port import Unreachable
+from tuner.recorder import Recorder
+from tuner.records import Capacity
 from tuner.settings import Settings
 
 FOUND = Capacity(1_000, 2_000)
@@ -175,82 +174,65 @@ def test_no_static_setting_is_advised_where_the_provider_moves_both(
     assert not re.search(r"\[(static|set)-io-capacity\]", theirs)
 
 
-class LeftAlone(SimulatedServer):
-    """A scenario's server that ran for long before anybody looked, and takes no write."""
-
-    blockers: tuple[str, ...] = ()
-    absent = ""
-
-    def __init__(self, name: str, clock: SimClock) -> None:
-        scenario = load_scenario(name)
-        super().__init__(scenario.plant, clock, seed=scenario.seed)
-        clock.advance_to(clock.monotonic() + scenario.measured_from)
-
-    def facts(self) -> Facts:
-        """Return what this server is, where it answers."""
-        if self.absent:
-            raise Unreachable(self.absent)
-        return replace(super().facts(), blockers=self.blockers)
-
-    def may_write(self) -> bool | None:
-        """Say that the account may not, which advice does not need."""
-        return False
-
-    def apply(self, steps: tuple[tuple[str, int], ...], wanted: Capacity) -> Receipt:
-        """Refuse to be written to."""
-        raise AssertionError(f"{wanted} was written: {steps}")
-
-
-@pytest.fixture
-def asked(monkeypatch: pytest.MonkeyPatch) -> Callable[..., Result]:
-    """Return a way to run the command beside a scenario's server, on a clock that waits for nobody."""
-
-    def run(name: str, *words: str, **shown: object) -> Result:
-        clock = SimClock()
-        server = LeftAlone(name, clock)
-        for what, value in shown.items():
-            setattr(server, what, value)
-        monkeypatch.setattr(command, "SystemClock", lambda: clock)
-        monkeypatch.setattr(command, "BoardInbox", SimInbox)
-        monkeypatch.setattr(command, "real_server", lambda *_: server)
-        return CliRunner().invoke(cli, ["advise", *words])
-
-    return run
-
-
-@pytest.mark.parametrize(
-    ("name", "shown", "code", "begins"),
-    [
-        ("steady-1200iops", {}, 0, "you gain about "),
-        ("closed-1gib", {}, 5, "nothing to gain, because "),
-        ("h17-mariadb-light", {}, 5, "nothing to gain, because "),
-        ("steady-1200iops", {"blockers": ("it is a copy",)}, 1, "cannot be controlled, because it is a copy"),
-    ],
-)
-def test_the_verdict_is_the_first_line_and_the_exit_code(
-    asked: Callable[..., Result], name: str, shown: dict[str, object], code: int, begins: str
-) -> None:
+@pytest.mark.parametrize("situation", SITUATIONS)
+def test_the_verdict_is_the_first_line_and_the_exit_code(situation: str) -> None:
     """A person reads one line, a script one number, and both are told the same; in JSON as well."""
+    name, shown, code = SITUATIONS[situation]
     said, machine = asked(name, **shown), asked(name, "--json", **shown)
     advised = msgspec.json.decode(machine.stdout, type=Advised, strict=True)
 
+    assert said.stdout == (FOLDER / f"{situation}.txt").read_text(encoding="utf-8")
     assert (said.exit_code, machine.exit_code) == (code, code)
-    assert said.stdout.startswith(begins)
     assert {"gain": 0, "nothing": 5, "cannot": 1}[advised.verdict.answer] == code
-    assert ("static-io-capacity" in said.stdout) == any(
-        one.id == "static-io-capacity" for one in advised.advice
-    )
 
 
-def test_no_pair_is_to_be_set_where_there_is_nothing_to_gain(asked: Callable[..., Result]) -> None:
+def test_no_pair_is_to_be_set_where_there_is_nothing_to_gain() -> None:
     """Beside "nothing to gain" no statement that sets C or M is printed: it would be a loss."""
-    assert "SET GLOBAL innodb_io_capacity" in asked("steady-1200iops").stdout
-    assert "SET GLOBAL innodb_io_capacity" not in asked("closed-1gib").stdout
+    for situation, (_, _, code) in SITUATIONS.items():
+        said = (FOLDER / f"{situation}.txt").read_text(encoding="utf-8")
+
+        assert ("SET GLOBAL innodb_io_capacity" in said) == (code == 0 and "managed" not in situation)
 
 
-def test_a_server_that_does_not_answer_is_no_verdict(asked: Callable[..., Result]) -> None:
+def test_a_server_that_does_not_answer_is_no_verdict() -> None:
     """A script can tell that nothing answers from a server that cannot be controlled."""
     found = asked("steady-1200iops", absent="127.0.0.1:3306 refuses connections")
 
     assert found.exit_code == 3
     assert "127.0.0.1:3306 refuses connections" in found.stderr
+
+
+def recorded(tmp_path: Path, name: str, *, hours: float) -> Path:
+    """Return the recording of a scenario's server that was left alone."""
+    clock, path = SimClock(), tmp_path / "before.db"
+    server = LeftAlone(name, clock)
+    inbox = SimInbox(Board(), clock)
+    seconds = 3600.0 * hours
+    Recorder(path, server, clock).run(
+        Settings(), server.facts(), inbox, seconds=seconds, interval=1.0, told=lambda *_: None
+    )
+    return path
+
+
+def test_a_recording_is_told_hour_by_hour(tmp_path: Path) -> None:
+    """Each hour has its load, the pair that suits it, and what the loop would bring."""
+    path = recorded(tmp_path, "step-up", hours=1.2)
+    found = CliRunner().invoke(cli, ["advise", "--from", str(path), "--json"])
+    advised = msgspec.json.decode(found.stdout, type=Advised, strict=True)
+    (static,) = advised.advice
+    pairs = [one.static for one in advised.hours if one.static is not None]
+
+    assert found.exit_code == 0
+    assert sum(one.seconds for one in advised.hours) == pytest.approx(3600 * 1.2, abs=60)
+    assert advised.verdict.page_writes_saved is not None
+    assert advised.verdict.page_writes_saved.likely == pytest.approx(73.5, abs=10.0)
+    assert max(one.io_capacity_max for one in pairs) < advised.hours[0].in_force.io_capacity_max
+    assert str(max(pairs, key=lambda one: one.io_capacity_max)) in static.title
+
+
+def test_a_recording_needs_no_server(tmp_path: Path) -> None:
+    """What names a server beside ``--from`` is refused: it would not be asked."""
+    found = CliRunner().invoke(cli, ["advise", "--from", str(tmp_path), "--socket", "/nowhere"])
+
+    assert found.exit_code == 2
+    assert "--socket" in found.stderr

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import statistics
 import sys
+from datetime import UTC, datetime
+from pathlib import Path
 
 import click
 import msgspec
@@ -11,8 +13,25 @@ from msgspec import Struct
 
 from policies.flushlaw import SOFT_LIMIT
 from policies.setpoint import LOWEST
-from tuner.cli.answer import FINE, NO, NOTHING_TO_GAIN, Refused, Unreachable, answering, say, say_json
-from tuner.cli.options import WholeNumber, configuration, json_option, real_server, server_options
+from tuner.cli.answer import (
+    FINE,
+    NO,
+    NOTHING_TO_GAIN,
+    Refused,
+    Unreachable,
+    Unusable,
+    answering,
+    say,
+    say_json,
+)
+from tuner.cli.options import (
+    WholeNumber,
+    configuration,
+    json_option,
+    real_server,
+    refuse_given,
+    server_options,
+)
 from tuner.config.schema import Config
 from tuner.core.laws import law_of
 from tuner.core.leaving.park import PARKED_RATIO, highest_demand, pair_for
@@ -23,11 +42,14 @@ from tuner.core.state import State
 from tuner.core.step import start
 from tuner.daemon.board import Board, BoardInbox
 from tuner.findings.advice import advise as advise_on
-from tuner.findings.advice import broken_budgets, durations, expected_effect, statements
+from tuner.findings.advice import broken_budgets, durations, statements
 from tuner.findings.check import check
 from tuner.findings.finding import Finding
-from tuner.findings.gain import Answer, Span, Verdict, judged
+from tuner.findings.gain import Answer, Span, Verdict, judged, page_writes_saved, seen_in
+from tuner.findings.hours import Hour, by_hour, of_all
 from tuner.findings.providers import in_its_way
+from tuner.journal.reader import runs, trace
+from tuner.journal.tables import JournalError
 from tuner.loop import drive
 from tuner.records import Estimate, Missed, Sample, TickRecord
 from tuner.settings import Mode, Settings
@@ -37,9 +59,6 @@ PROGRESS_TICKS = 10
 
 EXITS: dict[Answer, int] = {"gain": FINE, "nothing": NOTHING_TO_GAIN, "cannot": NO}
 
-SETS_THEM = frozenset({"set-io-capacity", "static-io-capacity"})
-"""Advice to set C and M."""
-
 
 class Advised(Struct, frozen=True):
     """What ``--json`` prints.
@@ -48,11 +67,13 @@ class Advised(Struct, frozen=True):
         verdict: what active mode would bring.
         advice: what to do, the setting for the load seen first.
         seconds: readings that it stands on; 0 where the server was not watched.
+        hours: of a recording, in order.
     """
 
     verdict: Verdict
     advice: list[Finding]
     seconds: int
+    hours: list[Hour] = []
 
 
 class Watched:
@@ -81,8 +102,16 @@ class Watched:
 @click.option(
     "--seconds", type=WholeNumber(15, 86_400), default=120, show_default=True, help="How long to watch."
 )
+@click.option(
+    "--from",
+    "journal",
+    type=click.Path(path_type=Path),
+    help="Of a recording, hour by hour: a journal's file or a state directory. No server is asked.",
+)
 @json_option
-def advise(config_path: str | None, *, seconds: int, as_json: bool, **server_flags: object) -> None:
+def advise(
+    config_path: str | None, *, seconds: int, journal: Path | None, as_json: bool, **server_flags: object
+) -> None:
     """Watch a server, then say what active mode would bring, what to set, and why. Writes nothing.
 
     It needs no daemon and no configuration file, and works on managed servers as well. The first line is the
@@ -91,11 +120,18 @@ def advise(config_path: str | None, *, seconds: int, as_json: bool, **server_fla
     Exit 0: there is something to gain. Exit 5: nothing to gain. Exit 1: this server cannot be controlled as
     it is. Exit 3: nothing answers.
 
+    With --from a recording of a day or a week takes the server's place, as of innobrim record or of a daemon:
+    hour by hour load, age and the pair that suits it, and what the loop would have brought, or did bring.
+
     Example: innobrim advise --socket /run/mysqld/mysqld.sock --user innobrim
     """
-    with answering(as_json=as_json):
-        config = configuration(config_path, {**server_flags, "loop.mode": "advisory"})
-        advised = _in_the_way(config) or _advised(_watch(config, seconds))
+    with answering(as_json=as_json, means={JournalError: Unusable}):
+        if journal is None:
+            config = configuration(config_path, {**server_flags, "loop.mode": "advisory"})
+            advised = _in_the_way(config) or _advised(_watch(config, seconds))
+        else:
+            refuse_given(click.get_current_context(), {"journal", "as_json"}, " is no option with --from")
+            advised = _recorded(journal)
     if as_json:
         say_json(advised)
     else:
@@ -153,12 +189,71 @@ def _advised(watched: Watched) -> Advised:
     dirtied = max(one.estimate.dirty_rate for one in watched.records if one.estimate is not None)
     findings = advise_on(last, facts, watched.state.settings, dirtied=dirtied)
     static = static_value(watched.records, watched.state)
-    ids = {one.id for one in static}
+    ids = {"set-io-capacity", *(one.id for one in static)}  # a step of the loop's is no setting to keep
     findings = in_its_way(static, facts) + [one for one in findings if one.id not in ids]
     verdict = judged(watched.records, watched.state)
     if verdict.answer == "nothing":
-        findings = [one for one in findings if one.id not in SETS_THEM or not one.sql]
+        findings = [one for one in findings if one.id != "static-io-capacity" or not one.sql]
     return Advised(verdict, findings, len(watched.records))
+
+
+def _recorded(journal: Path) -> Advised:
+    """Return what a recording shows, hour by hour; of the server that it was recorded of last.
+
+    Raises:
+        JournalError: it cannot be read.
+    """
+    hours: list[Hour] = []
+    facts, known = None, runs(journal)
+    for run in known:
+        if run.facts.identity != known[-1].facts.identity:
+            continue
+        facts = run.facts
+        state = start(msgspec.structs.replace(run.settings, mode=Mode.ADVISORY), facts)
+        hours += by_hour((one for one in trace(journal, run.number) if isinstance(one, TickRecord)), state)
+    verdict = of_all(hours)
+    findings = _for_all(hours) if verdict.answer == "gain" else []
+    if facts is not None:
+        findings = in_its_way(findings, facts)
+    return Advised(verdict, findings, sum(one.seconds for one in hours), hours)
+
+
+def _for_all(hours: list[Hour]) -> list[Finding]:
+    """Return the one pair that suits all hours, which is the busiest's; nothing where none moves the age."""
+    pairs = [one.static for one in hours if one.static is not None]
+    if not pairs:
+        return []
+    pair = max(pairs, key=lambda one: one.io_capacity_max)
+    return [
+        Finding(
+            id="static-io-capacity",
+            severity="info",
+            title=f"one static setting for all hours seen: {pair}",
+            reason=f"the hours take {min(one.io_capacity_max for one in pairs)} to {pair.io_capacity_max}",
+            effect="in the others the age rests lower than it could; a static value cannot follow the load",
+            fix="for a server that is not to be controlled; put it into my.cnf as well",
+            sql=statements(hours[-1].in_force, pair),
+        )
+    ]
+
+
+def _hour_of(hour: Hour) -> str:
+    return datetime.fromtimestamp(hour.began, UTC).strftime("%Y-%m-%d %H:%M")
+
+
+def _table(hours: list[Hour]) -> list[str]:
+    head = "hour (UTC)         rows/s   age pages/s      M       static   the loop's  saved  gained"
+    lines = [head]
+    for one in hours:
+        saved, gained = one.verdict.page_writes_saved, one.verdict.commits_gained
+        wanted = "–" if one.loop is None else "–".join(str(m) for m in dict.fromkeys(one.loop))
+        lines.append(
+            f"{_hour_of(one):16} {one.row_changes:8.0f} {one.age_ratio:5.2f} {one.demand:7.0f} "
+            f"{one.in_force.io_capacity_max:6d} {one.static or '–'!s:>12} {wanted:>12} "
+            f"{'–' if saved is None else f'{saved.likely:.0f} %':>6} "
+            f"{'–' if gained is None else f'{gained.likely:.0f} %':>7}{'  active' if one.active else ''}"
+        )
+    return lines
 
 
 def tell(advised: Advised) -> None:
@@ -167,8 +262,12 @@ def tell(advised: Advised) -> None:
     say(f"{headline(verdict)}")
     if verdict.answer != "cannot":
         say(f"  sure:    {verdict.sure}, for the load seen: another hour may gain more, or less")
+    if verdict.answer == "gain":
+        say(f"  because: {verdict.because}")
     for one in verdict.depends:
         say(f"  depends: {one}")
+    if advised.hours:
+        say(*_table(advised.hours))
     for finding in advised.advice:
         show(finding)
 
@@ -185,7 +284,7 @@ def headline(verdict: Verdict) -> str:
         gains.append(f"{_figures(commits)} more commits/s")
     elif verdict.device_is_limit is False:
         gains.append("as many commits/s, as the device is not the limit")
-    return f"you gain {' and '.join(gains)}, because {verdict.because}"
+    return f"you gain {' and '.join(gains)}"
 
 
 def _figures(span: Span) -> str:
@@ -210,7 +309,7 @@ def static_value(records: list[TickRecord], state: State) -> list[Finding]:
     law = law_of(state)
     standing = budgets_now(state, sample, now, headroom_of(state, sample, now))
     held, why = _static_ratio(standing)
-    rests, effect = f"holds about {held:.0%} of the flush limit", expected_effect(now, held)
+    rests, effect = f"holds about {held:.0%} of the flush limit", _effect(records, held)
     if law.sleeps:
         rests += " while the page cleaner is awake"
     if not law.m_moves_age:
@@ -252,6 +351,17 @@ def static_value(records: list[TickRecord], state: State) -> list[Finding]:
     return [*([] if broken is None else [broken]), static, _times(records, now, state.settings)]
 
 
+def _effect(records: list[TickRecord], held: float) -> str:
+    """Return in words what holding an age ratio brings, by the time seen."""
+    seen = seen_in([one.tick.reading for one in records if isinstance(one.tick.reading, Sample)])
+    if seen is None or seen.age_ratio <= 0.0 or seen.dirtied <= 0.0:
+        return "no effect can be predicted"
+    saved = page_writes_saved(seen, held)
+    if saved.likely < 0.0:
+        return f"about {-saved.likely:.0f} % more page writes, in exchange for room before sync flushing"
+    return f"{_figures(saved)} fewer page writes"
+
+
 def _times(records: list[TickRecord], last: Estimate, settings: Settings) -> Finding:
     """Return what recovery and shutdown would take, that of now at its longest in the time seen."""
     seen = [one.estimate for one in records if one.estimate is not None]
@@ -278,7 +388,8 @@ def _static_ratio(standing: dict[str, Budget]) -> tuple[float, str]:
 def show(finding: Finding) -> None:
     """Print one finding: id and title, why, what to expect, SQL."""
     say(f"[{finding.id}] {finding.title}")
-    say(f"  why:    {finding.reason}")
+    if finding.reason:
+        say(f"  why:    {finding.reason}")
     if finding.effect:
         say(f"  expect: {finding.effect}")
     if finding.fix:

@@ -220,6 +220,23 @@ def _along(seen: Seen, ratio: float, touch: float) -> float:
     return first + ratio / seen.age_ratio * (now - first)
 
 
+def saved_against(seen: Seen, baseline: float) -> Verdict:
+    """Return what an age that active mode holds saves against the settings found.
+
+    Args:
+        seen: a time of active mode.
+        baseline: age ratio at which the settings found come to rest.
+    """
+    x, now = seen.age_ratio, seen.redo_per_page
+    held = f"active mode held an age of {x:.2f} of the flush limit; the settings found hold {baseline:.2f}"
+    saved = _span(
+        1.0 - _along(seen, baseline, TOUCH) / now,
+        1.0 - math.pow(baseline / x, SKEWED),
+        1.0 - _along(seen, baseline, LEAST_TOUCH) / now,
+    )
+    return Verdict("gain" if saved.likely >= 100.0 * WORTH_PAGES else "nothing", held, saved, sure="medium")
+
+
 def commits_gained(seen: Seen, saved: Span) -> tuple[Span | None, bool | None]:
     """Return the commits that the page writes saved leave room for, and whether the device is the limit.
 
@@ -280,6 +297,7 @@ def judged(records: Sequence[TickRecord], state: State) -> Verdict:
             moves_age=unmoved,
             sync_stalls=state.facts.sync_stalls,
             degraded=degraded,
+            managed=state.facts.managed,
         )
 
     first = at(state.set_point_now)
@@ -301,6 +319,7 @@ def verdict(
     moves_age: str = "",
     sync_stalls: bool = False,
     degraded: bool = False,
+    managed: str = "",
 ) -> Verdict:
     """Return what active mode would bring.
 
@@ -310,6 +329,7 @@ def verdict(
         moves_age: why no M moves the age; empty where one does.
         sync_stalls: a sync flush stalls all writers on this server.
         degraded: InnoDB's counters are off.
+        managed: the service that it is, which lets no account write C and M; empty elsewhere.
     """
     if moves_age:
         return Verdict("nothing", moves_age, sure="high")
@@ -318,6 +338,11 @@ def verdict(
     saved = page_writes_saved(seen, set_point)
     commits, limited = commits_gained(seen, saved)
     depends = _depends(seen, set_point, commits, degraded=degraded)
+    if managed:
+        depends = (
+            f"{managed} lets no loop write: the one pair below keeps the gain while the load stays",
+            *depends,
+        )
     sure: Sure = "low" if seen.moved or degraded or set_point > FARTHEST * seen.age_ratio else "medium"
     if sure == "medium" and limited is not None:
         sure = "high"

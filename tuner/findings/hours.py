@@ -1,0 +1,168 @@
+"""A recording hour by hour: load, age, the pair that suits it, and what the loop would have brought."""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Iterable, Sequence
+from itertools import groupby
+from typing import Annotated
+
+from msgspec import Meta, Struct
+from msgspec.structs import replace
+
+from tuner.core.laws import law_of, why_m_moves_no_age
+from tuner.core.leaving.park import PARKED_RATIO, pair_for
+from tuner.core.limits import bounds
+from tuner.core.state import State
+from tuner.findings.gain import (
+    WORTH_COMMITS,
+    WORTH_PAGES,
+    Span,
+    Verdict,
+    saved_against,
+    seen_in,
+    verdict,
+)
+from tuner.records import Capacity, Estimate, Sample, TickRecord
+from tuner.settings import Mode
+
+HOUR = 3600.0
+LEAST_SECONDS = 60
+"""An hour of which fewer readings are there is left out."""
+
+LONG_SECONDS = 20 * HOUR
+"""A recording of so much says what a day is like."""
+
+
+class Hour(Struct, frozen=True):
+    """One hour of a recording."""
+
+    began: Annotated[float, Meta(description="Unix time, seconds")]
+    seconds: Annotated[int, Meta(description="readings in it")]
+    row_changes: Annotated[float, Meta(description="rows/s")]
+    age_ratio: Annotated[float, Meta(description="mean modified age over flush limit")]
+    demand: Annotated[float, Meta(description="mean page demand, pages/s")]
+    in_force: Annotated[Capacity, Meta(description="C and M at its end, pages/s")]
+    active: Annotated[bool, Meta(description="the loop was in active mode for most of it")]
+    static: Annotated[
+        Capacity | None, Meta(description="the one pair that suits it; null: none moves the age")
+    ]
+    loop: Annotated[
+        tuple[int, int] | None,
+        Meta(description="lowest and highest M of an active loop; of another the M that it would rest at"),
+    ]
+    verdict: Annotated[
+        Verdict, Meta(description="what active mode would have brought; in an active hour what it did bring")
+    ]
+    pages: Annotated[float, Meta(description="flush-list pages/s written")] = 0.0
+
+
+def by_hour(records: Iterable[TickRecord], state: State) -> list[Hour]:
+    """Return what each hour of one run was like, in order.
+
+    Args:
+        records: the run's ticks, in order; those without a reading count for nothing.
+        state: a loop's at the start of that run.
+    """
+    hours = (
+        _hour(began * HOUR, list(ticks), state)
+        for began, ticks in groupby(records, lambda one: one.tick.wall // HOUR)
+    )
+    return [one for one in hours if one is not None]
+
+
+def of_all(hours: Sequence[Hour]) -> Verdict:
+    """Return one verdict on a recording: that of its hours, by the pages that each wrote."""
+    told = [one for one in hours if one.verdict.page_writes_saved is not None]
+    if not told:
+        because = hours[0].verdict.because if hours else "no hour of it has readings enough"
+        return Verdict("nothing", because, sure="low")
+    saved = _mean([(one.verdict.page_writes_saved, one.pages) for one in told])
+    commits = _mean([(one.verdict.commits_gained, one.row_changes) for one in told])
+    gaining = [one for one in hours if one.verdict.answer == "gain"]
+    gains = bool(gaining) and (
+        (saved is not None and saved.likely >= 100.0 * WORTH_PAGES)
+        or (commits is not None and commits.likely >= 100.0 * WORTH_COMMITS)
+    )
+    because = f"active mode gains in {len(gaining)} of {len(hours)} hours"
+    return Verdict(
+        "gain" if gains else "nothing",
+        because,
+        saved,
+        commits,
+        sure="high" if sum(one.seconds for one in hours) >= LONG_SECONDS else "medium",
+    )
+
+
+def _mean(parts: Sequence[tuple[Span | None, float]]) -> Span | None:
+    """Return the mean of what is told, each with its weight; None where nothing is."""
+    told = [(span, weight) for span, weight in parts if span is not None]
+    whole = sum(weight for _, weight in told)
+    if whole <= 0.0:
+        return None
+    return Span(
+        *(
+            round(sum(getattr(span, name) * weight for span, weight in told) / whole, 1)
+            for name in ("likely", "least", "most")
+        )
+    )
+
+
+def _hour(began: float, records: list[TickRecord], state: State) -> Hour | None:
+    samples = [one.tick.reading for one in records if isinstance(one.tick.reading, Sample)]
+    estimates = [one.estimate for one in records if one.estimate is not None]
+    if len(samples) < LEAST_SECONDS or not estimates:
+        return None
+    seconds = samples[-1].monotonic - samples[0].monotonic
+    set_points = [s for one in records if (s := one.decision.set_point) is not None]
+    set_point = statistics.fmean(set_points) if set_points else PARKED_RATIO
+    seen, unmoved = seen_in(samples), why_m_moves_no_age(law_of(state))
+    active = sum(one.mode is Mode.ACTIVE and not one.holds for one in records) > len(records) / 2
+    baselines = [b for one in estimates if (b := one.baseline_ratio) is not None]
+    found = verdict(
+        seen,
+        set_point=set_point,
+        moves_age=unmoved,
+        sync_stalls=state.facts.sync_stalls,
+        degraded=samples[-1].degraded,
+    )
+    if active and seen is not None and baselines and not unmoved:
+        found = saved_against(seen, statistics.fmean(baselines))
+    held = [one.io_capacity_max for one in samples]
+    if not active and not unmoved:
+        held = [_pair(estimates, samples[-1], state, set_point).io_capacity_max]
+    return Hour(
+        began=began,
+        seconds=len(samples),
+        row_changes=max(0.0, (samples[-1].row_changes - samples[0].row_changes) / max(1.0, seconds)),
+        age_ratio=statistics.fmean(one.age_ratio for one in samples),
+        demand=statistics.fmean(one.demand for one in estimates),
+        in_force=samples[-1].capacity,
+        active=active,
+        static=None if unmoved else _pair(estimates, samples[-1], state, min(PARKED_RATIO, set_point)),
+        loop=None if unmoved and not active else (min(held), max(held)),
+        verdict=found,
+        pages=0.0 if seen is None else seen.pages,
+    )
+
+
+def _pair(estimates: list[Estimate], sample: Sample, state: State, age_ratio: float) -> Capacity:
+    """Return the pair with which the age rests there at the mean demand of an hour."""
+    lowest, highest = bounds(state)
+    mean = replace(
+        estimates[-1],
+        age_ratio=statistics.fmean(one.age_ratio for one in estimates),
+        demand=statistics.fmean(one.demand for one in estimates),
+    )
+    return pair_for(
+        mean.demand,
+        mean,
+        law_of(state),
+        state.settings,
+        slack=1.0,
+        age_ratio=age_ratio,
+        current=lowest,
+        lowest=lowest,
+        highest=highest,
+        home=sample.io_capacity,
+    )
