@@ -9,9 +9,10 @@ import math
 import platform
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, cast
 
 from api.daemon import About
+from api.ledger import BOUNDS, SHOWN, Ledger, bounds_of
 from api.problems import Refusal, Refusals
 from tuner.core.commands.schedule import settings_of
 from tuner.core.estimate.occurrences import Occurrence
@@ -58,7 +59,6 @@ _ENDINGS = {"counter": ("_total",), "histogram": ("_bucket", "_sum", "_count")}
 _SCALED = {"percent of C": ("ratio", 0.01), "percent": ("ratio", 0.01)}
 """Units that are not base units: what they become, and by which factor."""
 
-
 STAGES = ("sample", "decide", "write", "journal")
 """What a tick goes through."""
 
@@ -76,6 +76,7 @@ class Scrape:
         sample: the newest reading; None where it failed or the loop is dead.
         settings: those in force; None where they or the record are unknown.
         facts: the server; None where unknown or the loop is dead.
+        ledger: of what was saved; None before the first minute.
     """
 
     about: About
@@ -86,6 +87,7 @@ class Scrape:
     sample: Sample | None
     settings: Settings | None
     facts: Facts | None
+    ledger: Ledger | None = None
 
 
 Series = Mapping[Any, float]
@@ -176,8 +178,7 @@ def _budget(now: Scrape, name: str) -> float | None:
     """Return a budget with the schedule's word in it, seconds."""
     if now.settings is None or now.record is None:
         return None
-    budget: float | None = getattr(settings_of(now.settings, now.record.schedule), name)
-    return budget
+    return cast("float | None", getattr(settings_of(now.settings, now.record.schedule), name))
 
 
 def _bounds(now: Scrape) -> tuple[float | None, float | None]:
@@ -191,6 +192,11 @@ def _m(pair: Capacity | None) -> int | None:
 
 def _of_optimiser(now: Scrape, value: float) -> float | None:
     return None if now.tally.optimiser.state == "off" else value
+
+
+def _of_ledger(name: str) -> Metric:
+    text, of = SHOWN[name]
+    return _gauge_by(f"ledger_{name}", text, "bound", BOUNDS, lambda now: bounds_of(now.ledger, of))
 
 
 def _low_water(record: TickRecord) -> float | None:
@@ -417,6 +423,7 @@ STATE_METRICS: tuple[Metric, ...] = (
         "innodb_max_dirty_pages_pct_lwm, with loop.low_water_mark; none where it decides nothing",
         _from_record(_low_water),
     ),
+    *map(_of_ledger, SHOWN),
     _gauge(
         "optimiser_up",
         "0 while the optimiser's process is dead; none where it is off",

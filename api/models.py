@@ -6,6 +6,7 @@ from typing import Annotated, Literal
 
 from msgspec import Meta, Struct
 
+from api.ledger import Ledger
 from api.outlook import Burst, Without
 from policies.catalogue import About
 from tuner.core.memory import Known
@@ -271,6 +272,9 @@ class Status(Struct, frozen=True):
     ] = ()
     learned: Annotated[
         Known | None, Meta(description="what was learned of the server; none where nothing is known yet")
+    ] = None
+    ledger: Annotated[
+        Ledger | None, Meta(description="what was saved since activation; none before the first minute of it")
     ] = None
 
 

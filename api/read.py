@@ -134,7 +134,8 @@ def present_routes(daemon: DaemonView) -> APIRouter:
                 drain_ended=_drain_ended(board, now),
                 forgotten=_forgotten(board, now),
                 optimiser=tally.optimiser,
-                learned=board.known(),
+                learned=board.learned(),
+                price=daemon.about.configuration().daemon.write_price,
             )
         )
 

@@ -20,6 +20,7 @@ from prometheus_client.registry import Collector, CollectorRegistry
 from prometheus_client.utils import floatToGoString
 
 from api.daemon import DaemonView
+from api.ledger import ledger_of
 from api.metrics import METRICS, NAMESPACE, Metric, Scrape, Series
 from api.problems import Refusals
 from tuner.daemon.tally import BOUNDS, Histogram
@@ -58,6 +59,7 @@ class MetricsPage(Collector):
         record, tally, live = board.last(), board.tally(), self._daemon.live().ok
         reading = record.tick.reading if record is not None and live and not tally.waiting else None
         shown = record if live else None
+        facts = board.facts() if live else None
         return Scrape(
             about=self._daemon.about,
             refusals=self._refusals,
@@ -66,7 +68,10 @@ class MetricsPage(Collector):
             record=shown,
             sample=reading if isinstance(reading, Sample) else None,
             settings=board.settings() if shown is not None else None,
-            facts=board.facts() if live else None,
+            facts=facts,
+            ledger=ledger_of(
+                board.learned(), facts, price=self._daemon.about.configuration().daemon.write_price
+            ),
         )
 
 

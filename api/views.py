@@ -6,6 +6,7 @@ from typing import Literal
 
 import msgspec
 
+from api.ledger import ledger_of
 from api.models import (
     STREAMED,
     BudgetInForce,
@@ -30,7 +31,7 @@ from policies.registry import LAWS, NAMES, make_policy
 from tuner.core.commands.schedule import settings_of
 from tuner.core.leaving.park import parked
 from tuner.core.limits import allowed
-from tuner.core.memory import Known
+from tuner.core.memory import Learned, known_of
 from tuner.core.setpoint.budgets import KEYS, Durations, Name, durations_of
 from tuner.findings.remedies import clears, needs_resume, told
 from tuner.records import (
@@ -63,7 +64,8 @@ def status_of(
     drain_ended: str = "",
     forgotten: tuple[str, ...] = (),
     optimiser: OptimiserHealth | None = None,
-    learned: Known | None = None,
+    learned: Learned | None = None,
+    price: str | None = None,
 ) -> Status:
     """Return one look at the loop by its newest tick, at a Unix time in seconds.
 
@@ -94,7 +96,8 @@ def status_of(
         drain=_drain(record),
         drain_ended=drain_ended or None,
         forgotten=forgotten,
-        learned=learned,
+        learned=None if learned is None else known_of(learned),
+        ledger=ledger_of(learned, facts, price=price),
         restore=_restore(record),
         schedule=_windows(record, settings),
         changes_last_hour=record.changes_last_hour,

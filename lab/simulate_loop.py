@@ -12,11 +12,13 @@ from msgspec import Struct
 from lab.plant.clock import SimClock
 from lab.plant.server import SimulatedServer
 from lab.scenarios.trace import Outcome, Trace
+from tuner.core.savings.ledger import Savings
 from tuner.core.step import start
 from tuner.core.trials.engine import Came
 from tuner.loop import drive
 from tuner.optimiser.child import answer, seed_of
 from tuner.records import Capacity, Command, Decision, DecisionKind, EventCode, InUse, OptimiserPhase, Reason
+from tuner.settings import Mode
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -163,6 +165,7 @@ class PolicyRun(Struct, frozen=True):
         budgeted: when C or M was changed, seconds; without emergencies and their way back, which are free.
         changes_in_hour: of all changes the most within an hour.
         optimiser: what it did; None where the policy has none.
+        savings: the loop's own ledger of them.
     """
 
     outcome: Outcome
@@ -175,6 +178,7 @@ class PolicyRun(Struct, frozen=True):
     budgeted: tuple[float, ...]
     changes_in_hour: int = 0
     optimiser: Optimised | None = None
+    savings: Savings = Savings()
 
 
 def _suggested(state: State, number: int, seed: int) -> Command:
@@ -191,6 +195,7 @@ def run_policy(
     settings: Settings,
     *,
     publish: Callable[[TickRecord], None] = lambda _: None,
+    active_from: float | None = None,
 ) -> PolicyRun:
     """Let the loop turn on a scenario, as ``innobrim run --active`` would on a server.
 
@@ -198,11 +203,13 @@ def run_policy(
         scenario: what it goes through.
         settings: the loop's settings; mode active to write.
         publish: told every tick's record.
+        active_from: seconds after which a person asks for active mode; None for never.
     """
     clock = SimClock()
     trace = Trace(scenario.measured_from)
     server = WatchedServer(scenario, clock, trace)
-    inbox = SimInbox(clock, Command(name="originals_saved", who="simulate"))
+    inbox = SimInbox(clock)
+    asked = Command(name="mode", who="simulate", value=Mode.ACTIVE.value)
 
     decisions: deque[Decision] = deque(maxlen=1)
     trials = Trials()
@@ -215,12 +222,16 @@ def run_policy(
         trials.add(record)
         if record.optimiser is not None and record.optimiser.phase is OptimiserPhase.ASKING:
             inbox.put(_suggested(state, record.optimiser.number, scenario.seed))
+        if any(event.code == EventCode.ORIGINALS for event in record.events):
+            inbox.put(Command(name="originals_saved", who="simulate"))
+        if active_from is not None and record.tick.now - INTERVAL < active_from <= record.tick.now:
+            inbox.put(asked)
         if state.low_water.original is not None and not state.low_water.saved:
             inbox.put(Command(name="low_water_saved", who="simulate"))
         publish(record)
 
     began = time.perf_counter()
-    drive(
+    state = drive(
         server,
         clock,
         inbox,
@@ -241,6 +252,7 @@ def run_policy(
         budgeted=tuple(budgeted),
         changes_in_hour=most_in_an_hour(server.changes),
         optimiser=trials.found(),
+        savings=state.savings.total,
     )
 
 

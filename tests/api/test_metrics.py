@@ -11,7 +11,8 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from api.metrics import METRICS, exposed_names
 from tests.api.factory import COUNTED, FACTS, about, application, estimate, get, missed, record, sample
-from tuner.config.schema import Config, ScheduleTable
+from tests.core.learned_document import full as learned
+from tuner.config.schema import Config, DaemonSection, ScheduleTable
 from tuner.daemon.board import Board
 from tuner.records import (
     Capacity,
@@ -31,6 +32,7 @@ from tuner.settings import Mode, Settings
 
 PAUSED = Hold(HoldCode.PAUSED, 101.0, "a person asked", (Remedy.RESUME,))
 NIGHTLY = Window("nightly", 1_699_999_000.0, 1_700_004_400.0, max_recovery_seconds=60.0)
+PRICED = Config(daemon=DaemonSection(write_price="600 TBW"))
 Scrape = dict[tuple[str, str], float]
 
 
@@ -80,7 +82,8 @@ def test_a_scrape_is_whole_and_valid() -> None:
     board = published(
         full(), settings=Settings(max_recovery_seconds=60.0, max_shutdown_seconds=60.0), optimiser="ready"
     )
-    text = get(application(board), "/metrics").text
+    board.learned = learned
+    text = get(application(board, about=about(configuration=lambda: PRICED)), "/metrics").text
 
     families = list(text_string_to_metric_families(text))
     names = [family.name for family in families]
@@ -94,6 +97,22 @@ def test_a_scrape_is_whole_and_valid() -> None:
             assert all(line.name.endswith("_total") for line in family.samples)
     for legend in ("Uncheckpointed Bytes", "Max Checkpoint Age"):
         assert f'PMM: "{legend}"' in text
+
+
+def test_the_ledger_is_scraped_with_its_bounds() -> None:
+    """What was saved has its likeliest value and both bounds, as pages, bytes and wear."""
+    board = published(full())
+    board.learned = learned
+    found = scrape(board, configuration=lambda: PRICED)
+
+    savings = learned().savings
+    for bound in ("least", "likely", "most"):
+        pages = getattr(savings, bound)
+        assert found["innobrim_ledger_saved_pages", bound] == pages
+        assert found["innobrim_ledger_saved_bytes", bound] == pages * FACTS.page_size
+        worth = 100.0 * pages * FACTS.page_size / 600e12
+        assert abs(found["innobrim_ledger_saved_worth", bound] / worth - 1.0) < 1e-9
+    assert ("innobrim_ledger_saved_worth", "likely") not in scrape(board)
 
 
 def test_values_are_those_of_the_record_in_base_units() -> None:

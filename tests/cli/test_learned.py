@@ -14,6 +14,7 @@ import pytest
 from click.testing import Result
 from msgspec.structs import replace
 
+from api.ledger import Ledger
 from tests.api.factory import FACTS
 from tests.cli.support import write_journal
 from tests.core.learned_document import full
@@ -53,12 +54,26 @@ def test_status_shows_what_was_learned(folder: Path, run: Run) -> None:
     assert msgspec.convert(shown, Known) == known_of(full())
 
 
+def test_status_shows_what_was_saved_with_its_bounds(folder: Path, run: Run) -> None:
+    """The line has the likeliest figure between its bounds, and the JSON object is whole by its type."""
+    remembered(folder)
+    savings = full().savings
+
+    (line,) = (one for one in run("status").stdout.splitlines() if one.startswith("saved "))
+    figures = [f"{one * FACTS.page_size / (1 << 30):,.1f}" for one in (savings.likely, savings.least)]
+    assert all(figure in line for figure in figures)
+    shown = msgspec.convert(json.loads(run("status", "--json").stdout)["ledger"], Ledger)
+    assert (shown.pages_saved.least, shown.pages_saved.most) == (savings.least, savings.most)
+
+
 def test_status_without_anything_learned_has_no_line(folder: Path, run: Run) -> None:
     """Where the journal knows nothing of the server, nothing is made up."""
     write_journal(folder)
 
     assert "\nlearned" not in run("status").stdout
-    assert json.loads(run("status", "--json").stdout)["learned"] is None
+    assert "\nsaved" not in run("status").stdout
+    nothing = json.loads(run("status", "--json").stdout)
+    assert (nothing["learned"], nothing["ledger"]) == (None, None)
 
 
 def test_the_line_says_what_was_seen_often_and_what_not_at_all() -> None:
@@ -78,18 +93,18 @@ def test_the_line_says_what_was_seen_often_and_what_not_at_all() -> None:
 def test_a_daemon_tells_what_it_has_learned(tmp_path: Path) -> None:
     """Who asks a daemon at work sees what it knows by now, before it is on disk."""
     life = Life(tmp_path, Settings())
-    seen: list[Known | None] = [life.board.known()]
+    seen: list[Learned | None] = [life.board.learned()]
 
     def script() -> None:
         life.wait_for_ticks(3)
-        seen.append(life.board.known())
+        seen.append(life.board.learned())
 
     life.live(script)
 
     before, during = seen
     assert before is None
     assert during is not None
-    assert during.hours == 0
+    assert known_of(during).hours == 0
 
 
 def test_what_was_learned_is_forgotten_on_purpose(folder: Path) -> None:

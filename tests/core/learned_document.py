@@ -14,6 +14,7 @@ from msgspec.structs import replace
 from policies.types import LoadContext, Suggestion, Trial
 from tests.core.readings import taught
 from tuner.core.memory import Learned, learn
+from tuner.core.savings.ledger import Savings
 from tuner.core.trials.evidence import Aside, Evidence, Win
 
 FOLDER = Path(__file__).parents[1] / "fixtures" / "learned"
@@ -40,7 +41,8 @@ def full() -> Learned:
     trends = replace(state.trends, bursts=bursts)
     recovery = replace(state.recovery, factor=0.5, measured_on="9.7.4")
     state = replace(state, trends=trends, recovery=recovery)
-    return learn(state, proven="9.7.4", law="legacy", evidence=evidence)
+    savings = Savings(AT, 9e5, 4e7, 6e7, 8e7, 9.5e7, 0.62, 0.08, AT + 6e5)
+    return learn(state, proven="9.7.4", law="legacy", evidence=evidence, savings=savings)
 
 
 if __name__ == "__main__":

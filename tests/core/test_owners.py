@@ -51,6 +51,7 @@ OWNERS: dict[str, set[str]] = {
     "announced": {"setpoint/choose"},
     "sawtooth": {"setpoint/choose"},
     "baseline_guard": {"baseline/reverting", "observe", "ownership/transitions"},
+    "savings": {"savings/reckoning"},
     "holds": {"holds"},
     "drain": {"decide/drain", "commands/handlers", "laws"},
     "returning": {"decide/drain", "laws"},

@@ -20,7 +20,7 @@ from tuner.core.leaving.lowwater import may_be_written
 from tuner.core.ownership.standing import Standing
 from tuner.core.state import SAME_START_SECONDS
 from tuner.core.writes.restore_pace import HIDDEN
-from tuner.daemon.predecessors import known_from_journal, look
+from tuner.daemon.predecessors import learned_from_journal, look
 from tuner.journal.ending import Ending, ending
 from tuner.journal.items import GivenBackItem, NoteItem
 from tuner.journal.keeper import claimed
@@ -55,12 +55,19 @@ def status_from_journal(config: Config, nobody: NoDaemon) -> Status:
         record = last_record(directory, of_daemon=True)
         since = done_offline(directory, after=record.tick.wall) if record is not None else []
         facts = _facts(directory)
-        known = None if facts is None else known_from_journal(directory, facts.identity)
+        learned = None if facts is None else learned_from_journal(directory, facts.identity)
     if record is None:
         raise Unreachable(f"{nobody.message}; and the journal in {directory} has no tick yet")
     wall, settings = time.time(), config.loop
     found = status_of(
-        record, facts=facts, settings=settings, wall=wall, process=None, source="journal", learned=known
+        record,
+        facts=facts,
+        settings=settings,
+        wall=wall,
+        process=None,
+        source="journal",
+        learned=learned,
+        price=config.daemon.write_price,
     )
     done = tuple(DoneSince(at=wall, message=message) for wall, message in since)
     return replace(found, since=done, alive=_claimed(directory))

@@ -140,6 +140,8 @@ def _learning(status: Status) -> Iterator[tuple[str, str]]:
         at = status.at + status.seconds_old
         for text in optimiser_texts(status.optimiser, at=at):
             yield "optimiser", text
+    if status.ledger is not None:
+        yield "saved", f"{status.ledger.text}; since {stamp(status.ledger.since)}"
     if status.learned is not None:
         optimiser = status.optimiser
         used = optimiser is not None and optimiser.progress.in_use is not None

@@ -10,6 +10,7 @@ import msgspec
 from msgspec import Meta, Struct
 from msgspec.structs import replace
 
+from tuner.config.price import ACCEPTED, PRICE_PATTERN
 from tuner.settings import Settings
 
 NonEmpty = Annotated[str, Meta(min_length=1)]
@@ -125,6 +126,18 @@ class DaemonSection(Struct, frozen=True, forbid_unknown_fields=True):
         Meta(description="where journal and token live; a directory that takes its place gets its files"),
     ] = "/var/lib/innobrim"
     keep_ticks: Annotated[int, Meta(ge=3600, le=2_678_400, description="ticks kept in the journal")] = 86_400
+    write_price: Annotated[
+        Annotated[
+            str,
+            Meta(pattern=PRICE_PATTERN, extra={"accepts": ACCEPTED}),
+        ]
+        | None,
+        Meta(
+            examples=["600 TBW"],
+            description="what page writes wear or cost, for the ledger of what was saved: the device's rated "
+            "endurance, or a price per million I/O operations",
+        ),
+    ] = None
 
 
 class ApiSection(Struct, frozen=True, forbid_unknown_fields=True):

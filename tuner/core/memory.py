@@ -22,10 +22,11 @@ from tuner.core.estimate.estimator import EstimatorState
 from tuner.core.estimate.load import Load
 from tuner.core.estimate.recovery import Recovery
 from tuner.core.estimate.trends import Bursts, Late, Trends, Week
+from tuner.core.savings.ledger import Savings
 from tuner.core.state import State
 from tuner.core.trials.evidence import Aside, Evidence
 
-NOTHING = Evidence()
+NOTHING, NOTHING_SAVED = Evidence(), Savings()
 
 
 class Learned(Struct, frozen=True, rename={"measured_on": "version"}):
@@ -39,6 +40,7 @@ class Learned(Struct, frozen=True, rename={"measured_on": "version"}):
     week: Week = Week()  # the load's bursts by hour of the week
     late: Late = Late()  # those of the last hours
     evidence: Evidence = Evidence()  # what the outer loop's trials came to
+    savings: Savings = Savings()  # the ledger of what was saved
 
     def proof_of(self, law: str) -> str:
         """Return the server version on which this law was verified; empty where it was another one."""
@@ -60,7 +62,14 @@ def forgotten(factor: float, version: str) -> str:
     return f"the factor {factor:.2f} of crash recoveries, measured on {version}, is forgotten"
 
 
-def learn(state: EstimatorState, *, proven: str = "", law: str = "", evidence: Evidence = NOTHING) -> Learned:
+def learn(
+    state: EstimatorState,
+    *,
+    proven: str = "",
+    law: str = "",
+    evidence: Evidence = NOTHING,
+    savings: Savings = NOTHING_SAVED,
+) -> Learned:
     """Return what is worth keeping; a burst under way counts with what it has come to."""
     recovery, bursts = state.recovery, state.trends.bursts.interrupted()
     return Learned(
@@ -72,6 +81,7 @@ def learn(state: EstimatorState, *, proven: str = "", law: str = "", evidence: E
         week=bursts.week,
         late=bursts.late(),
         evidence=evidence,
+        savings=savings,
     )
 
 
@@ -111,6 +121,7 @@ _WORDS: Mapping[str, str] = MappingProxyType(
         "evidence.aside": "versions before with their trials",
         "evidence.aside.log": "trials of a version before",
         "evidence.aside.wins": "won suggestions of a version before",
+        "savings": "the ledger of what was saved",
     }
 )
 """Parts by their path in the document, for people; a part without words goes by its path."""
@@ -225,6 +236,7 @@ def learned_of(state: State) -> Learned:
         proven=state.gate.proven,
         law=state.facts.flush_law,
         evidence=state.trials.evidence,
+        savings=state.savings.total,
     )
 
 

@@ -21,6 +21,7 @@ from tuner.core.estimate.trends import MeanRates, Trends
 from tuner.core.fallback.relief import Relief
 from tuner.core.fallback.unanswered import Unanswered
 from tuner.core.gate import GateState
+from tuner.core.savings.ledger import SavingsState
 from tuner.core.setpoint.announced import Announced
 from tuner.core.setpoint.caution import Caution
 from tuner.core.trials.engine import Trials
@@ -122,6 +123,7 @@ class OtherServer(Struct, frozen=True):
     started: float  # when it had started, on our monotonic clock, seconds
     originals: OriginalPair  # what it was set to before us
     low_water: int | None = None  # the same of its low-water mark, where ours may be in force; None otherwise
+    savings: SavingsState = SavingsState()  # what was saved there
 
 
 class Latches(Struct, frozen=True):
@@ -205,6 +207,7 @@ class State(Struct, frozen=True):
     relief: Relief = Relief()
     unanswered: Unanswered = Unanswered()
     baseline_guard: BaselineGuard = BaselineGuard()
+    savings: SavingsState = SavingsState()
     writes: Writes = Writes()
     originals: OriginalPair | None = None
     other_servers: tuple[OtherServer, ...] = ()

@@ -17,6 +17,8 @@ from tuner.core.leaving import lowwater, park, restore
 from tuner.core.memory import Learned, estimator_of
 from tuner.core.ownership import transitions
 from tuner.core.ownership.standing import why_advisory
+from tuner.core.savings import reckoning
+from tuner.core.savings.ledger import SavingsState
 from tuner.core.state import OriginalPair, State, Writes
 from tuner.core.trials import optimising
 from tuner.core.trials.engine import Trials
@@ -71,6 +73,7 @@ def start(
         estimator=estimator_of(learned, version=facts.version),
         gate=GateState(proven=learned.proof_of(facts.flush_law) if learned is not None else ""),
         trials=Trials(evidence=learned.evidence) if learned is not None else Trials(),
+        savings=SavingsState(learned.savings) if learned is not None else SavingsState(),
         pending_events=_pending_events(facts, learned, lost),
     )
 
@@ -131,7 +134,8 @@ def step(state: State, tick: Tick) -> tuple[State, TickRecord]:
         events.append(Event(code=EventCode.RESTORED, message=decision.detail))
     state, said_of_trials = optimising.update(state, sample, decision, now=now)
     state, said_of_baseline = reverting.update(state, sample, decision, before=returned_before, now=now)
-    events.extend([*said_of_trials, *said_of_baseline])
+    state, said_of_savings = reckoning.update(state, sample)
+    events.extend([*said_of_trials, *said_of_baseline, *said_of_savings])
     if mode_before is Mode.ACTIVE and state.mode is Mode.ADVISORY:
         state = lowwater.left_active(state, now=now)
     state, said_of_mark = lowwater.see_end(state, sample, now=now)

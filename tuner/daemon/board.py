@@ -15,7 +15,7 @@ from collections.abc import Callable, Mapping, Sequence
 import msgspec
 from msgspec.structs import replace
 
-from tuner.core.memory import Known
+from tuner.core.memory import Learned
 from tuner.daemon.command_queue import CommandQueue
 from tuner.daemon.history import History
 from tuner.daemon.tally import Tally
@@ -65,7 +65,7 @@ class Board:
 
     Attributes:
         watched: somebody may ask for earlier ticks.
-        known: returns what was learned of the server, worked out for whoever asks, from any thread.
+        learned: returns what was learned of the server, worked out for whoever asks, from any thread.
     """
 
     def __init__(self, *, watched: bool = True) -> None:
@@ -78,7 +78,7 @@ class Board:
         self.pulse = Pulse()
         self.history = History() if watched else History(keep=1)
         self.watched = watched
-        self.known: Callable[[], Known | None] = lambda: None
+        self.learned: Callable[[], Learned | None] = lambda: None
         self._changed = threading.Condition()
         self._ring: deque[tuple[int, bytes]] = deque(maxlen=RING_TICKS)
         self._events: deque[tuple[int, Event]] = deque(maxlen=RING_EVENTS)

@@ -11,7 +11,7 @@ import msgspec
 
 from tuner.core.commands.handlers import originals_name
 from tuner.core.leaving.lowwater import saved_name
-from tuner.core.memory import Known, known_of, learned_of
+from tuner.core.memory import Learned, learned_of
 from tuner.core.ownership.standing import Standing, standing_of
 from tuner.core.state import State, encode_state
 from tuner.daemon.predecessors import Predecessors, look
@@ -147,10 +147,10 @@ class Persistence:
         if self._newest is not None:
             self.keep_learned(self._newest[1])
 
-    def known(self) -> Known | None:
+    def learned(self) -> Learned | None:
         """Return what was learned up to the newest tick, for any thread; None before the first."""
         newest = self._newest
-        return None if newest is None else known_of(learned_of(newest[1]))
+        return None if newest is None else learned_of(newest[1])
 
     def snapshot(self) -> None:
         """Keep the state after the newest tick, for a replay to begin there; for another thread as well."""

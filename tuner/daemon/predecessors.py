@@ -9,7 +9,7 @@ from typing import NamedTuple, TypeVar
 import msgspec
 from msgspec.structs import replace
 
-from tuner.core.memory import Known, Remembered, known_of, remember
+from tuner.core.memory import Learned, Remembered, remember
 from tuner.core.ownership.standing import Standing, moved, take_up
 from tuner.core.state import SAME_START_SECONDS, State
 from tuner.core.step import start
@@ -118,14 +118,13 @@ def _address(endpoint: str) -> str:
     return endpoint.rpartition("@")[2]
 
 
-def known_from_journal(directory: Path, identity: str) -> Known | None:
-    """Return what a journal knows of a server; None where that is nothing, or cannot be read."""
+def learned_from_journal(directory: Path, identity: str) -> Learned | None:
+    """Return what a journal has that was learned of a server; None where that is nothing, or unreadable."""
     try:
         blob = reader.learned(directory).get(identity)
     except JournalError:
         return None
-    learned = None if blob is None else remember(blob).learned
-    return None if learned is None else known_of(learned)
+    return None if blob is None else remember(blob).learned
 
 
 def look(directory: Path, *, quietly: bool) -> Predecessors:

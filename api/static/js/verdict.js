@@ -95,6 +95,7 @@ export function besides(status) {
   return [
     overlay && `Settings changed by ${overlay.who} at ${moment(overlay.since)}: ${listed(overlay.values)}; until cancelled, or the daemon ends.`,
     ...schedule.map((one) => `Schedule ${one.name} until ${moment(one.ends)}: ${listed(one.effects)}${one.waits ? `; its drain waits: ${one.waits}` : ""}.`),
+    status.ledger && `Saved since ${moment(status.ledger.since)}: ${status.ledger.text}.`,
     ...(unkept ?? []).map(sentence),
     degraded && "InnoDB's counters are off: the ages are the checkpoint's, and sync flushing is not seen.",
     journal && `The journal cannot be written: ${journal}; ticks wait in memory.`,

@@ -8,6 +8,7 @@ age stayed there.
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 
 from msgspec import Struct
 from msgspec.structs import astuple, replace
@@ -27,6 +28,9 @@ TRUSTED_SECONDS = 300.0  # A class that was seen for so long has half the weight
 PRIOR = 0.5
 SPREAD = 0.1
 """The prior of b weighs as much as one class that was seen for long, whose ln(age) is off by this."""
+
+PRIOR_ERROR = 0.25  # Standard error of b where all ages were alike: it lies between 0 and 1
+LEAST_ERROR = 0.03  # Of b where they were not: the power law is none exactly
 
 _WIDTH = math.log(MOST / LEAST) / CLASSES
 _MIDDLES = tuple(math.log(LEAST) + (one + 0.5) * _WIDTH for one in range(CLASSES))
@@ -115,6 +119,12 @@ class Curve(Struct, frozen=True):
         return Curve(tuple(densities), tuple(seconds), _exponent(densities, seconds), unheard=0.0)
 
     @property
+    def error(self) -> float:
+        """Return the standard error of the exponent."""
+        seen = any(one > 0.0 for one in self.seconds)
+        return _error(_moments(self.densities, self.seconds)[1] if seen else 0.0)
+
+    @property
     def valid(self) -> bool:
         """Tell whether what was kept can be true."""
         whole = len(self.densities) == CLASSES == len(self.seconds)
@@ -122,8 +132,15 @@ class Curve(Struct, frozen=True):
         return whole and all(map(math.isfinite, numbers)) and min(*self.seconds, self.unheard) >= 0.0
 
 
-def _exponent(densities: list[float], seconds: list[float]) -> float:
+def _exponent(densities: Sequence[float], seconds: Sequence[float]) -> float:
     """Return minus the slope of the line through the classes, drawn to the prior, within 0 and 1."""
+    covariance, variance = _moments(densities, seconds)
+    slope = (covariance - PRIOR * SPREAD**2) / (variance + SPREAD**2)
+    return min(1.0, max(0.0, -slope))
+
+
+def _moments(densities: Sequence[float], seconds: Sequence[float]) -> tuple[float, float]:
+    """Return covariance and variance of the classes' ln(age), each times the weight of all of them."""
     weights = [one / (one + TRUSTED_SECONDS) for one in seconds]
     total = sum(weights)
     mean_x = sum(w * x for w, x in zip(weights, _MIDDLES, strict=True)) / total
@@ -132,8 +149,12 @@ def _exponent(densities: list[float], seconds: list[float]) -> float:
     for w, x, y in zip(weights, _MIDDLES, densities, strict=True):
         variance += w * (x - mean_x) ** 2
         covariance += w * (x - mean_x) * (y - mean_y)
-    slope = (covariance - PRIOR * SPREAD**2) / (variance + SPREAD**2)
-    return min(1.0, max(0.0, -slope))
+    return covariance, variance
+
+
+def _error(variance: float) -> float:
+    """Return the standard error of an exponent that was told from ages of such a variance of ln(age)."""
+    return PRIOR_ERROR * SPREAD / math.sqrt(variance + SPREAD**2)
 
 
 def _class_of(ratio: float) -> int:
@@ -211,6 +232,17 @@ class Load(Struct, frozen=True):
     def combining_exponent(self) -> float:
         """Return b, 0 to 1."""
         return min(1.0, max(0.0, -self.combining.slope(prior=-COMBINING_PRIOR, spread=COMBINING_SPREAD)))
+
+    def exponent_and_error(self) -> tuple[float, float]:
+        """Return b by both fits, each by how well it is known, and its standard error.
+
+        The error is that of the better fit, and half of what the two are apart.
+        """
+        late, hours = self.combining_exponent, self.curve.combining_exponent
+        late_error, hours_error = _error(self.combining.variance), self.curve.error
+        weight = late_error**-2 / (late_error**-2 + hours_error**-2)
+        error = math.hypot(min(late_error, hours_error), 0.5 * (late - hours), LEAST_ERROR)
+        return hours + weight * (late - hours), error
 
     def density_at(self, log_ratio: float, combining_exponent: float) -> float:
         """Return the pages newly dirtied per redo byte at ln(age ratio), from the mean of late."""

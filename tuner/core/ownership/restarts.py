@@ -9,6 +9,7 @@ from tuner.core.estimate.window import all_flushed
 from tuner.core.fallback.relief import Relief
 from tuner.core.fallback.unanswered import Unanswered
 from tuner.core.ownership.standing import another_server, cut_short
+from tuner.core.savings.ledger import SavingsState
 from tuner.core.setpoint import caution
 from tuner.core.setpoint.announced import Announced
 from tuner.core.state import SAME_START_SECONDS, Latches, LowWater, OtherServer, State, Writes
@@ -102,7 +103,9 @@ def _other_server(state: State, sample: Sample) -> State:
     last = state.estimator.last
     if state.originals is not None and last is not None:
         before = last.monotonic - last.uptime
-        kept[facts.identity] = OtherServer(facts.identity, before, state.originals, state.low_water.original)
+        kept[facts.identity] = OtherServer(
+            facts.identity, before, state.originals, state.low_water.original, state.savings
+        )
     started = sample.monotonic - sample.uptime
     again = kept.pop(sample.identity, None)
     known = again is not None and abs(again.started - started) <= SAME_START_SECONDS
@@ -116,6 +119,7 @@ def _other_server(state: State, sample: Sample) -> State:
         lifecycle=state.lifecycle,
         originals=again.originals if again is not None and known else None,
         low_water=LowWater.recalled(again.low_water if again is not None and known else None),
+        savings=SavingsState() if again is None else replace(again.savings, block=None),
         other_servers=tuple(kept.values())[-SERVERS_REMEMBERED:],
         latches=Latches(paused=state.latches.paused),
         holds=state.holds,
