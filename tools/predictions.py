@@ -102,6 +102,9 @@ buffer pool and threads are the suite's. It has no adaptive hash index, and no p
 Cells are predicted / measured, means of the blocks. A prediction is kept where the age ratio is within
 {AGE} and commits/s within {100 * THROUGHPUT:.0f} %. Best static is what the search found on either side;
 once it is measured, its prediction is that of the measured M, from a ladder that is predicted with each case.
+
+The rows of 100 MiB are of three servers at work at the same time, which left no processor idle
+([how](bench/README.md#redo-sizes)); 1 GiB and seed-000 are not measured yet.
 """
 HEAD = ("contender", "commits/s", "error", "age ratio", "error", "pages/commit", "sync pages/s", "M", "kept")
 

@@ -52,8 +52,9 @@ from tuner.journal.reader import runs, trace
 from tuner.journal.tables import JournalError
 from tuner.loop import drive
 from tuner.records import Estimate, Missed, Sample, TickRecord
+from tuner.servers.port import Server
 from tuner.settings import Mode, Settings
-from tuner.system.clock import SystemClock
+from tuner.system.clock import Clock, SystemClock
 
 PROGRESS_TICKS = 10
 
@@ -96,6 +97,18 @@ class Watched:
                 err=True,
             )
 
+    def last(self) -> tuple[TickRecord, State]:
+        """Return the last tick that estimated something, and the state after the last one of all.
+
+        Raises:
+            Refused: there is none.
+        """
+        found = next((record for record in reversed(self.records) if record.estimate is not None), None)
+        if found is None or self.state is None:
+            reasons = {r.tick.reading.reason for r in self.records if isinstance(r.tick.reading, Missed)}
+            raise Refused(f"no usable sample in {len(self.records)} readings: {'; '.join(sorted(reasons))}")
+        return found, self.state
+
 
 @click.command()
 @server_options
@@ -128,7 +141,7 @@ def advise(
     with answering(as_json=as_json, means={JournalError: Unusable}):
         if journal is None:
             config = configuration(config_path, {**server_flags, "loop.mode": "advisory"})
-            advised = _in_the_way(config) or _advised(_watch(config, seconds))
+            advised = _in_the_way(config) or _advised(_watched(config, seconds))
         else:
             refuse_given(click.get_current_context(), {"journal", "as_json"}, " is no option with --from")
             advised = _recorded(journal)
@@ -159,39 +172,40 @@ def _in_the_way(config: Config) -> Advised | None:
     return Advised(Verdict("cannot", why, sure="high"), problems, 0)
 
 
-def _watch(config: Config, seconds: int) -> Watched:
+def _watched(config: Config, seconds: int) -> Watched:
     clock = SystemClock()
     server = real_server(config, clock)
-    watched = Watched()
     try:
-        facts = server.facts()
-        state = start(msgspec.structs.replace(config.loop, mode=Mode.ADVISORY), facts)
-        drive(
-            server,
-            clock,
-            BoardInbox(Board(), clock),  # to which nobody writes
-            state,
-            interval=1.0,
-            publish=watched.publish,
-            until=clock.monotonic() + seconds,
-        )
+        return watch(server, clock, config, seconds)
     finally:
         server.close()
+
+
+def watch(server: Server, clock: Clock, config: Config, seconds: int) -> Watched:
+    """Return what a time of watching a server brought; writes nothing."""
+    watched = Watched()
+    state = start(msgspec.structs.replace(config.loop, mode=Mode.ADVISORY), server.facts())
+    drive(
+        server,
+        clock,
+        BoardInbox(Board(), clock),  # to which nobody writes
+        state,
+        interval=1.0,
+        publish=watched.publish,
+        until=clock.monotonic() + seconds,
+    )
     return watched
 
 
 def _advised(watched: Watched) -> Advised:
-    last = next((record for record in reversed(watched.records) if record.estimate is not None), None)
-    if last is None or watched.state is None:
-        reasons = {r.tick.reading.reason for r in watched.records if isinstance(r.tick.reading, Missed)}
-        raise Refused(f"no usable sample in {len(watched.records)} readings: {'; '.join(sorted(reasons))}")
-    facts = watched.state.facts
+    last, state = watched.last()
+    facts = state.facts
     dirtied = max(one.estimate.dirty_rate for one in watched.records if one.estimate is not None)
-    findings = advise_on(last, facts, watched.state.settings, dirtied=dirtied)
-    static = static_value(watched.records, watched.state)
+    findings = advise_on(last, facts, state.settings, dirtied=dirtied)
+    static = static_value(watched.records, state)
     ids = {"set-io-capacity", *(one.id for one in static)}  # a step of the loop's is no setting to keep
     findings = in_its_way(static, facts) + [one for one in findings if one.id not in ids]
-    verdict = judged(watched.records, watched.state)
+    verdict = judged(watched.records, state)
     if verdict.answer == "nothing":
         findings = [one for one in findings if one.id != "static-io-capacity" or not one.sql]
     return Advised(verdict, findings, len(watched.records))

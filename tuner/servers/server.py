@@ -22,6 +22,7 @@ from tuner.records import (
 from tuner.servers import writing
 from tuner.servers.adapter import Adapter
 from tuner.servers.detect import detect
+from tuner.servers.devicewrites import DeviceWrites, device_writes
 from tuner.servers.endpoint import Endpoint
 from tuner.servers.enginestatus import EngineStatus
 from tuner.servers.failures import FIXES, NOT_READY, error_number, in_words, refusal
@@ -238,6 +239,10 @@ class RealServer:
     def set_by_us(self) -> frozenset[str]:
         """Return which of C and M this account set last; none where the server does not say."""
         return writing.set_by_us(self._session)
+
+    def device_writes(self) -> DeviceWrites | None:
+        """Return what the server wrote to its files since it started; None where it does not say."""
+        return device_writes(self._session)
 
     def close(self) -> None:
         """Give the connection back, and the writer lock with it."""

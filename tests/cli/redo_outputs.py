@@ -1,0 +1,130 @@
+"""What ``innobrim redo`` prints, one file for each situation in ``redo/``.
+
+``python -m tests.cli.redo_outputs`` records them anew; read the difference before you keep it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from functools import cache
+from pathlib import Path
+from unittest.mock import patch
+
+from click.testing import Result
+from msgspec.structs import replace
+
+from tests.cli.support import innobrim
+from tests.lab.redo_sizes import watched
+from tuner.cli.advise import Watched
+from tuner.core.state import State
+from tuner.records import Sample, TickRecord
+from tuner.servers.devicewrites import DeviceWrites
+
+FOLDER = Path(__file__).parent / "redo"
+WATCHED = ("redo", "--host", "db1", "--user", "dba", "--seconds", "120")
+
+
+class Server:
+    """A server of which all is known beforehand."""
+
+    def __init__(self, *counts: DeviceWrites | None) -> None:
+        self._counts: Iterator[DeviceWrites | None] = iter(counts)
+
+    def device_writes(self) -> DeviceWrites | None:
+        """Return the next of the counts."""
+        return next(self._counts)
+
+    def close(self) -> None:
+        """Do nothing."""
+
+
+@cache
+def seen() -> tuple[list[TickRecord], State]:
+    """Return two minutes beside the measured machine, with the settings that it ships with."""
+    return watched(100)
+
+
+def steady() -> tuple[list[TickRecord], State]:
+    """Return the same where commits are never seen to wait for pages: every second is like the mean."""
+    records, state = seen()
+    first, last = records[0].tick.reading, records[-1].tick.reading
+    assert isinstance(first, Sample)
+    assert isinstance(last, Sample)
+    whole = last.monotonic - first.monotonic
+
+    def evenly(sample: Sample) -> Sample:
+        share = (sample.monotonic - first.monotonic) / whole
+        names = ("lsn_current", "pages_adaptive", "row_changes", "commits")
+        return replace(
+            sample,
+            **{
+                name: round(getattr(first, name) + share * (getattr(last, name) - getattr(first, name)))
+                for name in names
+            },
+        )
+
+    made = []
+    for record in records:
+        reading = record.tick.reading
+        assert isinstance(reading, Sample)
+        made.append(replace(record, tick=replace(record.tick, reading=evenly(reading))))
+    return made, state
+
+
+def told(what: tuple[list[TickRecord], State], **facts: object) -> tuple[list[TickRecord], State]:
+    """Return what was watched with other facts of the server."""
+    records, state = what
+    return records, replace(state, facts=replace(state.facts, **facts))
+
+
+NOTHING = DeviceWrites(0, 0, None)
+BINARY_LOG = DeviceWrites(9_000, 30_000, 51_000, logs_binary=True, sync_binlog=1)
+NEW_PAGES = DeviceWrites(9_000, 30_000, None, created=70_000)
+NO_LOG = DeviceWrites(0, 0, 0, logs_binary=True, sync_binlog=1)
+
+SITUATIONS: dict[str, Callable[[], tuple[tuple[list[TickRecord], State], Server]]] = {
+    "device-is-the-limit": lambda: (seen(), Server(None, None)),
+    "binary-log": lambda: (steady(), Server(NO_LOG, BINARY_LOG)),
+    "new-pages": lambda: (steady(), Server(NOTHING, NEW_PAGES)),
+    "device-not-known": lambda: (steady(), Server(None, None)),
+    "by-my-cnf": lambda: (
+        told(seen(), family="mysql", version="8.0.28", redo_dynamic=False),
+        Server(None, None),
+    ),
+    "no-m-moves-the-age": lambda: (
+        told(seen(), family="mariadb", version="11.8.6", flush_law="soft-limit"),
+        Server(None, None),
+    ),
+    "no-load": lambda: (idle(), Server(None, None)),
+}
+
+
+def idle() -> tuple[list[TickRecord], State]:
+    """Return the same where nothing is written."""
+    records, state = seen()
+    return [
+        replace(one, estimate=replace(one.estimate, redo_rate=0.0)) for one in records if one.estimate
+    ], state  # type: ignore[type-var] # none is None
+
+
+def run(situation: str, *words: str) -> Result:
+    """Return what the command comes to."""
+    (records, state), server = SITUATIONS[situation]()
+    found = Watched()
+    found.records, found.state = records, state
+    with ExitStack() as stack:
+        stack.enter_context(patch("tuner.cli.redo.real_server", lambda *_, **__: server))
+        stack.enter_context(patch("tuner.cli.redo.watch", lambda *_, **__: found))
+        return innobrim(*WATCHED, *words)
+
+
+def output(situation: str) -> str:
+    """Return what stands in the file of a situation."""
+    result = run(situation)
+    return f"{result.output}exit {result.exit_code}\n"
+
+
+if __name__ == "__main__":
+    for name in SITUATIONS:
+        (FOLDER / f"{name}.txt").write_text(output(name), encoding="utf-8")

@@ -1,0 +1,41 @@
+"""What ``innobrim redo`` prints."""
+
+from __future__ import annotations
+
+import msgspec
+import pytest
+
+from tests.cli.redo_outputs import FOLDER, SITUATIONS, output, run
+from tuner.cli.redo import Answer
+
+
+@pytest.mark.parametrize("situation", SITUATIONS)
+def test_a_person_reads_what_was_recorded(situation: str) -> None:
+    """Each situation prints its file, exit code included; python -m tests.cli.redo_outputs records anew."""
+    assert output(situation) == (FOLDER / f"{situation}.txt").read_text(encoding="utf-8")
+
+
+def test_a_machine_reads_the_type_that_the_program_has() -> None:
+    """What --json prints is an object of the published type, with every field of it."""
+    printed = run("binary-log", "--json").stdout
+    answer = msgspec.json.decode(printed, type=Answer)
+
+    assert msgspec.json.encode(answer).decode() == printed.strip()
+    assert answer.sizing.pages_share == pytest.approx(0.1)
+    assert [one.redo_capacity for one in answer.sizing.sizes] == [52_428_800 << n for n in range(6)]
+
+
+def test_new_pages_are_written_whatever_the_log() -> None:
+    """Where a load fills new pages, as most it writes are, no larger log is said to save these."""
+    answer = msgspec.json.decode(run("new-pages", "--json").stdout, type=Answer)
+    saved = [one.page_writes_saved for one in answer.sizing.sizes]
+
+    assert all(one.high < 0.3 for one in saved)
+
+
+def test_a_log_that_saves_only_pages_gains_no_more_than_their_share() -> None:
+    """Beside a synced binary log that makes most writes, the largest log saves less than a tenth of them."""
+    answer = msgspec.json.decode(run("binary-log", "--json").stdout, type=Answer)
+    saved = [one.device_writes_saved for one in answer.sizing.sizes]
+
+    assert all(one is not None and one.high < 0.1 for one in saved)

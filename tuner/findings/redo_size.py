@@ -1,0 +1,67 @@
+"""Which size of the redo log to take, and how: what a table of sizes comes to."""
+
+from __future__ import annotations
+
+from tuner.findings.finding import Finding
+from tuner.findings.sizing import Figure, Sizing
+from tuner.records import Facts
+from tuner.settings import Settings
+
+MEBIBYTE = 1_048_576
+GIBIBYTE = 1024 * MEBIBYTE
+LARGE = 10 * GIBIBYTE  # From here on a size is said in GiB, whole or not
+
+
+def size(bytes_: int) -> str:
+    """Return a size for people, in MiB or GiB."""
+    whole = bytes_ >= LARGE or bytes_ % GIBIBYTE == 0
+    return f"{bytes_ / GIBIBYTE:.4g} GiB" if whole else f"{bytes_ / MEBIBYTE:.6g} MiB"
+
+
+def percent(figure: Figure) -> str:
+    """Return shares for people: the likeliest, and between which it lies."""
+    low, likeliest, high = (f"{100.0 * one:z.0f}" for one in (figure.low, figure.likeliest, figure.high))
+    return f"{likeliest} % ({low} to {high})"
+
+
+def redo_size(found: Sizing, facts: Facts, settings: Settings) -> Finding:
+    """Return the size to take: the smallest beyond which nothing is gained, inside the recovery budget."""
+    budget = settings.max_recovery_seconds or 0.0
+    key = f"max_recovery_seconds = {budget:g}"
+    wanted = found.knee or found.sizes[-1].redo_capacity
+    fits = [
+        one
+        for one in found.sizes
+        if found.redo_capacity < one.redo_capacity <= wanted
+        and (not budget or one.recovery_seconds <= budget)
+    ]
+    if not fits:
+        leaves = wanted <= found.redo_capacity
+        return Finding(
+            id="redo-size",
+            severity="info",
+            title=f"leave the redo log at {size(found.redo_capacity)}",
+            reason="doubling it saves next to nothing" if leaves else f"{key} allows no larger one",
+        )
+    best = fits[-1]
+    reason = "the largest that was looked at; more may save more"
+    if best.redo_capacity < wanted:
+        reason = f"the largest that {key} allows"
+    elif best.redo_capacity == found.knee:
+        reason = "doubling it once more saves next to nothing"
+    brings = f"{percent(best.page_writes_saved)} of the page writes saved"
+    if best.commits_gained is not None:
+        brings += f", {percent(best.commits_gained)} more commits/s where the device is the limit"
+    times = f"crash recovery {best.recovery_seconds:.0f} s, shutdown {best.shutdown_seconds:.0f} s"
+    fix, sql = facts.larger_redo(best.redo_capacity)
+    beside = "; both logs are there while MariaDB writes the new one" if facts.family == "mariadb" else ""
+    return Finding(
+        id="redo-size",
+        severity="info",
+        title=f"a redo log of {size(best.redo_capacity)}, in place of {size(found.redo_capacity)}",
+        reason=reason,
+        effect=brings + (", with an M that follows the load" if found.as_set is not None else ""),
+        risk=f"{times}; {size(best.redo_capacity - found.redo_capacity)} more disk space{beside}",
+        fix=fix,
+        sql=sql,
+    )
