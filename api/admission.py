@@ -33,7 +33,7 @@ from api.problems import HEADERS, ApiError, Refusal, Refusals, defect
 PROBES = frozenset({"/livez", "/readyz"})
 """Who watches the daemon is answered whatever others ask: these count for no rate and wait for no turn."""
 
-COSTS = {"/v1/history": 20.0, "/docs": 10.0}
+COSTS = {"/v1/history": 20.0, "/v1/why": 10.0, "/docs": 10.0}
 """What counts as so many requests, for the work that it is; anything else counts as one."""
 
 DELAY = 1.0

@@ -17,6 +17,7 @@ from api.read import past_routes, present_routes, watching_routes
 from api.scrape import MetricsPage
 from api.steer import steering_routes
 from api.stream import Streams, stream_routes
+from api.why import why_routes
 from tuner.daemon.board import Board
 
 
@@ -41,6 +42,7 @@ def create_app(board: Board, *, access: Access, about: About) -> FastAPI:
     for router in (
         present_routes(daemon),
         past_routes(daemon),
+        why_routes(daemon),
         stream_routes(streams),
         steering_routes(daemon),
         watching_routes(daemon, MetricsPage(daemon, refusals)),

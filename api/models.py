@@ -23,6 +23,7 @@ from tuner.records import (
     LowWaterMark,
     OptimiserHealth,
     OptimiserProgress,
+    TrialProgress,
 )
 from tuner.settings import Mode
 
@@ -193,6 +194,13 @@ class OptimiserUnderWay(Struct, frozen=True):
     ] = None
 
 
+class TrialShown(Struct, frozen=True):
+    """A trial against the baseline that is under way; the last one where none is."""
+
+    progress: TrialProgress
+    verdict: Annotated[str, Meta(description="what it came to, or has come to so far, in one sentence")]
+
+
 class DoneSince(Struct, frozen=True):
     """What a command did to the server without a daemon."""
 
@@ -272,6 +280,9 @@ class Status(Struct, frozen=True):
     ] = ()
     learned: Annotated[
         Known | None, Meta(description="what was learned of the server; none where nothing is known yet")
+    ] = None
+    trial: Annotated[
+        TrialShown | None, Meta(description="a trial against the baseline; none before the first")
     ] = None
     ledger: Annotated[
         Ledger | None, Meta(description="what was saved since activation; none before the first minute of it")

@@ -67,6 +67,14 @@ class DrainBody(Struct, frozen=True, forbid_unknown_fields=True):
     reason: Reason = ""
 
 
+class TrialBody(Struct, frozen=True, forbid_unknown_fields=True):
+    """A trial against the baseline, for a time."""
+
+    seconds: Annotated[float, Meta(gt=0, le=LONGEST_TTL, description="how long it lasts, seconds")]
+    seed: Annotated[int, Meta(ge=0, le=4_294_967_295, description="decides the order of its blocks")] = 0
+    reason: Reason = ""
+
+
 Pages = Annotated[int, Meta(ge=100, le=4_000_000_000, description="pages/s")]
 Budget = Annotated[
     float, Meta(ge=1.0, le=86_400.0, description="seconds; not above the file's where it has one")
@@ -97,7 +105,7 @@ class SettingsBody(Struct, frozen=True, forbid_unknown_fields=True):
     reason: Reason = ""
 
 
-BodyT = TypeVar("BodyT", ReasonBody, ModeBody, OverrideBody, DrainBody, SettingsBody)
+BodyT = TypeVar("BodyT", ReasonBody, ModeBody, OverrideBody, DrainBody, TrialBody, SettingsBody)
 
 _POLL_SECONDS = 0.02
 _CHANGED = answers(
@@ -115,12 +123,14 @@ _EXAMPLES: dict[type[Struct], dict[str, Any]] = {
     ReasonBody: {"reason": "backup at 03:00"},
     ModeBody: {"mode": "active"},
     OverrideBody: {"io_capacity_max": 4000, "ttl": 600, "reason": "bulk load"},
+    TrialBody: {"seconds": 14400, "seed": 1, "reason": "proof for the review"},
     DrainBody: {"to_age": "64MiB", "ttl": 1800, "reason": "upgrade at 03:00"},
     SettingsBody: {"max_io_capacity_max": 6000, "reason": "a noisy neighbour"},
 }
 _WITH_A_REASON = (
     ("DELETE", "/override", "cancel_override", "End an override before its time."),
     ("DELETE", "/drain", "cancel_drain", "End a drain before its time; the loop goes back to its set-point."),
+    ("DELETE", "/trial", "stop_trial", "End a trial before its time; the loop goes on."),
     ("POST", "/pause", "pause", "Park, then write nothing until resumed."),
     (
         "POST",
@@ -134,7 +144,7 @@ _WITH_A_REASON = (
 """Method, path, command and meaning of what needs no more than its name."""
 
 
-def steering_routes(daemon: DaemonView) -> APIRouter:
+def steering_routes(daemon: DaemonView) -> APIRouter:  # noqa: C901 - one function for each route
     """Return the routes under /v1 that change something."""
     routes = APIRouter(prefix="/v1", tags=["steer"])
 
@@ -164,6 +174,16 @@ def steering_routes(daemon: DaemonView) -> APIRouter:
         """
         body = await read_body(request, DrainBody)
         return await ask(request, "drain", body, value=body.to_age, ttl=body.ttl)
+
+    @routes.put("/trial", **_taking(TrialBody))
+    async def trial(request: Request) -> Response:
+        """Have the originals and InnoBrim's values in turn for a time, and compare them.
+
+        Refused in advisory mode, under a hold, and where the time is too short for this load; how far it is,
+        and what it came to, is in the status.
+        """
+        body = await read_body(request, TrialBody)
+        return await ask(request, "trial", body, value=body.seed, ttl=body.seconds)
 
     @routes.patch("/settings", **_taking(SettingsBody))
     async def change_settings(request: Request) -> Response:

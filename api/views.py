@@ -23,6 +23,7 @@ from api.models import (
     State,
     Status,
     StreamTick,
+    TrialShown,
     WindowInForce,
 )
 from api.outlook import burst_of, without_of
@@ -33,6 +34,7 @@ from tuner.core.leaving.park import parked
 from tuner.core.limits import allowed
 from tuner.core.memory import Learned, known_of
 from tuner.core.setpoint.budgets import KEYS, Durations, Name, durations_of
+from tuner.core.trials.paired import verdict_text
 from tuner.findings.remedies import clears, needs_resume, told
 from tuner.records import (
     Capacity,
@@ -44,6 +46,7 @@ from tuner.records import (
     OptimiserHealth,
     Sample,
     TickRecord,
+    TrialProgress,
     Window,
     effects,
     winners,
@@ -64,6 +67,7 @@ def status_of(
     drain_ended: str = "",
     forgotten: tuple[str, ...] = (),
     optimiser: OptimiserHealth | None = None,
+    trial: TrialProgress | None = None,
     learned: Learned | None = None,
     price: str | None = None,
 ) -> Status:
@@ -96,6 +100,7 @@ def status_of(
         drain=_drain(record),
         drain_ended=drain_ended or None,
         forgotten=forgotten,
+        trial=None if trial is None else TrialShown(trial, verdict_text(trial.result)),
         learned=None if learned is None else known_of(learned),
         ledger=ledger_of(learned, facts, price=price),
         restore=_restore(record),

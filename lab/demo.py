@@ -185,7 +185,7 @@ def caution(records: list[TickRecord], default: str) -> str:
 
     Args:
         records: the window's.
-        default: the C and M that were in force.
+        default: the C and M that were in force, or who set them.
     """
     ratios = [one.estimate.age_ratio for one in records if one.estimate is not None]
     if not ratios or abs(ratios[-1] - ratios[0]) <= RESTS:

@@ -273,3 +273,21 @@ def test_c_is_seen_where_it_equals_m(site: Site, visit: Open) -> None:
     expect(lines.nth(0)).to_contain_text("IO Capacity Max")
     expect(lines.nth(1)).to_contain_text("IO Capacity")
     expect(lines.nth(1).locator(".swatch.dashed")).to_have_count(1)
+
+
+def test_each_decision_opens_its_reasons_by_keyboard(site: Site, visit: Open) -> None:
+    """Enter on a decision opens its sentences, Escape closes them, and the focus is back where it was."""
+    seen = visit(site.url)
+    button = seen.page.locator("#decisions tr.wrote button.more").first
+    if not button.count():
+        site.board.submit(Command(name="override", who="test", value=1200, ttl=5.0))
+    button.focus()
+    seen.page.keyboard.press("Enter")
+
+    expect(seen.page.locator("#why-body")).to_contain_text("innodb_io_capacity_max went from")
+    expect(seen.page.locator("#why-body")).to_contain_text("of Max Checkpoint Age")
+    assert seen.findings() == []
+    assert seen.complaints == []
+    seen.page.keyboard.press("Escape")
+    expect(seen.page.locator("#why-dialog")).to_be_hidden()
+    assert seen.page.evaluate("document.activeElement.className") == "more"

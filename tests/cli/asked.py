@@ -56,8 +56,7 @@ drain = true
 SITUATIONS: dict[str, tuple[str, tuple[str, ...], dict[str, str]]] = {
     "config-check-wrong": (WRONG, ("check",), {"INNOBRIM_LOOP_RATO": "5"}),
     "config-check-fine": (RIGHT, ("check",), {}),
-    "config-show": (RIGHT, ("show",), {"INNOBRIM_SERVER_HOST": "db1"}),
-    "config-show-changed": (RIGHT, ("show", "--changed"), {"INNOBRIM_DAEMON_INTERVAL": "2"}),
+    "config-show-changed": (RIGHT, ("show", "--changed"), {"INNOBRIM_SERVER_HOST": "db1"}),
     "config-explain-key": (RIGHT, ("explain", "max_io_capacity_max"), {}),
     "config-explain-section": (RIGHT, ("explain", "log"), {}),
 }

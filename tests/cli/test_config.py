@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import tomllib
 from collections.abc import Callable
 from pathlib import Path
 
@@ -14,6 +13,7 @@ from msgspec import Struct
 from tests.cli.asked import FOLDER, RIGHT, SITUATIONS, answer
 from tests.cli.support import ended, innobrim
 from tuner.cli.config import ALL, Checked, Explained, Shown
+from tuner.config.keys import KEYS
 from tuner.config.load import load_config
 
 
@@ -34,7 +34,7 @@ def test_it_prints_what_is_written_down(tmp_path: Path, name: str) -> None:
     [
         ("config-check-wrong", Checked, 2),
         ("config-check-fine", Checked, 0),
-        ("config-show", Shown, 0),
+        ("config-show-changed", Shown, 0),
         ("config-explain-section", Keys, 0),
     ],
 )
@@ -62,15 +62,19 @@ def test_every_fault_has_its_place(tmp_path: Path) -> None:
     }
 
 
-def test_what_show_prints_is_a_configuration_with_the_same_effect(tmp_path: Path) -> None:
+@pytest.mark.parametrize("more", [(), ("--changed",)], ids=["all", "changed"])
+def test_what_show_prints_is_a_configuration_with_the_same_effect(
+    tmp_path: Path, more: tuple[str, ...]
+) -> None:
     """Pasted into a file it means what it showed, the variables' values among it."""
-    shown = answer(tmp_path, "config-show")[1]
-    path = tmp_path / "pasted.toml"
-    path.write_text(shown, encoding="utf-8")
-    original = load_config(str(tmp_path / "innobrim.toml"), environ={"INNOBRIM_SERVER_HOST": "db1"}, flags={})
+    path, pasted = tmp_path / "innobrim.toml", tmp_path / "pasted.toml"
+    path.write_text(RIGHT, encoding="utf-8")
+    host = {"INNOBRIM_SERVER_HOST": "db1"}
+    shown = innobrim("config", "show", *more, "--config", path, **host).output
+    pasted.write_text(shown, encoding="utf-8")
 
-    assert load_config(str(path), environ={}, flags={}) == original
-    assert tomllib.loads(shown)["schedule"]
+    assert load_config(str(pasted), environ={}, flags={}) == load_config(str(path), environ=host, flags={})
+    assert all(f"{key.name} " in shown for key in KEYS.values()) == (not more)
 
 
 def test_show_has_no_password(tmp_path: Path) -> None:
@@ -79,7 +83,7 @@ def test_show_has_no_password(tmp_path: Path) -> None:
     options.write_text("[client]\nuser = ann\npassword = geheim\n", encoding="utf-8")
     options.chmod(0o600)
     for more in ((), ("--json",)):
-        result, _ = answer(tmp_path, "config-show", "--defaults-file", str(options), *more)
+        result, _ = answer(tmp_path, "config-show-changed", "--defaults-file", str(options), *more)
         ended(result, 0, "ann@db1:3306", str(options))
         assert "geheim" not in result.output
 

@@ -17,7 +17,8 @@ INVARIANTS = {
     3: (
         "No more changes than dwell and hourly budget allow, and none larger than the step factor. "
         "Exempt: emergency raise, relief of a slow device and its end (20 begin in an hour at most), "
-        "override, restore, and a park by rates that are known. None of them but relief uses up the "
+        "override, restore, the two ways of each pair of blocks of a trial, and a park by rates that are "
+        "known. None of them but relief uses up the "
         "budget, and the way back from an emergency, to no less than was in force before it, is bound by "
         "the dwell alone."
     ),

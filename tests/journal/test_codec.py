@@ -13,7 +13,7 @@ from msgspec.structs import fields, replace
 from tests.factory import FACTS
 from tests.journal.written import record
 from tuner.journal.codec import LATER, RECORDS, CodecError, decode, encode
-from tuner.records import Facts, Missed
+from tuner.records import DrainProgress, Facts, Missed, TickRecord
 
 
 @given(st.binary(max_size=200))
@@ -53,7 +53,13 @@ def test_a_field_with_a_default_refuses_no_earlier_tick() -> None:
     later = replace(one, tick=replace(one.tick, facts=replace(FACTS, own_limits=("async is 2 and not 3",))))
 
     assert decode(encode(later)) == later
-    assert {one.name for one in fields(Facts) if one.default == ()} >= LATER
+    with_default = [
+        one
+        for kind in (Facts, TickRecord, DrainProgress)
+        for one in fields(kind)
+        if one.default in {(), None, False}
+    ]
+    assert {one.name for one in with_default} >= LATER
 
 
 def test_a_missed_reading_stays_one() -> None:

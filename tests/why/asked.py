@@ -12,16 +12,21 @@ from datetime import UTC
 from functools import cache
 from pathlib import Path
 
+import msgspec
+
 from tests.bench import Bench, Worse
 from tests.factory import command
 from tests.why.situations import EPOCH, kept, lived
 from tuner.cli.why import lines
+from tuner.core.step import start
 from tuner.journal.past import past_of
-from tuner.settings import Mode
+from tuner.records import Facts, TickRecord
+from tuner.settings import Mode, Settings
 from tuner.why.model import Why
 from tuner.why.search import Past, of_change, of_moment, of_now, of_span
 
 FOLDER = Path(__file__).parent / "said"
+REAL = Path(__file__).parents[1] / "fixtures" / "why" / "mysql-9.7.4.json"
 HELD_SECONDS, END_SECONDS = 900, 1960
 
 Situation = Callable[[Path], Path]
@@ -62,6 +67,19 @@ def worse(directory: Path) -> Path:
     return kept(directory, first, bench.records)
 
 
+class Recorded(msgspec.Struct):
+    """Half a minute of the loop's ticks on a real server."""
+
+    facts: Facts
+    records: list[TickRecord]
+
+
+def real(directory: Path) -> Path:
+    """Take what the loop went through on MySQL 9.7.4 under sysbench, with 1200 write IOPS."""
+    found = msgspec.json.decode(REAL.read_bytes(), type=Recorded)
+    return kept(directory, start(Settings(set_point=0.75), found.facts), found.records)
+
+
 def kind(wanted: str, place: int = 0) -> Callable[[Past], Why]:
     """Return the question about a change of a kind, counted from the first."""
 
@@ -93,6 +111,7 @@ ASKED: Mapping[str, tuple[Situation, Callable[[Past], Why]]] = {
     "back-from-an-emergency": (waves, of_now),
     "baseline-comes-back": (worse, kind("restore")),
     "baseline-is-back": (worse, of_now),
+    "real-mysql": (real, lambda past: of_change(past, 1)),
 }
 """By the name of its file: where, and what is asked there."""
 

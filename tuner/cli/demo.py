@@ -270,8 +270,9 @@ def _conclude(before: show.Phase, after: show.Phase, *, seconds: float) -> None:
     """Print what the last seconds of both phases have in common, and what they have not."""
     first = next((one.tick.reading for one in before.records), None)
     untouched = before.last(seconds)
+    steered = after.last(AFTER_SECONDS)
     left = show.figures(untouched)
-    right = show.figures(after.last(AFTER_SECONDS))
+    right = show.figures(steered)
     if left is None or right is None:
         say("too short for a summary")
         return
@@ -281,7 +282,7 @@ def _conclude(before: show.Phase, after: show.Phase, *, seconds: float) -> None:
     say("")
     for text in show.summary(left, right, default=default, changes=show.changes(after.records)):
         say(text)
-    if moved := show.caution(untouched, default):
+    for moved in filter(None, (show.caution(untouched, default), show.caution(steered, "InnoBrim"))):
         say(moved)
     if after.over:
         say(f"InnoBrim's figures end before {after.over}: what came then was asked for by somebody")

@@ -5,8 +5,9 @@ from __future__ import annotations
 import click
 from msgspec import Struct
 
-from tuner.cli.advise import show, watch
+from tuner.cli.advise import watch
 from tuner.cli.answer import Refused, answering, say, say_json
+from tuner.cli.finding import show
 from tuner.cli.options import WholeNumber, configuration, json_option, real_server, server_options
 from tuner.cli.redo_table import table
 from tuner.findings.finding import Finding

@@ -14,6 +14,7 @@ from api.models import (
     OverrideInForce,
     RestoreUnderWay,
     Status,
+    TrialShown,
     WindowInForce,
 )
 from policies.flushlaw import FlushLaw
@@ -185,8 +186,18 @@ def _under_way(status: Status) -> Iterator[tuple[str, str]]:
         yield "drain", f"{drain_text(drain)}; for {drain.who}"
     if status.drain_ended is not None:
         yield "drain", status.drain_ended
+    if status.trial is not None:
+        yield "trial", _trial(status.trial)
     if restore is not None:
         yield "restore", f"{restore_text(restore, now, status.originals)}; {_paced(restore)}"
+
+
+def _trial(shown: TrialShown) -> str:
+    progress = shown.progress
+    if not progress.running:
+        return f"ended {stamp(progress.result.ended or 0.0)}: {shown.verdict}"
+    now = f"waits ({progress.waits})" if progress.waits else f"a block of {progress.side.value}"
+    return f"{now}, until {stamp(progress.ends or 0.0)}; so far {shown.verdict}"
 
 
 def _paced(restore: RestoreUnderWay) -> str:

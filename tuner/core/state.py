@@ -25,6 +25,7 @@ from tuner.core.savings.ledger import SavingsState
 from tuner.core.setpoint.announced import Announced
 from tuner.core.setpoint.caution import Caution
 from tuner.core.trials.engine import Trials
+from tuner.core.trials.proof import Proof
 from tuner.core.writes.restore_pace import RestorePace
 from tuner.core.writes.token_bucket import TokenBucket
 from tuner.records import Capacity, Estimate, Facts, Hold, Lifecycle, Overlay, Sample, Window
@@ -238,6 +239,7 @@ class State(Struct, frozen=True):
     why_advisory: str = ""  # whose word ``advisory_until_said`` is
     schedule: tuple[Window, ...] = ()  # the windows that are active
     trials: Trials = Trials()
+    proof: Proof = Proof()
     low_water: LowWater = LowWater()  # MariaDB's low-water mark of dirty pages
     configured: Settings | None = None  # the configuration's, where an overlay makes the difference
     overlay: Overlay | None = None

@@ -10,7 +10,7 @@ from tuner.core import observe
 from tuner.core.baseline import reverting
 from tuner.core.commands import handlers, schedule
 from tuner.core.commands.context import CommandContext
-from tuner.core.decide import drain, precedence
+from tuner.core.decide import drain, precedence, proving
 from tuner.core.gate import GateState
 from tuner.core.holds import by_owner, update_holds
 from tuner.core.leaving import lowwater, park, restore
@@ -98,6 +98,7 @@ def step(state: State, tick: Tick) -> tuple[State, TickRecord]:
     now = tick.now
     sample = tick.reading if isinstance(tick.reading, Sample) else None
     mode_before, returned_before = state.mode, state.baseline_guard.returned
+    trial_before = state.proof.result
     ended = state.override is not None and now >= state.override.ends
     events = [Event(code=code, message=text) for code, text in state.pending_events]
     state = _forget_old(replace(state, pending_events=()) if events else state, now)
@@ -134,8 +135,9 @@ def step(state: State, tick: Tick) -> tuple[State, TickRecord]:
         events.append(Event(code=EventCode.RESTORED, message=decision.detail))
     state, said_of_trials = optimising.update(state, sample, decision, now=now)
     state, said_of_baseline = reverting.update(state, sample, decision, before=returned_before, now=now)
+    state, said_of_proof = proving.update(state, sample, decision, now=now, wall=tick.wall)
     state, said_of_savings = reckoning.update(state, sample)
-    events.extend([*said_of_trials, *said_of_baseline, *said_of_savings])
+    events.extend([*said_of_trials, *said_of_baseline, *said_of_proof, *said_of_savings])
     if mode_before is Mode.ACTIVE and state.mode is Mode.ADVISORY:
         state = lowwater.left_active(state, now=now)
     state, said_of_mark = lowwater.see_end(state, sample, now=now)
@@ -165,6 +167,7 @@ def step(state: State, tick: Tick) -> tuple[State, TickRecord]:
         overlay=state.overlay,
         unkept=state.announced.unkept if sample is not None else (),
         low_water=lowwater.progress(state, sample),
+        trial=state.proof.result if state.proof.result != trial_before else None,
     )
 
 

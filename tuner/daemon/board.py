@@ -28,6 +28,7 @@ from tuner.records import (
     Facts,
     OptimiserHealth,
     TickRecord,
+    TrialProgress,
 )
 from tuner.settings import Settings
 from tuner.system.clock import Clock, Pulse
@@ -65,6 +66,7 @@ class Board:
 
     Attributes:
         watched: somebody may ask for earlier ticks.
+        trial: the same of how far a trial is, or what the last one came to.
         learned: returns what was learned of the server, worked out for whoever asks, from any thread.
     """
 
@@ -78,6 +80,7 @@ class Board:
         self.pulse = Pulse()
         self.history = History() if watched else History(keep=1)
         self.watched = watched
+        self.trial: Callable[[], TrialProgress | None] = lambda: None
         self.learned: Callable[[], Learned | None] = lambda: None
         self._changed = threading.Condition()
         self._ring: deque[tuple[int, bytes]] = deque(maxlen=RING_TICKS)

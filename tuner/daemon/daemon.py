@@ -114,6 +114,7 @@ class Daemon:
         self._watch = watch
         self._speed = speed
         self._memory = Persistence(Path(config.daemon.state_directory), keep_ticks=config.daemon.keep_ticks)
+        board.trial = self._memory.trial
         board.learned = self._memory.learned
         self._chores = Chores(
             {self._memory.keep_newest: LEARNED_SECONDS, self._memory.snapshot: SNAPSHOT_SECONDS}

@@ -14,12 +14,13 @@ from tuner.core.leaving.lowwater import saved_name
 from tuner.core.memory import Learned, learned_of
 from tuner.core.ownership.standing import Standing, standing_of
 from tuner.core.state import State, encode_state
+from tuner.core.trials.proof import progress
 from tuner.daemon.predecessors import Predecessors, look
 from tuner.journal.ending import left_after
 from tuner.journal.items import EndItem, GivenBackItem, LearnedItem, RunItem, StandingItem
 from tuner.journal.tables import Originals, Snapshot
 from tuner.journal.writer import JournalWriter
-from tuner.records import EventCode, Facts, TickRecord
+from tuner.records import EventCode, Facts, TickRecord, TrialProgress
 from tuner.settings import Settings
 from tuner.system.logs import get_logger
 
@@ -151,6 +152,11 @@ class Persistence:
         """Return what was learned up to the newest tick, for any thread; None before the first."""
         newest = self._newest
         return None if newest is None else learned_of(newest[1])
+
+    def trial(self) -> TrialProgress | None:
+        """Return how far a trial is, or what the last one came to, for any thread; None before the first."""
+        newest = self._newest
+        return None if newest is None else progress(newest[1].proof)
 
     def snapshot(self) -> None:
         """Keep the state after the newest tick, for a replay to begin there; for another thread as well."""

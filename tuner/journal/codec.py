@@ -16,8 +16,11 @@ from tuner.records import TickRecord
 MOST_BYTES = 4 * 1024 * 1024
 """Most of a record; what comes out larger is damaged."""
 
-LATER = frozenset({"own_limits"})
+LATER = frozenset({"lowest", "own_limits", "trial"})
 """Fields with a default that came since: not in the dictionary, so that ticks without them can be read."""
+
+LATER_PARTS = frozenset({"TrialResult", "PairedRatio"})
+"""Records that only such fields hold, of which no name is in it."""
 
 
 class CodecError(ValueError):
@@ -28,7 +31,11 @@ def _names() -> bytes:
     """Return the names of all fields below a record, record by record."""
     _, parts = msgspec.json.schema_components([TickRecord])
     names = [
-        name for _, part in sorted(parts.items()) for name in part.get("properties", ()) if name not in LATER
+        name
+        for title, part in sorted(parts.items())
+        if title not in LATER_PARTS
+        for name in part.get("properties", ())
+        if name not in LATER
     ]
     return b"".join(map(msgspec.msgpack.encode, names))
 

@@ -46,6 +46,7 @@ from tuner.records.server import (
     Facts,
     percent,
 )
+from tuner.records.trial import PairedRatio, TrialEnd, TrialProgress, TrialResult, TrialSide, TrialVerdict
 from tuner.records.window import Window, effects, winners
 
 __all__ = [
@@ -82,6 +83,7 @@ __all__ = [
     "OptimiserPhase",
     "OptimiserProgress",
     "Overlay",
+    "PairedRatio",
     "Reason",
     "Receipt",
     "Remedy",
@@ -89,6 +91,11 @@ __all__ = [
     "Sample",
     "Tick",
     "TickRecord",
+    "TrialEnd",
+    "TrialProgress",
+    "TrialResult",
+    "TrialSide",
+    "TrialVerdict",
     "Window",
     "account_of",
     "effects",

@@ -12,6 +12,7 @@ from tuner.records.estimate import Estimate
 from tuner.records.optimiser import OptimiserProgress
 from tuner.records.sample import Missed, Sample
 from tuner.records.server import Capacity, Facts
+from tuner.records.trial import TrialResult
 from tuner.records.window import Window
 from tuner.settings import Mode, Settings
 
@@ -80,6 +81,7 @@ class DecisionKind(StrEnum):
     PARK = "park"
     RESTORE = "restore"
     LOW_WATER = "low_water"
+    TRIAL = "trial"
 
 
 class Reason(StrEnum):
@@ -126,6 +128,7 @@ class Reason(StrEnum):
     RESTORED = "restored"
     LOW_WATER = "low_water"
     LOW_WATER_BACK = "low_water_back"
+    TRIAL = "trial"
 
 
 class EventCode(StrEnum):
@@ -141,6 +144,8 @@ class EventCode(StrEnum):
     TRIAL_ENDED = "trial_ended"
     SUGGESTION_UNSAFE = "suggestion_unsafe"
     TRIAL_BEGUN = "trial_begun"
+    BASELINE_TRIAL_BEGUN = "baseline_trial_begun"
+    BASELINE_TRIAL_ENDED = "baseline_trial_ended"
 
 
 class Hold(Struct, frozen=True):
@@ -228,13 +233,14 @@ class Command(Struct, frozen=True):
     Attributes:
         name: pause, resume, park, restore, override, cancel_override, drain, cancel_drain, mode,
             settings, overlay, cancel_overlay, stop, originals_saved, low_water_saved, schedule,
-            suggest, worker_died.
+            suggest, trial, stop_trial, worker_died.
         who: person or part, with where from.
         number: stable id for the acknowledgement.
         value: M for override, mode name for mode, checkpoint age for drain as ``tuner.core.ages``
             reads it; for originals_saved the server and pair that are on disk, None for whichever
-            are waited for; for low_water_saved the server and mark; for suggest the number of the trial.
-        ttl: seconds an override or a drain lives.
+            are waited for; for low_water_saved the server and mark; for suggest the number of the trial;
+            for trial the seed of the order of its blocks.
+        ttl: seconds an override, a drain or a trial lives.
         settings: the new settings, for ``settings``.
         windows: those of the schedule that are active from now on, for ``schedule``.
         reason: free text for the record.
@@ -401,3 +407,4 @@ class TickRecord(Struct, frozen=True):
     overlay: Overlay | None = None
     unkept: tuple[str, ...] = ()
     low_water: LowWaterMark | None = None
+    trial: TrialResult | None = None  # of a trial against the baseline, at the tick at which it ended

@@ -188,7 +188,7 @@ _BOUNDS: Mapping[str, Callable[[View], str]] = MappingProxyType(
             "no higher one is held: the rest is for what an age wanders by before a change acts"
         ),
         SetPointSource.PERSON: lambda view: (
-            f"a person asked for it: {view.setting('set_point')} of the flush limit"
+            f"a person asked for it: set_point = {view.decision.set_point:.3g} of the flush limit"
         ),
         SetPointSource.SCHEDULE: lambda view: f"the schedule asks for it{_window(view, 'set_point')}",
         SetPointSource.OPTIMISER: lambda _: "the optimiser tries it, or found it better in trials",
@@ -390,7 +390,13 @@ def _last_part(detail: str) -> str:
     return detail.rpartition("; ")[2].rstrip(".")
 
 
+def _on_its_way(_: View) -> str:
+    return f"The age was on its way to the aim with the {M} in force, so nothing had to be done."
+
+
 def _content(view: View) -> str:
+    if "law_gain" in view.terms:
+        return _on_its_way(view)
     if view.terms.keys() & {"fixed", "move"}:
         return _law(view)
     return "The age was at its aim, or near enough: a write would have been for nothing."
@@ -413,9 +419,7 @@ _KEPT: Mapping[str, Callable[[View], str]] = MappingProxyType(
         Reason.IDLE: lambda view: sentence(f"There was nothing to tune: {view.decision.detail}"),
         Reason.FADING: lambda _: f"The load was going away, and {M} stays as it is for its return.",
         Reason.WITHIN_BAND: _content,
-        Reason.APPROACHING: lambda _: (
-            f"The age was on its way to the aim with the {M} in force, so nothing had to be done."
-        ),
+        Reason.APPROACHING: _on_its_way,
         Reason.NO_AUTHORITY: lambda view: sentence(f"There was nothing to do: {_no_authority(view)}"),
         Reason.SAVING: _law,
         Reason.ADJUSTED: lambda _: "The server makes the pair in force of the one that is wanted.",
@@ -457,7 +461,7 @@ SHORT: Mapping[str, str] = MappingProxyType(
         Reason.WARMING_UP: "too few readings",
         Reason.IDLE: "there was nothing to tune",
         Reason.FADING: "the load was going away",
-        Reason.WITHIN_BAND: "the age was at its aim",
+        Reason.WITHIN_BAND: "the age was at its aim, or heading for it",
         Reason.APPROACHING: "the age was on its way to the aim",
         Reason.NO_AUTHORITY: f"no {M} moves the age",
         Reason.SAVING: "changes were scarce, and one value was kept",

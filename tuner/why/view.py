@@ -79,11 +79,11 @@ def named(pair: Capacity) -> str:
 
 
 def sentence(text: str) -> str:
-    """Return words as a sentence; empty as it is."""
+    """Return words as a sentence; empty as it is, and a variable's name as it is written."""
     text = text.strip()
-    if not text or text.endswith((".", "!", "?")):
-        return text[:1].upper() + text[1:]
-    return f"{text[:1].upper()}{text[1:]}."
+    if not text.startswith("innodb_"):
+        text = text[:1].upper() + text[1:]
+    return text if not text or text.endswith((".", "!", "?")) else f"{text}."
 
 
 def duration(seconds: float) -> str:

@@ -5,6 +5,8 @@ const SHOWN = 80;
 
 const stamp = (wall) => element("time", { datetime: new Date(wall * 1000).toISOString() }, moment(wall));
 
+const told = (wall) => element("button", { type: "button", class: "more", "data-at": String(wall), "aria-haspopup": "dialog", "aria-label": `Why in full: ${moment(wall)}` }, "Why in full");
+
 export class Decisions {
   #found = [];
   #fresh = [];
@@ -37,14 +39,16 @@ export class Decisions {
   }
 
   draw() {
+    const at = document.activeElement?.dataset.at; // who is at a button stays there
     this.place.replaceChildren(...this.#found.toReversed().map(({ wall, decision }) => {
       const wrote = decision.steps.length > 0;
       const aim = decision.would ? `would be ${pair(decision.would)}` : pair(decision.target);
       return element("tr", { class: wrote ? "wrote" : "" }, element("td", {}, stamp(wall)),
         element("td", {}, element("span", { class: `tag ${decision.kind}` }, words(decision.kind)), wrote ? " wrote" : ""),
         element("td", { class: "numbers" }, aim),
-        element("td", {}, decision.detail, element("small", {}, ` ${words(decision.reason)}`)));
+        element("td", {}, decision.detail, element("small", {}, ` ${words(decision.reason)} `), told(wall)));
     }));
+    if (at) this.place.querySelector(`[data-at="${at}"]`)?.focus();
     if (!this.#found.length) this.place.append(element("tr", {}, element("td", { colspan: "4" }, "None yet.")));
   }
 }

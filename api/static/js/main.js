@@ -7,6 +7,7 @@ import { Decisions, drawHolds, Events } from "./lists.js";
 import { Series } from "./series.js";
 import { Stream } from "./stream.js";
 import { besides, doing, filled, judged, tiles, why, without } from "./verdict.js";
+import { Why } from "./why.js";
 
 const POINTS = 1800;
 const STATUS_MS = 5000; // between two looks at the whole; ticks refresh the numbers in between
@@ -19,6 +20,7 @@ const state = { status: null, link: { state: "lost", why: "" }, alive: null, int
 const charts = new Charts(place("plots"));
 const decisions = new Decisions(place("decisions"));
 const events = new Events(place("events"));
+new Why(place("decisions"));
 let series = new Series(COLUMNS, 600);
 let asked = 0; // the newest request for history; an older answer is out of date
 

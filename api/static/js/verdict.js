@@ -43,6 +43,7 @@ export function doing(status, link) {
     said.push(`The age is ${age}, with ${both(now)}.`);
   } else if (status.holds.length) said.push(`Writes nothing. The age is ${age}; ${both(now)} stay.`);
   else if (decision.kind === "emergency") said.push(`Raises innodb_io_capacity_max at once, without a limit to the step. The age is ${age}, with ${both(now)}.`);
+  else if (status.drain) said.push(`The age is ${age}, with ${both(now)}.`);
   else said.push(`${course(status)} ${age}${wanted == null ? "" : `, aiming at ${percent(wanted)} at its highest`}, with ${both(now)}.`);
   return said.join(" ");
 }
@@ -89,7 +90,7 @@ export function without(status, link, effect) {
 // What else a person has to know: settings that somebody changed, the schedule's word, what is not seen or kept.
 export function besides(status) {
   if (!status) return [];
-  const { overlay, schedule, degraded, journal, unkept, drain_ended: drained } = status;
+  const { overlay, schedule, degraded, journal, unkept, drain_ended: drained, trial } = status;
   const listed = (values) => Object.entries(values).map(([name, value]) => `${name} ${value}`).join(", ");
   return [
     overlay && `Settings changed by ${overlay.who} at ${moment(overlay.since)}: ${listed(overlay.values)}; until cancelled, or the daemon ends.`,
@@ -99,6 +100,7 @@ export function besides(status) {
     degraded && "InnoDB's counters are off: the ages are the checkpoint's, and sync flushing is not seen.",
     journal && `The journal cannot be written: ${journal}; ticks wait in memory.`,
     drained && `Drain ended ${drained}`,
+    trial && (trial.progress.running ? `Trial until ${moment(trial.progress.ends)}, now ${trial.progress.side}; so far: ${sentence(trial.verdict)}` : `Last trial: ${sentence(trial.verdict)}`),
   ].filter(Boolean);
 }
 
@@ -113,10 +115,12 @@ export function tiles(status) {
   const beyond = (budget) => Boolean(budget?.exceeded || budget?.long);
   const left = (seconds) => (seconds == null ? "not in sight" : duration(seconds));
   const share = status ? filled(status) : null;
-  const near = found?.seconds_to_stall != null && found.seconds_to_stall < 60;
+  // On its way up to the set-point the age is let rise, and levels off there.
+  const climbs = status?.mode === "active" && !status.holds.length && found?.age_ratio < status.set_point && !status.drain;
+  const near = found?.seconds_to_stall != null && found.seconds_to_stall < 60 && !climbs;
   return [
     { name: "Uncheckpointed", value: percent(share), note: limits ? `of Max Checkpoint Age: ${bytes(found?.checkpoint_age)} of ${bytes(limits.stall_point)}` : "", bad: share > 0.95 },
-    { name: "Time to sync flushing", value: left(found?.seconds_to_sync), note: found?.seconds_to_stall == null ? "nor a stall, at this slope" : `stall ${duration(found.seconds_to_stall)}, at this slope`, bad: near },
+    { name: "Time to sync flushing", value: left(found?.seconds_to_sync), note: found?.seconds_to_stall == null ? "nor a stall, at this slope" : `stall ${duration(found.seconds_to_stall)}, at this slope${climbs ? "; it levels off at the set-point" : ""}`, bad: near },
     { name: "Crash recovery now", value: duration(found?.recovery_seconds), note: against(budgets?.recovery), bad: beyond(budgets?.recovery) },
     { name: "Shutdown now", value: duration(found?.shutdown_seconds), note: against(budgets?.shutdown), bad: beyond(budgets?.shutdown) },
     { name: "Burst it can take", value: !burst ? DASH : burst.seconds == null ? "any" : duration(burst.seconds), note: burst ? `of ${burst.load} times this load` : "", bad: burst?.seconds != null && burst.seconds < 5 },

@@ -9,6 +9,7 @@ from msgspec.structs import replace
 from tuner.core.ages import EXPECTED, LOWEST, bytes_of, readable
 from tuner.core.commands import overlay, schedule
 from tuner.core.commands.context import ADVISORY, CommandContext, Outcome, cannot_write, refused
+from tuner.core.decide import proving
 from tuner.core.decide.drain import begun, called_off, refusal, unsteered
 from tuner.core.decide.trajectory import lowest_safe_target
 from tuner.core.estimate.window import warm
@@ -333,4 +334,6 @@ HANDLERS: dict[str, Handler] = {
     "stop": _stop,
     "worker_died": _worker_died,
     "suggest": optimising.suggest,
+    "trial": proving.begin,
+    "stop_trial": proving.stop,
 }

@@ -6,7 +6,7 @@ all else in ``wishes``. What becomes of the wish that wins is in ``carry_out``.
 
 from __future__ import annotations
 
-from tuner.core.decide import carry_out, emergency, wishes
+from tuner.core.decide import carry_out, emergency, proving, wishes
 from tuner.core.decide.wishes import Wish
 from tuner.core.estimate.window import warm
 from tuner.core.holds import given_back
@@ -39,6 +39,8 @@ def decide(state: State, sample: Sample | None, *, now: float) -> tuple[State, D
         return lowwater.write(state, sample, mark, now=now)
     if state.mode is Mode.ACTIVE and state.restoring and given_back(state, sample):
         return restore.restore(state, sample, now=now)
+    if wish.reason is Reason.TRIAL:
+        return proving.write(state, sample, now=now)
     return carry_out.guard_and_plan(state, wish, sample.capacity, estimate, now=now)
 
 
@@ -55,8 +57,10 @@ def _without_rates(
     return carry_out.nothing(state, base, now=now)
 
 
-def _first_wish(state: State, sample: Sample, estimate: Estimate, *, now: float) -> tuple[State, Wish]:
-    """Return the first wish there is: emergency, override, drain, rest, way back, relief, policy."""
+def _first_wish(  # noqa: PLR0911 - one return for each that is heard
+    state: State, sample: Sample, estimate: Estimate, *, now: float
+) -> tuple[State, Wish]:
+    """Return the first wish there is: emergency, override, drain, trial, rest, way back, relief, policy."""
     state, proposal, situation = wishes.ask_policy(state, sample, estimate, now=now)
     raised = wishes.raised(state, sample, estimate, now=now)
     if raised is not None:
@@ -67,6 +71,8 @@ def _first_wish(state: State, sample: Sample, estimate: Estimate, *, now: float)
         return state, wishes.WARMING_UP
     if state.drain is not None:
         return state, wishes.drained(state, state.drain, sample, estimate, now=now)
+    if state.proof.asks_for(sample.capacity) is not None:
+        return state, wishes.TRIAL
     if state.returning is not None:
         proposal = wishes.way_back(state, state.returning, situation, sample, estimate)
     elif state.unanswered.until is not None:

@@ -84,6 +84,9 @@ def overridden(override: Override, *, now: float) -> Wish:
 WARMING_UP = Wish(DecisionKind.KEEP, Reason.WARMING_UP, "rates need ten seconds of readings")
 """What is asked for before the rates mean anything."""
 
+TRIAL = Wish(DecisionKind.KEEP, Reason.TRIAL, "a trial's own values")
+"""What a trial against the baseline asks for, whose writes ``proving`` makes."""
+
 
 def of_policy(
     state: State,
@@ -339,7 +342,7 @@ def answered(state: State, sample: Sample, estimate: Estimate, *, now: float) ->
         and state.settings.policy != "fixed"
         and warm(state.estimator.window)
         and state.occurrences.learns(sample.monotonic)
-        and not (state.holds or state.drain or state.returning or state.override)
+        and not (state.holds or state.drain or state.returning or state.override or state.proof.at_baseline)
         and not _raised(state, sample.capacity, now=now)
         and not idle(state, sample, estimate)
     )

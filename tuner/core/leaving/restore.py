@@ -62,25 +62,29 @@ def restore(state: State, sample: Sample, *, now: float) -> tuple[State, Decisio
     base = kept(state, current, Reason.RESTORE, f"restoring for {who}")
     if originals is None or current == originals.capacity:
         return _given_back(state, base, "they are in force")
-    last = state.writes.last
+    state, made = step_back(state, current, originals.capacity, base, kind=DecisionKind.RESTORE, now=now)
+    if made.reason is Reason.ADJUSTED:
+        return _given_back(state, base, f"the server makes {current} of them")
+    return state, replace(made, source="restore") if made.steps else made
+
+
+def step_back(
+    state: State, current: Capacity, originals: Capacity, base: Decision, *, kind: DecisionKind, now: float
+) -> tuple[State, Decision]:
+    """Go one step back to the originals where the server bears it, by the pace that was seen at this tick."""
+    pace, last, what = state.pace or restore_pace.RestorePace(begun=now), state.writes.last, base.detail
     if last is not None and now - last < restore_pace.STEP_SECONDS:
-        return state, replace(base, detail=f"restoring for {who}: waiting between steps")
+        return state, replace(base, detail=f"{what}: waiting between steps")
     verdict = restore_pace.judge(pace, now=now, hidden=restore_pace.HIDDEN in state.facts.unseen)
     if not verdict.go:
-        return state, replace(base, detail=f"restoring for {who}: {verdict.why}")
-    adjusted = state.writes.adjusted
-    target = originals.capacity if adjusted else restore_step(current, originals.capacity)
-    if target == adjusted:
-        return _given_back(state, base, f"the server makes {current} of them")
+        return state, replace(base, detail=f"{what}: {verdict.why}")
+    target = originals if state.writes.adjusted else restore_step(current, originals)
+    if target == state.writes.adjusted:
+        return state, replace(base, reason=Reason.ADJUSTED, detail=f"{what}: the server adjusts it")
     state = written(state, target, now=now, counts=False)
     state = transitions.pace_restore(state, restore_pace.stepped(pace, now=now))
     return state, replace(
-        base,
-        kind=DecisionKind.RESTORE,
-        detail=f"restoring for {who}: {verdict.why}",
-        target=target,
-        steps=plan(current, target),
-        source="restore",
+        base, kind=kind, detail=f"{what}: {verdict.why}", target=target, steps=plan(current, target)
     )
 
 

@@ -7,6 +7,7 @@ from msgspec.structs import replace
 
 from tuner.core.baseline.guard import BaselineGuard, Returned, Shown
 from tuner.core.state import SAME_START_SECONDS, LowWater, State
+from tuner.core.trials.proof import Proof, spoilt
 from tuner.records import Hold, HoldCode, Remedy
 from tuner.settings import Mode
 
@@ -26,6 +27,10 @@ class Standing(Struct, frozen=True):
     returned: Returned | None = None  # why the baseline guard made it advisory; None where it did not
     # why an earlier daemon's pause or mode could not be read; empty once a person has given a command
     unheard: str = ""
+    proof: Proof = Proof()  # a trial against the baseline that is under way, and what the last one came to
+
+
+ANEW = "the daemon was started anew"  # What a trial waits for at a start
 
 
 def another_server(identity: str) -> str:
@@ -81,7 +86,14 @@ def standing_of(state: State) -> Standing:
         low_water=state.low_water.original,
         returned=None if returned is None else replace(returned, again=Shown(), apart=0.0),
         unheard=state.unheard,
+        proof=_settled(state.proof),
     )
+
+
+def _settled(proof: Proof) -> Proof:
+    """Return what of a trial is kept: its whole pairs, so that it is written once a pair."""
+    running = proof.running
+    return proof if running is None else replace(proof, running=spoilt(running, ANEW, now=0.0))
 
 
 def moved(state: State, before: Standing, *, now: float) -> State:
@@ -128,7 +140,11 @@ def take_up(state: State, standing: Standing | None, *, now: float) -> State:
         advisory_until_said=standing.advisory,
         why_advisory=standing.why if standing.advisory else "",
         low_water=LowWater.recalled(standing.low_water if same_start else None),
+        proof=standing.proof if same_start else Proof(result=standing.proof.result),
     )
+    if state.proof.running is not None:
+        said = "a trial against the baseline goes on with its next pair of blocks"
+        state = replace(state, pending_events=(*state.pending_events, ("baseline_trial_resumed", said)))
     if standing.unheard and not state.unheard:
         told = (*state.pending_events, ("unheard", unknown(standing.unheard)))
         state = replace(state, unheard=standing.unheard, pending_events=told, mode=Mode.ADVISORY)

@@ -294,12 +294,12 @@ def too_late(state: Trials, number: int, *, now: float) -> Trials:
     return replace(state, asking=0, number=number, rest_until=now + LEAST_REST)
 
 
-def block_of(estimate: Estimate) -> tuple[float, float]:
+def block_of(estimate: Estimate, *, shortest: float = SHORTEST_BLOCK) -> tuple[float, float]:
     """Return how long a block of this load lasts, and how long it settles, seconds."""
     residence = residence_of(estimate)
     constant = residence / max(LEAST_COMBINING, estimate.combining_exponent)
     settling, counted = SETTLING * constant, COUNTED * constant
-    whole = max(SHORTEST_BLOCK, RESIDENCES * residence, settling + counted)
+    whole = max(shortest, RESIDENCES * residence, settling + counted)
     return whole, settling * whole / (settling + counted) if settling > 0.0 else whole / 2.0
 
 

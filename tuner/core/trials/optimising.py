@@ -163,6 +163,7 @@ def _bars(state: State, sample: Sample, decision: Decision) -> str:
         (bool(holds), f"held: {', '.join(hold.code.value for hold in holds)}"),
         (state.override is not None, "a person's override"),
         (state.drain is not None or state.returning is not None, "a drain"),
+        (state.proof.running is not None, "a trial against the baseline"),
         (state.park_owed is not None or bool(state.restoring), "a park or a restore"),
         (decision.kind is DecisionKind.PARK, "a park"),
         (state.settings.set_point is not None, "a person's set-point"),

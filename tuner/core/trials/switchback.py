@@ -144,8 +144,12 @@ def same_load(blocks: tuple[Block, ...]) -> bool:
 
 def ended(running: Running, now: Counters) -> Block | None:
     """Return the block that ends with these counters; None where nothing was written or flushed in it."""
-    start = running.start
-    if start is None or now.at <= start.at:
+    return None if running.start is None else counted(running.start, now)
+
+
+def counted(start: Counters, now: Counters) -> Block | None:
+    """Return the block between two counts; None where nothing was written or flushed in it."""
+    if now.at <= start.at:
         return None
     rows, pages, redo = now.rows - start.rows, now.pages - start.pages, now.lsn - start.lsn
     if min(rows, pages, redo) <= 0:

@@ -1,0 +1,218 @@
+"""Trials against the baseline: they find the gain that is there and no other, and yield to all else."""
+
+from __future__ import annotations
+
+import random
+from typing import NamedTuple
+
+import pytest
+from msgspec.structs import replace
+
+from lab.plant.clock import SimClock
+from lab.plant.server import SimulatedServer
+from lab.scenarios import load_scenario
+from lab.simulate_loop import SimInbox
+from policies.flushlaw import LEGACY
+from tests.bench import Bench, FakeServer, next_daemon
+from tests.core.loops import DENSITY, RATE, drain
+from tests.factory import DEFAULT, A, command
+from tuner.core.state import State
+from tuner.core.step import start
+from tuner.core.trials.paired import Figures, Pair
+from tuner.core.trials.proof import Running, result_of
+from tuner.loop import drive
+from tuner.records import Capacity, Command, TickRecord, TrialEnd, TrialResult, TrialSide, TrialVerdict
+from tuner.settings import Mode, Settings
+
+TRIAL = command("trial", value=1, ttl=7200.0)
+ACTIVE = Settings(mode=Mode.ACTIVE)
+
+
+class Seen(NamedTuple):
+    """What came of a simulated run."""
+
+    result: TrialResult | None
+    commits: dict[int, int]  # by second
+
+
+def simulated(
+    scenario: str, settings: Settings, *, until: float, begin: float | None, ttl: float, m: int | None = None
+) -> Seen:
+    """Let the loop turn beside a named scenario's server found with this M; a trial from a second on."""
+    clock, whole = SimClock(), load_scenario(scenario)
+    found = replace(whole.plant.server, io_capacity=m, io_capacity_max=m)
+    server = SimulatedServer(replace(whole.plant, server=found), clock, seed=whole.seed)
+    inbox, results, commits = SimInbox(clock, command("originals_saved")), [], {}
+
+    def ticked(_: State, record: TickRecord) -> None:
+        if begin is not None and round(record.tick.now) == begin:
+            inbox.put(command("trial", value=3, ttl=ttl))
+        commits[round(record.tick.now)] = getattr(record.tick.reading, "commits", 0)
+        if record.trial is not None:
+            results.append(record.trial)
+
+    first = start(settings, server.facts())
+    drive(server, clock, inbox, first, interval=1.0, publish=ticked, until=until)
+    return Seen(results[-1] if results else None, commits)
+
+
+def test_a_trial_brackets_the_gain_that_is_there() -> None:
+    """The bounds hold the ratio of two whole runs, one left alone and one with the loop, and are narrow."""
+    tried = simulated("steady-1200iops", ACTIVE, until=3100.0, begin=1200, ttl=1800.0)
+    alone = simulated("steady-1200iops", Settings(), until=1210.0, begin=None, ttl=0.0)
+    truth = (tried.commits[1200] - tried.commits[600]) / (alone.commits[1200] - alone.commits[600])
+
+    result = tried.result
+    assert result is not None
+    assert result.commits is not None
+    assert (result.verdict, result.end, result.discarded) == (TrialVerdict.BETTER, TrialEnd.TIME, 0)
+    assert result.commits.low * 0.98 < truth < result.commits.high * 1.02
+    assert result.commits.high / result.commits.low < 1.1
+
+
+def test_where_there_is_nothing_to_gain_none_is_claimed() -> None:
+    """A server that was found with about the M that suits its load is promised nothing."""
+    tried = simulated("steady-1200iops", ACTIVE, until=3100.0, begin=1200, ttl=1800.0, m=450).result
+    assert tried is not None
+    assert tried.commits is not None
+    assert tried.verdict is not TrialVerdict.BETTER, tried
+    assert 0.95 < tried.commits.ratio < 1.02
+
+
+def test_noise_alone_is_no_difference_and_more_hours_are_named() -> None:
+    """Pairs that differ by chance give no verdict for a side, and the time that would tell one per cent."""
+    dice = random.Random(5)  # noqa: S311 - noise, and no secret
+
+    def figures() -> Figures:
+        rate = 1000.0 * dice.lognormvariate(0.0, 0.03)
+        return Figures(rate, rate, 0.2 * dice.lognormvariate(0.0, 0.03), 0.2 * rate, None)
+
+    pairs = tuple(Pair(figures(), figures()) for _ in range(8))
+    running = Running(1, "ann", 0.0, 9.0, DEFAULT, 300.0, 150.0, pairs=pairs)
+    result = result_of(running)
+    assert result.verdict is TrialVerdict.NO_DIFFERENCE
+    assert result.more_hours
+    assert result.latency is None
+
+
+def at_work() -> Bench:
+    """Return a loop in active mode whose own values are in force, at rest."""
+    wanted = round(RATE * DENSITY * LEGACY.gain_over_demand(0.8) / 2.0)
+    server = FakeServer(Capacity(wanted, 2 * wanted), redo_rate=RATE)
+    server.density = DENSITY
+    server.oldest = server.lsn - 0.8 * A
+    settings = replace(ACTIVE, set_point=0.8, max_changes_per_hour=3600)
+    bench = Bench(settings, server, originals=DEFAULT, left=(server.capacity,))
+    bench.turns(60)
+    return bench
+
+
+def under_way(seconds: int = 400) -> Bench:
+    """Return such a loop with a trial that is so old."""
+    bench = at_work()
+    accepted, why = bench.answer(TRIAL)
+    assert accepted, why
+    bench.turns(seconds)
+    return bench
+
+
+def side(bench: Bench) -> TrialSide:
+    """Return whose turn it is."""
+    assert bench.state.proof.running is not None
+    return bench.state.proof.running.side
+
+
+def until(bench: Bench, wanted: TrialSide) -> None:
+    """Tick until it is the turn of a side, with its values in force."""
+    for _ in range(4000):
+        bench.turn()
+        running = bench.state.proof.running
+        if running is not None and running.side is wanted and running.since is not None:
+            return
+    raise AssertionError(f"no turn of {wanted}")
+
+
+def test_both_sides_come_in_turn_and_the_writes_are_no_part_of_the_budget() -> None:
+    """Each pair has a block of the originals and one of ours, and no change of the budget is spent on it."""
+    bench = at_work()
+    before = bench.record.changes_last_hour
+    bench.answer(TRIAL)
+    until(bench, TrialSide.BASELINE)
+    assert bench.server.capacity == DEFAULT
+    until(bench, TrialSide.OURS)
+    assert bench.m < DEFAULT.io_capacity_max
+    assert bench.record.changes_last_hour == before
+
+
+def test_advisory_mode_refuses_a_trial() -> None:
+    """What writes nothing proves nothing, and says so."""
+    bench = at_work()
+    bench.turn(command("mode", value="advisory"))
+    accepted, why = bench.answer(TRIAL)
+    assert not accepted
+    assert "advisory" in why
+
+
+def test_a_time_too_short_is_refused_with_the_least() -> None:
+    """Fewer than three pairs are no trial."""
+    accepted, why = at_work().answer(replace(TRIAL, ttl=60.0))
+    assert not accepted
+    assert "at least" in why
+
+
+@pytest.mark.parametrize("asked", [drain(), command("mode", value="advisory"), command("stop_trial")])
+def test_a_person_who_asks_for_something_else_ends_it(asked: Command) -> None:
+    """A trial yields to a drain, to advisory mode and to its own stop, and what it came to is kept."""
+    bench = under_way()
+    bench.turn(asked)
+    bench.turn()
+    assert bench.state.proof.running is None
+    assert bench.state.proof.result is not None
+    assert bench.codes("baseline_trial_ended")
+
+
+def test_after_its_end_in_a_block_of_the_originals_ours_come_back() -> None:
+    """A trial that ends where the originals are in force leaves the server as the loop had it before."""
+    bench = under_way()
+    until(bench, TrialSide.BASELINE)
+    bench.turn(command("stop_trial"))
+    bench.turns(3)
+    assert bench.m < DEFAULT.io_capacity_max
+
+
+def test_a_pause_and_a_restart_of_the_daemon_discard_a_pair_and_no_more() -> None:
+    """The trial goes on afterwards with the pairs that it has."""
+    bench = under_way()
+    for _ in range(4000):
+        if bench.state.proof.running is not None and bench.state.proof.running.pairs:
+            break
+        bench.turn()
+    running = bench.state.proof.running
+    assert running is not None
+    pairs = len(running.pairs)
+    assert pairs
+    bench.turn(command("pause"))
+    bench.turns(30)
+    waiting = bench.state.proof.running
+    assert waiting is not None
+    assert waiting.waits
+    resumed = next_daemon(bench.state).proof.running
+    assert resumed is not None
+    assert len(resumed.pairs) == pairs
+    assert (resumed.first, resumed.ends, resumed.seed) == (None, running.ends, running.seed)
+    bench.turn(command("resume"))
+    bench.turns(30)
+    assert bench.state.proof.running is not None
+    assert not bench.state.proof.running.waits
+
+
+def test_an_emergency_ends_it_with_the_safer_side() -> None:
+    """One in a block of ours brings the originals back, whose M is higher; the event says so."""
+    bench = under_way(30)
+    until(bench, TrialSide.OURS)
+    bench.server.redo_rate = 30e6
+    bench.until("emergency", limit=120)
+    assert bench.state.proof.running is None
+    assert bench.state.proof.result is not None
+    assert bench.state.proof.result.end is TrialEnd.EMERGENCY
+    assert bench.state.restoring

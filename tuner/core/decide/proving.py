@@ -1,0 +1,227 @@
+"""A trial against the baseline in a tick: how a person begins and ends it, what ends it, and its writes.
+
+It writes the originals in the steps of a restore, and goes back in one to what the loop had in force. These
+writes are its own: no more than those two ways a pair, and none of them counts for the hourly budget.
+"""
+
+from __future__ import annotations
+
+from msgspec.structs import replace
+
+from tuner.core.commands.context import CommandContext, Outcome, cannot_write, refused
+from tuner.core.decide import carry_out, wishes
+from tuner.core.estimate.window import warm
+from tuner.core.holds import listed
+from tuner.core.leaving import restore
+from tuner.core.ownership import transitions
+from tuner.core.ownership.transitions import kept, written
+from tuner.core.state import State
+from tuner.core.trials import proof
+from tuner.core.trials.paired import verdict_text
+from tuner.core.trials.proof import Proof, Running
+from tuner.core.writes.plan import plan
+from tuner.core.writes.restore_pace import RestorePace, see
+from tuner.records import (
+    Decision,
+    DecisionKind,
+    Event,
+    EventCode,
+    HoldCode,
+    Lifecycle,
+    Reason,
+    Sample,
+    TrialEnd,
+    TrialResult,
+    TrialSide,
+)
+from tuner.settings import Mode
+
+TRIAL = "the trial"  # Whom a restore is for that an emergency in a block of ours began
+
+SUSPENDS = frozenset({HoldCode.PAUSED, HoldCode.STALE})
+"""Holds that a trial waits for; every other one ends it."""
+
+
+def begin(state: State, context: CommandContext) -> Outcome:
+    """Begin a trial for a time, where one can come to something."""
+    command, sample, estimate = context.command, context.sample, state.estimate
+    bar = cannot_write(state, context)
+    if bar is not None:
+        return refused(state, bar.why, *bar.remedies)
+    if not isinstance(command.value, int) or command.ttl is None or not command.ttl > 0:
+        return refused(state, "a trial needs a time (seconds) and a seed (a whole number)")
+    why = _not_now(state, sample)
+    if why or sample is None or estimate is None or state.originals is None:
+        return refused(state, why)
+    baseline, asked = state.originals.capacity, command.ttl / 60.0
+    block, settling = proof.blocks_of(
+        estimate, set_point=state.set_point_now, flush_limit=float(sample.flush_limit)
+    )
+    least = proof.least_seconds(block)
+    if block > proof.LONGEST_BLOCK or command.ttl < least:
+        return refused(
+            state,
+            f"{asked:.0f} minutes are too few under this load: a block lasts {block:.0f} s, "
+            f"so that {proof.FEWEST_PAIRS} pairs take {least / 60:.0f} minutes at least",
+        )
+    running = Running(
+        seed=command.value,
+        who=command.who,
+        began=sample.wall,
+        ends=sample.wall + command.ttl,
+        baseline=baseline,
+        block_seconds=block,
+        settling_seconds=settling,
+        ours=sample.capacity,
+        way_begun=context.now,
+    )
+    return Outcome(
+        replace(state, proof=replace(state.proof, running=running)),
+        f"trial for {asked:.0f} minutes: the originals, {baseline}, in turn with InnoBrim's values, "
+        f"in blocks of {block:.0f} s of which the first {settling:.0f} s are not counted",
+        event=EventCode.BASELINE_TRIAL_BEGUN,
+    )
+
+
+def stop(state: State, context: CommandContext) -> Outcome:
+    """End the trial before its time; the loop goes on."""
+    running = state.proof.running
+    if running is None:
+        return refused(state, "no trial is under way")
+    wall = running.ends if context.sample is None else context.sample.wall
+    state, result = _ended(state, running, TrialEnd.STOPPED, wall=wall)
+    message = f"trial stopped: {verdict_text(result)}"
+    return Outcome(state, message, event=EventCode.BASELINE_TRIAL_ENDED)
+
+
+def write(state: State, sample: Sample, *, now: float) -> tuple[State, Decision]:
+    """Bring in force what the present block needs: the originals in steps, our last pair at once."""
+    running, current = state.proof.running, sample.capacity
+    target = state.proof.asks_for(current) or current
+    baseline = state.proof.at_baseline
+    side = "the turn of the originals" if baseline else "back to InnoBrim's values"
+    base = replace(kept(state, current, Reason.TRIAL, f"trial: {side}"), source="person")
+    if current == target or (current == state.writes.own and state.writes.adjusted == target):
+        return state, base
+    why = carry_out.may_not_write(state)
+    if why is not None:
+        return state, replace(base, reason=why[0], detail=why[1])
+    if baseline and running is not None:
+        fresh = state.pace is None or state.pace.begun < running.way_begun
+        pace = RestorePace(begun=now) if fresh or state.pace is None else state.pace
+        state = transitions.pace_restore(state, see(pace, sample))
+        return restore.step_back(state, current, target, base, kind=DecisionKind.TRIAL, now=now)
+    state = written(state, target, now=now, counts=False)
+    state = replace(state, policy=wishes.policy_of(state).wrote(state.policy, target.io_capacity_max))
+    return state, replace(base, kind=DecisionKind.TRIAL, target=target, steps=plan(current, target))
+
+
+def update(
+    state: State, sample: Sample | None, decision: Decision, *, now: float, wall: float
+) -> tuple[State, list[Event]]:
+    """Take the tick in that was just decided."""
+    running, result = state.proof.running, state.proof.result
+    if running is None:
+        there = sample is None or result is None or sample.capacity != result.baseline
+        if state.proof.back is not None and (there or state.holds or state.override or state.drain):
+            state = replace(state, proof=Proof(result=result))
+        return state, []
+    end = _end(state, running, decision, wall=wall)
+    if end is not None:
+        return _end_now(state, running, end, decision, wall=wall, now=now)
+    waits = _waits(state, sample)
+    if waits or sample is None:
+        running = running if running.waits == waits else proof.spoilt(running, waits, now=now)
+    else:
+        running = proof.advanced(running, sample, now=now)
+    return replace(state, proof=replace(state.proof, running=running)), []
+
+
+def _not_now(state: State, sample: Sample | None) -> str:
+    """Return why no trial can begin just now; empty where one can."""
+    estimate, cold = state.estimate, not warm(state.estimator.window)
+    in_force = None if sample is None else sample.capacity
+    ours = in_force is not None and in_force == state.writes.own
+    original = state.originals is None or in_force == state.originals.capacity
+    pairs = (
+        (state.proof.running is not None, "a trial is under way already: innobrim trial stop ends it"),
+        (bool(state.holds), f"held ({listed(state.holds)}); a hold permits no trial"),
+        (state.lifecycle is not Lifecycle.RUNNING, "the daemon is starting or stopping"),
+        (state.override is not None, "an override is in force"),
+        (state.drain is not None or state.returning is not None, "a drain is under way"),
+        (bool(state.restoring) or state.park_owed is not None, "a restore or a park is under way"),
+        (state.low_water.ours, "with loop.low_water_mark the originals of C and M alone are no baseline"),
+        (estimate is None or cold, "rates need ten seconds of readings; ask again then"),
+        (original or not ours, f"nothing to compare yet: the pair in force, {in_force}, is not InnoBrim's"),
+        (estimate is not None and estimate.redo_rate < 1.0, "nothing to compare: no redo is written"),
+    )
+    return next((why for applies, why in pairs if applies), "")
+
+
+def _end(state: State, running: Running, decision: Decision, *, wall: float) -> TrialEnd | None:
+    """Return why the trial is over at this tick; None where it is not."""
+    held = any(hold.code not in SUSPENDS for hold in state.holds)
+    overruled = state.override or state.drain or state.restoring or state.low_water.ours or None
+    paused = any(hold.code in SUSPENDS for hold in state.holds)
+    ends = (
+        (TrialEnd.EMERGENCY, decision.kind is DecisionKind.EMERGENCY),
+        (TrialEnd.HELD, held),
+        (TrialEnd.OVERRULED, overruled is not None or state.mode is not Mode.ACTIVE),
+        (
+            TrialEnd.ORIGINALS,
+            state.originals is not None and state.originals.capacity != running.baseline and not paused,
+        ),
+        (TrialEnd.TIME, wall >= running.ends),
+    )
+    stopping = state.lifecycle is Lifecycle.STOPPING
+    found = next((end for end, applies in ends if applies), None)
+    return None if stopping and found is not TrialEnd.TIME else found
+
+
+def _waits(state: State, sample: Sample | None) -> str:
+    """Return what spoils a block at this tick; empty where nothing does."""
+    if state.holds:
+        return f"held: {listed(state.holds)}"
+    if sample is None or state.estimate is None or not warm(state.estimator.window):
+        return "rates need ten seconds of readings"
+    if sample.degraded:
+        return "InnoDB's counters are off"
+    if not state.occurrences.learns(sample.monotonic):
+        return f"going on: {', '.join(state.occurrences.names) or 'something beside the load'}"
+    return ""
+
+
+def _end_now(
+    state: State, running: Running, end: TrialEnd, decision: Decision, *, wall: float, now: float
+) -> tuple[State, list[Event]]:
+    state, result = _ended(state, running, end, wall=wall)
+    why = {
+        TrialEnd.TIME: "its time is over",
+        TrialEnd.EMERGENCY: f"an emergency in a block of {_whose(running)}: {decision.detail}",
+        TrialEnd.HELD: f"held: {listed(state.holds)}",
+        TrialEnd.OVERRULED: "somebody asked for something else, or the mode is advisory",
+        TrialEnd.ORIGINALS: "the originals are others now",
+    }[end]
+    target = decision.target or running.baseline
+    ours = running.side is TrialSide.OURS
+    if end is TrialEnd.EMERGENCY and ours and running.baseline.io_capacity_max >= target.io_capacity_max:
+        state = transitions.begin_restore(state, TRIAL, now=now)
+        why += "; the originals come back in steps, and the loop is advisory then"
+    event = Event(
+        code=EventCode.BASELINE_TRIAL_ENDED,
+        message=f"trial ended, {why}; {verdict_text(result)}",
+        who=running.who,
+        subject=result.verdict.value,
+    )
+    return state, [event]
+
+
+def _ended(state: State, running: Running, end: TrialEnd, *, wall: float) -> tuple[State, TrialResult]:
+    """Return the state without the trial; the pair that the loop had in force comes back at the next tick."""
+    result = proof.result_of(running, end=end, ended=wall)
+    back = running.ours if state.proof.at_baseline and end in {TrialEnd.TIME, TrialEnd.STOPPED} else None
+    return replace(state, proof=Proof(result=result, back=back)), result
+
+
+def _whose(running: Running) -> str:
+    return "the baseline's values" if running.side is TrialSide.BASELINE else "InnoBrim's values"
