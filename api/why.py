@@ -19,7 +19,7 @@ from api.read import encoded
 from tuner.daemon.board import Board
 from tuner.journal.past import JournalPast, past_of
 from tuner.journal.tables import JournalError
-from tuner.records import Change, Facts, Sample, TickRecord
+from tuner.records import Facts, PastChange, Sample, TickRecord
 from tuner.settings import Settings
 from tuner.why.model import Why
 from tuner.why.search import Past, of_change, of_moment, of_now, of_span
@@ -51,7 +51,7 @@ class BoardPast:
             return before
         return (before or (self._ticks[0].tick.wall,))[0], self._ticks[-1].tick.wall
 
-    def change(self, number: int) -> Change | None:
+    def change(self, number: int) -> PastChange | None:
         """Return a change by its number, which only a journal gives."""
         return None if self._journal is None else self._journal.change(number)
 
@@ -59,13 +59,13 @@ class BoardPast:
         """Return the numbers of the oldest and the newest change."""
         return None if self._journal is None else self._journal.numbers()
 
-    def changes(self, since: float, until: float) -> list[Change]:
+    def changes(self, since: float, until: float) -> list[PastChange]:
         """Return the changes from one time to before another."""
         if self._journal is not None:
             return self._journal.changes(since, until)
         return [_change(one) for one in self._written() if since <= one.tick.wall < until]
 
-    def last_change(self, before: float) -> Change | None:
+    def last_change(self, before: float) -> PastChange | None:
         """Return the newest change before a time."""
         if self._journal is not None:
             return self._journal.last_change(before)
@@ -106,7 +106,7 @@ class BoardPast:
             return self._settings, self._facts
         return self._journal.context(wall)
 
-    def lost(self, change: Change) -> str:
+    def lost(self, change: PastChange) -> str:
         """Return why the tick of a change cannot be told."""
         return "" if self._journal is None else self._journal.lost(change)
 
@@ -124,10 +124,10 @@ def _decoded(line: bytes) -> TickRecord | None:
         return None
 
 
-def _change(record: TickRecord) -> Change:
+def _change(record: TickRecord) -> PastChange:
     """Return the row that a journal would have of a tick that wrote."""
     decision, reading = record.decision, record.tick.reading
-    return Change(
+    return PastChange(
         number=0,
         tick=record.tick.number,
         wall=record.tick.wall,

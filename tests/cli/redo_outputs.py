@@ -93,7 +93,13 @@ SITUATIONS: dict[str, Callable[[], tuple[tuple[list[TickRecord], State], Server]
         Server(None, None),
     ),
     "no-m-moves-the-age": lambda: (
-        told(seen(), family="mariadb", version="11.8.6", flush_law="soft-limit"),
+        told(
+            seen(),
+            family="mariadb",
+            version="11.8.6",
+            flush_law="soft-limit",
+            redo_variable="innodb_log_file_size",
+        ),
         Server(None, None),
     ),
     "no-load": lambda: (idle(), Server(None, None)),

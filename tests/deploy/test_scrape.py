@@ -48,6 +48,10 @@ WITHOUT_A_CAUSE = {
     "innobrim_schedule_active",
     "innobrim_schedule_began_timestamp_seconds",
     "innobrim_schedule_ends_timestamp_seconds",
+    "innobrim_ledger_saved_pages",
+    "innobrim_ledger_saved_bytes",
+    "innobrim_ledger_saved_ratio",
+    "innobrim_ledger_saved_worth",
 }
 """What may be missing from a scrape: nothing of the kind is going on, or the simulated server has it not."""
 

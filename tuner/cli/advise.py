@@ -284,7 +284,8 @@ def tell(advised: Advised) -> None:
     if advised.hours:
         say(*_table(advised.hours))
     for finding in advised.advice:
-        show(finding)
+        if verdict.answer != "cannot" or finding.reason or finding.fix or finding.sql:  # else all is said above
+            show(finding)
 
 
 def headline(verdict: Verdict) -> str:

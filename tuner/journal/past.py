@@ -14,7 +14,7 @@ from tuner.journal.codec import RECORDS, CodecError, decode
 from tuner.journal.reader import run_of
 from tuner.journal.readonly import ReadOnlyJournal, located, understood
 from tuner.journal.tables import JournalError, loaded
-from tuner.records import Capacity, Change, DecisionKind, Facts, TickRecord
+from tuner.records import Capacity, DecisionKind, Facts, PastChange, TickRecord
 from tuner.settings import Settings
 
 CHUNK = 50
@@ -47,7 +47,7 @@ class JournalPast:
             return None
         return self._wall(self._first), self._wall(self._last)
 
-    def change(self, number: int) -> Change | None:
+    def change(self, number: int) -> PastChange | None:
         """Return a change by its number; None where there is none."""
         return self._one(f"{_WRITTEN} AND id = ?", number)
 
@@ -56,13 +56,13 @@ class JournalPast:
         ((first, last),) = self._journal.rows("SELECT min(id), max(id) FROM decisions WHERE written = 1")
         return None if first is None else (first, last)
 
-    def changes(self, since: float, until: float) -> list[Change]:
+    def changes(self, since: float, until: float) -> list[PastChange]:
         """Return the changes from one Unix time to before another, oldest first."""
         rows = self._journal.rows(f"{_WRITTEN} AND wall >= ? AND wall < ? ORDER BY id", (since, until))
         with understood(self._path):
             return [_change(row) for row in rows]
 
-    def last_change(self, before: float) -> Change | None:
+    def last_change(self, before: float) -> PastChange | None:
         """Return the newest change before a Unix time; None without one."""
         return self._one(f"{_WRITTEN} AND wall < ? ORDER BY id DESC LIMIT 1", before)
 
@@ -110,7 +110,7 @@ class JournalPast:
         settings, facts, _ = self._run(rows[0][0]) if rows else (Settings(), None, "")
         return settings, facts
 
-    def lost(self, change: Change) -> str:
+    def lost(self, change: PastChange) -> str:
         """Return why the tick of a change cannot be told, in words."""
         program, known = self._run(change.run)[2], self.known()
         if program:
@@ -139,7 +139,7 @@ class JournalPast:
             self._runs[run] = found
         return self._runs[run]
 
-    def _one(self, query: str, value: float) -> Change | None:
+    def _one(self, query: str, value: float) -> PastChange | None:
         rows = self._journal.rows(query, (value,))
         with understood(self._path):
             return _change(rows[0]) if rows else None
@@ -184,9 +184,9 @@ def past_of(path_or_directory: Path) -> Iterator[JournalPast]:
         yield JournalPast(path, journal)
 
 
-def _change(row: tuple[Any, ...]) -> Change:
+def _change(row: tuple[Any, ...]) -> PastChange:
     number, tick, wall, kind, reason, detail, source, written, *pairs, run = row
-    return Change(
+    return PastChange(
         number=number,
         tick=tick,
         wall=float(wall),

@@ -6,7 +6,7 @@ name. Metrics, CSV header, JSON schema and the metrics reference are generated f
 """
 
 from tuner.records.account import account_of, grant, is_account, is_local, literal, login, revoke
-from tuner.records.change import Change
+from tuner.records.change import PastChange
 from tuner.records.decision import (
     LONGEST_TTL,
     Acknowledgement,
@@ -64,7 +64,6 @@ __all__ = [
     "Acknowledgement",
     "Bounds",
     "Capacity",
-    "Change",
     "Command",
     "Decision",
     "DecisionKind",
@@ -84,6 +83,7 @@ __all__ = [
     "OptimiserProgress",
     "Overlay",
     "PairedRatio",
+    "PastChange",
     "Reason",
     "Receipt",
     "Remedy",

@@ -10,7 +10,7 @@ from tuner.records.decision import DecisionKind
 from tuner.records.server import Capacity
 
 
-class Change(Struct, frozen=True):
+class PastChange(Struct, frozen=True):
     """One decision: a row of the journal's table ``decisions``, which outlives its tick by weeks."""
 
     number: Annotated[int, Meta(description="in this journal; innobrim why --change takes it, 0 for unknown")]

@@ -6,7 +6,7 @@ from typing import Annotated
 
 from msgspec import Meta, Struct
 
-from tuner.records import Change
+from tuner.records import PastChange
 
 
 class Seen(Struct, frozen=True):
@@ -34,7 +34,7 @@ class Story(Struct, frozen=True):
     headline: Annotated[str, Meta(description="what happened, a sentence that the time goes before")]
     sentences: Annotated[tuple[str, ...], Meta(description="why, and what came of it, in reading order")]
     brief: Annotated[str, Meta(description="why, in a few words, for a list")]
-    change: Annotated[Change | None, Meta(description="the change told; none for a moment without one")]
+    change: Annotated[PastChange | None, Meta(description="the change told; none for a moment without one")]
     aim_share: Annotated[
         float | None,
         Meta(description="the aim, on the same scale as age_share; none where it is not known"),

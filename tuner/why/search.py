@@ -7,7 +7,7 @@ from typing import Protocol
 
 from tuner.core.ownership.transitions import BASELINE_GUARD
 from tuner.journal.past import JournalPast
-from tuner.records import Change, DecisionKind, Facts, TickRecord
+from tuner.records import DecisionKind, Facts, PastChange, TickRecord
 from tuner.settings import Settings
 from tuner.why.model import Span, Story, Why
 from tuner.why.told import story
@@ -34,17 +34,17 @@ class Past(Protocol):
     source: str
 
     def known(self) -> tuple[float, float] | None: ...
-    def change(self, number: int) -> Change | None: ...
+    def change(self, number: int) -> PastChange | None: ...
     def numbers(self) -> tuple[int, int] | None: ...
-    def changes(self, since: float, until: float) -> list[Change]: ...
-    def last_change(self, before: float) -> Change | None: ...
+    def changes(self, since: float, until: float) -> list[PastChange]: ...
+    def last_change(self, before: float) -> PastChange | None: ...
     def event(self, code: str, before: float) -> str: ...
     def tick_at(self, wall: float) -> TickRecord | None: ...
     def tick_after(self, wall: float) -> TickRecord | None: ...
     def ticks(self, since: float, until: float) -> list[TickRecord]: ...
     def sampled(self, since: float, until: float, most: int) -> list[TickRecord]: ...
     def context(self, wall: float) -> tuple[Settings, Facts | None]: ...
-    def lost(self, change: Change) -> str: ...
+    def lost(self, change: PastChange) -> str: ...
 
 
 _: type[Past] = JournalPast
@@ -106,7 +106,7 @@ def of_moment(past: Past, wall: float, *, lasting: float = 0.0) -> Why:
     return _answer(past, stories)
 
 
-def _gap(past: Past, wall: float, before: Change | None) -> Why:
+def _gap(past: Past, wall: float, before: PastChange | None) -> Why:
     """Say what there is in place of a moment without a tick, and what is nearest."""
     known, earlier, later = past.known(), past.tick_at(wall), past.tick_after(wall)
     remark = "nothing was recorded then: no daemon ran, or its ticks were lost"
@@ -128,7 +128,7 @@ def _gap(past: Past, wall: float, before: Change | None) -> Why:
     )
 
 
-def _of_change(past: Past, change: Change) -> Story:
+def _of_change(past: Past, change: PastChange) -> Story:
     record = past.tick_at(change.wall)
     if (
         record is None
@@ -140,7 +140,7 @@ def _of_change(past: Past, change: Change) -> Story:
 
 
 def _of_tick(
-    past: Past, record: TickRecord, *, change: Change | None = None, spent_since: float | None = None
+    past: Past, record: TickRecord, *, change: PastChange | None = None, spent_since: float | None = None
 ) -> Story:
     settings, facts = past.context(record.tick.wall)
     around = Around(record, change, settings=settings, facts=facts)

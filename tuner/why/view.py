@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from typing import NamedTuple
 
 from policies.types import horizon
-from tuner.records import Capacity, Change, Decision, Estimate, Facts, Receipt, Sample, TickRecord
+from tuner.records import Capacity, Decision, Estimate, Facts, PastChange, Receipt, Sample, TickRecord
 from tuner.settings import Settings
 from tuner.why.model import Seen
 
@@ -23,11 +23,11 @@ class Around(NamedTuple):
     """What is known around one tick; the oldest of it only as a row of the journal's decisions."""
 
     record: TickRecord | None  # the tick; None where it is no longer kept, or cannot be read
-    change: Change | None = None  # the decision's row; None where nothing was decided
+    change: PastChange | None = None  # the decision's row; None where nothing was decided
     receipt: Receipt | None = None  # what became of its write; None where it wrote nothing, or not yet
     later: TickRecord | None = None  # the tick that shows what came of it; None where there is none yet
     ending: str = ""  # why ``later`` is sooner than usual, in words; empty where it is not
-    since: Change | None = None  # the change that made the values in force, before this tick
+    since: PastChange | None = None  # the change that made the values in force, before this tick
     cause: str = ""  # an earlier event that this follows from, in words
     # reasons for writing nothing since, and about how many seconds each held; empty where it is too soon
     spent: tuple[tuple[str, float], ...] = ()
