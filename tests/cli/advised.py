@@ -16,6 +16,7 @@ from tuner.cli import advise as command
 from tuner.cli.main import cli
 from tuner.records import Capacity, Facts, Receipt
 from tuner.servers.port import Unreachable
+from tuner.servers.survey import Survey
 
 FOLDER = Path(__file__).parent / "said"
 
@@ -53,6 +54,10 @@ class LeftAlone(SimulatedServer):
         if self._absent:
             raise Unreachable(self._absent)
         return replace(super().facts(), **self._shown)
+
+    def survey(self) -> Survey:
+        """Show nothing else of how it flushes."""
+        return Survey(0.0)
 
     def may_write(self) -> bool | None:
         """Say that the account may not, which advice does not need."""

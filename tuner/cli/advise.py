@@ -45,6 +45,8 @@ from tuner.daemon.board import Board, BoardInbox
 from tuner.findings.advice import advise as advise_on
 from tuner.findings.advice import broken_budgets, durations, statements
 from tuner.findings.check import check
+from tuner.findings.doctor import costliest
+from tuner.findings.evidence import evidence, local_volumes
 from tuner.findings.finding import Finding
 from tuner.findings.gain import Answer, Span, Verdict, judged, page_writes_saved, seen_in
 from tuner.findings.hours import Hour, by_hour, of_all
@@ -142,7 +144,7 @@ def advise(
     with answering(as_json=as_json, means={JournalError: Unusable}):
         if journal is None:
             config = configuration(config_path, {**server_flags, "loop.mode": "advisory"})
-            advised = _in_the_way(config) or _advised(_watched(config, seconds))
+            advised = _in_the_way(config) or _watched(config, seconds)
         else:
             refuse_given(click.get_current_context(), {"journal", "as_json"}, " is no option with --from")
             advised = _recorded(journal)
@@ -173,13 +175,24 @@ def _in_the_way(config: Config) -> Advised | None:
     return Advised(Verdict("cannot", why, sure="high"), problems, 0)
 
 
-def _watched(config: Config, seconds: int) -> Watched:
+def _watched(config: Config, seconds: int) -> Advised:
     clock = SystemClock()
     server = real_server(config, clock)
     try:
-        return watch(server, clock, config, seconds)
+        before = server.survey()
+        volumes = local_volumes(before)
+        watched = watch(server, clock, config, seconds)
+        after = server.survey()
     finally:
         server.close()
+    advised = _advised(watched)
+    samples = [one.tick.reading for one in watched.records if isinstance(one.tick.reading, Sample)]
+    if len(samples) < 2 or samples[-1].uptime < samples[0].uptime:  # noqa: PLR2004 - a rate needs two
+        return advised
+    seen = evidence(watched.last()[1].facts, samples, before, after, volumes)
+    known = {one.id for one in advised.advice}
+    costs = [one for one in costliest(seen) if one.id not in known]
+    return msgspec.structs.replace(advised, advice=[*advised.advice, *in_its_way(costs, seen.facts)])
 
 
 def watch(server: Server, clock: Clock, config: Config, seconds: int) -> Watched:
@@ -284,7 +297,9 @@ def tell(advised: Advised) -> None:
     if advised.hours:
         say(*_table(advised.hours))
     for finding in advised.advice:
-        if verdict.answer != "cannot" or finding.reason or finding.fix or finding.sql:  # else all is said above
+        if (
+            verdict.answer != "cannot" or finding.reason or finding.fix or finding.sql
+        ):  # else all is said above
             show(finding)
 
 

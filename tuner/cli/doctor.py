@@ -14,7 +14,7 @@ from tuner.cli.answer import FINE, NO, Refused, answering, say, say_json
 from tuner.cli.finding import show
 from tuner.cli.options import WholeNumber, configuration, json_option, real_server, server_options
 from tuner.findings.doctor import Examination, examine
-from tuner.findings.evidence import Evidence, local_volumes
+from tuner.findings.evidence import Evidence, evidence, local_volumes
 from tuner.findings.finding import Finding
 from tuner.records import Missed, Sample
 from tuner.servers.port import Server
@@ -106,17 +106,7 @@ def watch(
     if len(samples) < 2 or samples[-1].uptime < samples[0].uptime:  # noqa: PLR2004 - a rate needs two
         why = reason or "it was restarted"
         raise Refused(f"no two readings of one run of the server in {seconds:g} s: {why}")
-    after = server.survey()
-    return Evidence(
-        facts=facts,
-        first=samples[0],
-        last=samples[-1],
-        peak_age=max(one.modified_age / max(1, one.flush_limit) for one in samples),
-        before=before,
-        after=after,
-        volumes=local_volumes(after),
-        volumes_before=volumes,
-    )
+    return evidence(facts, samples, before, server.survey(), volumes)
 
 
 def report(seen: Evidence, found: Examination, *, everything: bool) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import socket
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from msgspec import Struct
 
@@ -172,6 +172,30 @@ class Evidence(Struct, frozen=True):
     def at_once(self, name: str, value: str) -> tuple[str, tuple[str, ...]]:
         """Return in words and as SQL how a dynamic variable is set."""
         return f"set it now, and {name} = {value} in my.cnf", (f"SET GLOBAL {name} = {value}",)
+
+
+def evidence(
+    facts: Facts, samples: Sequence[Sample], before: Survey, after: Survey, volumes: Mapping[str, Volume]
+) -> Evidence:
+    """Return what readings and a look at both ends show.
+
+    Args:
+        facts: of the server.
+        samples: two or more readings of one run of the server, the oldest first.
+        before: the look at the beginning.
+        after: the look at the end.
+        volumes: what its directories were on at the beginning.
+    """
+    return Evidence(
+        facts=facts,
+        first=samples[0],
+        last=samples[-1],
+        peak_age=max(one.modified_age / max(1, one.flush_limit) for one in samples),
+        before=before,
+        after=after,
+        volumes=local_volumes(after),
+        volumes_before=volumes,
+    )
 
 
 def local_volumes(look: Survey) -> dict[str, Volume]:
