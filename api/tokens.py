@@ -26,7 +26,7 @@ import msgspec
 from msgspec import Meta, Struct
 from msgspec.structs import replace
 
-from tuner.system.statedir import give_to_owner, read_plain
+from tuner.system.statedir import read_plain, write_private
 
 NAME = "tokens.json"
 FIRST = "first"
@@ -339,21 +339,6 @@ def _fingerprint(path: Path) -> tuple[int, int, int] | None:
     except OSError:
         return None
     return file.st_ino, file.st_mtime_ns, file.st_size
-
-
-def write_private(path: Path, content: bytes) -> None:
-    """Put a file in place whole or not at all, mode 0600, owned like the directory that it is in."""
-    draft = path.with_name(f".{path.name}.{os.getpid()}")
-    draft.unlink(missing_ok=True)
-    try:
-        with os.fdopen(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
-            give_to_owner(file.fileno(), path.parent)
-            file.write(content)
-            file.flush()
-            os.fsync(file.fileno())
-        draft.replace(path)
-    finally:
-        draft.unlink(missing_ok=True)
 
 
 @contextlib.contextmanager

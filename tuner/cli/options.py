@@ -16,7 +16,7 @@ from tuner.cli.answer import Unusable, say
 from tuner.config.credentials import Credentials, identity_of, read_credentials
 from tuner.config.load import load_config
 from tuner.config.schema import Config
-from tuner.core.ages import EXPECTED, PATTERN
+from tuner.core.ages import EXPECTED, PATTERN, bytes_of
 from tuner.records import Facts
 from tuner.servers.endpoint import Endpoint, at_address
 from tuner.servers.server import RealServer
@@ -217,6 +217,28 @@ class CheckpointAge(click.ParamType[str]):
         if not re.fullmatch(PATTERN, text):
             self.fail(f"{value!r} is no age: write {EXPECTED}", param, ctx)
         return text
+
+
+MEBIBYTE = 2**20
+LARGEST_LOG = 512 * 2**30
+"""Of MySQL and MariaDB, bytes."""
+
+
+class LogSize(click.ParamType[int]):
+    """A size of a redo log such as 512M, 2G or 1.5GiB: whole MiB, as MySQL takes it; bytes as an int."""
+
+    name = "size"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:  # noqa: ANN401 - click's signature
+        """Return bytes."""
+        text = str(value).strip()
+        try:
+            size = 0 if text.endswith("%") else bytes_of(text, redo_capacity=LARGEST_LOG)
+        except ValueError:
+            size = 0
+        if size < MEBIBYTE or size % MEBIBYTE:
+            self.fail(f"{value!r} is no size: write whole MiB up to 512G, such as 512M or 2G", param, ctx)
+        return size
 
 
 GivenP = ParamSpec("GivenP")

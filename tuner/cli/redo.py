@@ -1,4 +1,4 @@
-"""``innobrim redo``: what a smaller or larger redo log would bring."""
+"""``innobrim redo``: what another size of the redo log would bring, and growing it while the server runs."""
 
 from __future__ import annotations
 
@@ -8,13 +8,25 @@ from msgspec import Struct
 from tuner.cli.advise import watch
 from tuner.cli.answer import Refused, answering, say, say_json
 from tuner.cli.finding import show
-from tuner.cli.options import WholeNumber, configuration, json_option, real_server, server_options
+from tuner.cli.options import (
+    Duration,
+    LogSize,
+    WholeNumber,
+    configuration,
+    json_option,
+    real_server,
+    refuse_given,
+    server_options,
+)
+from tuner.cli.redo_growth import Begun, Target, begun_before, grow, must_be_asked_or_told, undo
 from tuner.cli.redo_table import table
+from tuner.config.schema import Config
 from tuner.findings.finding import Finding
 from tuner.findings.providers import in_its_way
 from tuner.findings.redo_size import redo_size
 from tuner.findings.sizing import Sizing, sizing
 from tuner.records import Sample
+from tuner.servers.server import RealServer
 from tuner.system.clock import SystemClock
 
 
@@ -23,6 +35,10 @@ class Answer(Struct, frozen=True):
 
     sizing: Sizing
     advice: tuple[Finding, ...]
+    begun: Begun | None = None
+
+
+LONGEST_TIMEOUT = 86_400.0
 
 
 @click.command()
@@ -30,9 +46,29 @@ class Answer(Struct, frozen=True):
 @click.option(
     "--seconds", type=WholeNumber(60, 86_400), default=120, show_default=True, help="How long to watch."
 )
+@click.option("--to", "wanted", type=LogSize(), metavar="SIZE", help="Grow the redo log to it, such as 2G.")
+@click.option("--undo", "back", is_flag=True, help="Set back what the first --to found.")
+@click.option("--yes", is_flag=True, help="With --to and --undo: do not ask.")
+@click.option(
+    "--timeout",
+    type=Duration(LONGEST_TIMEOUT),
+    default="10m",
+    show_default=True,
+    help="With --to and --undo: how long the server may take.",
+)
 @json_option
-def redo(config_path: str | None, *, seconds: int, as_json: bool, **server_flags: object) -> None:
-    """Watch a server, then say what a smaller or larger redo log would bring. Writes nothing.
+def redo(
+    config_path: str | None,
+    *,
+    seconds: int,
+    wanted: int | None,
+    back: bool,
+    yes: bool,
+    timeout: float,
+    as_json: bool,
+    **server_flags: object,
+) -> None:
+    """Watch a server, then say what a smaller or larger redo log would bring; writes nothing but with --to.
 
     For each size from half to sixteen times today's, with an M that follows the load: pages written per row
     change, page writes and all device writes saved for the same work, commits/s gained where the device is
@@ -40,30 +76,54 @@ def redo(config_path: str | None, *, seconds: int, as_json: bool, **server_flags
     Behind each figure is the range in which it lies in nine cases of ten. Exit 0: it was told. Exit 1: there
     was no load to tell it from. Exit 3: nothing answers.
 
+    With --to SIZE the redo log grows to it while the server runs, after a question or with --yes: where the
+    version does that safely, there is room on the disk, and a crash recovery stays within
+    max_recovery_seconds, for which it watches first. Until mysqld is restarted --undo sets back what was
+    found. It takes an account that may set global variables. Exit 0: it is in force. Exit 1: refused, with
+    the reason, and the lines for my.cnf where only a restart does it. Exit 2: nobody to ask. Exit 3: nothing
+    answers. Exit 4: not in force in time.
+
     Example: innobrim redo --socket /run/mysqld/mysqld.sock --user innobrim --seconds 300
     """
+    changes = wanted is not None or back
+    if wanted is not None and back:
+        raise click.UsageError("--to and --undo exclude each other")
+    if not changes:
+        for name in ("yes", "timeout"):
+            allowed = {str(one.name) for one in redo.params} - {name}
+            refuse_given(click.get_current_context(), allowed, " is an option with --to and --undo alone")
     with answering(as_json=as_json):
+        if changes:
+            must_be_asked_or_told(yes=yes)
         config = configuration(config_path, {**server_flags, "loop.mode": "advisory"})
-        clock = SystemClock()
-        server = real_server(config, clock)
+        server = real_server(config, SystemClock())
         try:
-            before = server.device_writes()
-            watched = watch(server, clock, config, seconds)
-            after = server.device_writes()
+            if not changes:
+                _foretell(server, config, seconds, as_json=as_json)
+            elif back:
+                undo(Target(server, config, as_json=as_json), timeout=timeout, yes=yes, as_json=as_json)
+            elif wanted is not None:
+                target = Target(server, config, as_json=as_json)
+                grow(target, wanted, seconds=seconds, timeout=timeout, yes=yes, as_json=as_json)
         finally:
             server.close()
-        record, state = watched.last()
-        written = None if before is None or after is None else after.since(before)
-        found = sizing(watched.records, state, written)
-        sample = record.tick.reading
-        if found is None or not isinstance(sample, Sample):
-            raise Refused("nothing was written to the redo log meanwhile; watch at a busy hour")
-        answer = Answer(
-            found, tuple(in_its_way([redo_size(found, state.facts, state.settings)], state.facts))
-        )
-        if as_json:
-            say_json(answer)
-        else:
-            say(*table(found, sample.capacity, state.facts))
-            for finding in answer.advice:
-                show(finding)
+
+
+def _foretell(server: RealServer, config: Config, seconds: int, *, as_json: bool) -> None:
+    begun = begun_before(server, config)
+    before = server.device_writes()
+    watched = watch(server, SystemClock(), config, seconds)
+    after = server.device_writes()
+    record, state = watched.last()
+    written = None if before is None or after is None else after.since(before)
+    found = sizing(watched.records, state, written)
+    sample = record.tick.reading
+    if found is None or not isinstance(sample, Sample):
+        raise Refused("nothing was written to the redo log meanwhile; watch at a busy hour")
+    advice = tuple(in_its_way([redo_size(found, state.facts, state.settings)], state.facts))
+    if as_json:
+        say_json(Answer(found, advice, begun))
+        return
+    say(*table(found, sample.capacity, state.facts))
+    for finding in advice:
+        show(finding)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import socket
 from collections.abc import Mapping, Sequence
 
@@ -199,7 +200,13 @@ def evidence(
 
 
 def local_volumes(look: Survey) -> dict[str, Volume]:
-    """Return what the server's directories are on; none unless it runs on this machine.
+    """Return what the server's directories are on; none unless it runs on this machine."""
+    found = {what: volume_of(place) for what, place in local_places(look).items()}
+    return {what: one for what, one in found.items() if one is not None}
+
+
+def local_places(look: Survey) -> dict[str, str]:
+    """Return the server's directories, of data, redo log and binary log; none unless it runs on this machine.
 
     A server in a container has a host name of its own, and its paths are none of this machine's.
     """
@@ -210,9 +217,8 @@ def local_volumes(look: Survey) -> dict[str, Volume]:
     places = {"data": data, "redo": _below(data, told.get("innodb_log_group_home_dir", ""))}
     if told.get("log_bin_basename"):
         places["binlog"] = _below(data, told["log_bin_basename"].rpartition("/")[0])
-    found = {what: volume_of(place) for what, place in places.items()}
-    return {what: one for what, one in found.items() if one is not None}
+    return places
 
 
 def _below(directory: str, place: str) -> str:
-    return place if place.startswith("/") else f"{directory}/{place}"
+    return os.path.normpath(place if place.startswith("/") else f"{directory}/{place}")

@@ -141,13 +141,19 @@ class _Load(Struct, frozen=True):
         return min(self.created_rate, MOST_CREATED * self.flush_rate) / self.redo_rate
 
 
-def sizing(records: Sequence[TickRecord], state: State, writes: DeviceWrites | None) -> Sizing | None:
+def sizing(
+    records: Sequence[TickRecord],
+    state: State,
+    writes: DeviceWrites | None,
+    factors: Sequence[float] = FACTORS,
+) -> Sizing | None:
     """Return the table; None where there was no load.
 
     Args:
         records: of the time watched.
         state: after it.
         writes: what was written to the device meanwhile; None where that was not counted.
+        factors: sizes to look at, over today's.
     """
     ticks = [(one.tick.reading, one.estimate) for one in records]
     seen = [(s, e) for s, e in ticks if isinstance(s, Sample) and e is not None and e.redo_rate > 0.0]
@@ -160,7 +166,7 @@ def sizing(records: Sequence[TickRecord], state: State, writes: DeviceWrites | N
     if not combining.curves or load.dirty_rate <= 0.0:
         return None
     table = _Table(load, state, last, combining)
-    sizes = tuple(table.size(factor) for factor in FACTORS)
+    sizes = tuple(table.size(factor) for factor in factors)
     share = load.response * table.now / (1.0 + load.response * table.now) if load.response_from else None
     return Sizing(
         seconds=round(last.monotonic - first.monotonic),
@@ -175,7 +181,7 @@ def sizing(records: Sequence[TickRecord], state: State, writes: DeviceWrites | N
         lru_share=load.lru_rate / load.redo_rate / table.now,
         sizes=sizes,
         knee=_knee(sizes),
-        as_set=table.as_set(FACTORS[-1]),
+        as_set=table.as_set(factors[-1]),
         writes=writes,
     )
 

@@ -19,7 +19,7 @@ from tuner.records import (
     Receipt,
     Sample,
 )
-from tuner.servers import writing
+from tuner.servers import redosize, writing
 from tuner.servers.adapter import Adapter
 from tuner.servers.detect import detect
 from tuner.servers.devicewrites import DeviceWrites, device_writes
@@ -252,6 +252,29 @@ class RealServer:
     def device_writes(self) -> DeviceWrites | None:
         """Return what the server wrote to its files since it started; None where it does not say."""
         return device_writes(self._session)
+
+    def resize_redo(self, facts: Facts, size: int, seconds: float) -> None:
+        """Set the size of the redo log; never for the loop, and by no other thread's connection.
+
+        MariaDB answers when the new log is in place: ``read`` may be called meanwhile.
+
+        Args:
+            facts: of the server that is meant.
+            size: bytes.
+            seconds: after which it is given up, by MariaDB itself.
+
+        Raises:
+            ServerError: as ``redosize.resize``.
+        """
+        session = Session(replace(self._session.endpoint, timeout=seconds + redosize.GRACE_SECONDS))
+        try:
+            redosize.resize(session, self._adapter.identity, facts, size, seconds)
+        finally:
+            session.close()
+
+    def resizing_redo(self, facts: Facts) -> bool:
+        """Tell whether somebody's statement sets the size of the redo log right now."""
+        return redosize.under_way(self._session, facts)
 
     def close(self) -> None:
         """Give the connection back, and the writer lock with it."""

@@ -101,6 +101,9 @@ innodb_monitor_enable."""
 WITH_OPTION = (LOW_WATER_MARK,)
 """What it may write besides with ``loop.low_water_mark``, and to put the operator's value back."""
 
+BY_A_PERSON = ("innodb_redo_log_capacity", "innodb_log_file_size")
+"""What ``innobrim redo`` may write where a person asks for it; no daemon, and by no procedure."""
+
 
 def must_be_writable(name: str, *, optional: bool) -> None:
     """Refuse any variable that is not on the list.
@@ -115,6 +118,17 @@ def must_be_writable(name: str, *, optional: bool) -> None:
     allowed = (*WRITABLE, *WITH_OPTION) if optional else WRITABLE
     if name not in allowed:
         raise ServerError(f"{name} may not be written; what may: {', '.join(allowed)}")
+
+
+def resizing(variable: str, size: int) -> str:
+    """Return the statement that sets the size of the redo log, bytes.
+
+    Raises:
+        ServerError: the variable is none of a redo log's.
+    """
+    if variable not in BY_A_PERSON:
+        raise ServerError(f"{variable} may not be written; what may: {', '.join(BY_A_PERSON)}")
+    return f"SET GLOBAL {variable} = {size}"
 
 
 SET_BY_US = (

@@ -90,6 +90,21 @@ def give_to_owner(descriptor: int, directory: Path) -> None:
         os.fchown(descriptor, owner.st_uid, owner.st_gid)
 
 
+def write_private(path: Path, content: bytes) -> None:
+    """Put a file in place whole or not at all, mode 0600, owned like the directory that it is in."""
+    draft = path.with_name(f".{path.name}.{os.getpid()}")
+    draft.unlink(missing_ok=True)
+    try:
+        with os.fdopen(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
+            give_to_owner(file.fileno(), path.parent)
+            file.write(content)
+            file.flush()
+            os.fsync(file.fileno())
+        draft.replace(path)
+    finally:
+        draft.unlink(missing_ok=True)
+
+
 def read_text(path: Path, most: int = MOST_BYTES) -> str:
     """Return what is in a small file of a state directory, as the owner reads it, through no link.
 

@@ -64,6 +64,27 @@ def volume_of(directory: str, *, mounts: Path = MOUNTS, devices: Path = DEVICES)
     return _on_device(file_system, devices / number)
 
 
+class Room(Struct, frozen=True):
+    """Space on a directory's file system, bytes.
+
+    Attributes:
+        free: what an account without privileges may still write.
+        total: of all.
+    """
+
+    free: int
+    total: int
+
+
+def room_of(directory: str) -> Room | None:
+    """Return the space where a directory is; None where it is not here, or cannot be looked at."""
+    try:
+        found = os.statvfs(directory)
+    except OSError:
+        return None
+    return Room(found.f_bavail * found.f_frsize, found.f_blocks * found.f_frsize)
+
+
 def _on_device(file_system: str, link: Path) -> Volume:
     try:
         device = Path(os.path.realpath(link, strict=True))

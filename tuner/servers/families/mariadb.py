@@ -32,8 +32,16 @@ from tuner.servers.surroundings import older_parts, slaves
 
 MAX_AGE = "Innodb_checkpoint_max_age"
 
-RESIZED = (10, 9)
-"""The release from which on innodb_log_file_size is dynamic (MDEV-27812)."""
+RESIZES_SAFELY = (
+    ((10, 11, 10), (10, 12)),
+    ((11, 2, 6), (11, 3)),
+    ((11, 4, 4), (11, 5)),
+    ((11, 6, 2), (100, 0)),
+)
+"""Releases, the last of each pair excluded, that survive a crash while innodb_log_file_size is being set.
+
+It is dynamic from 10.9 on (MDEV-27812), and was not crash-safe before these (MDEV-34750).
+"""
 
 SET_APART_BY = ("server_id", "wsrep_on")
 """Variables that tell servers apart whose host names do not; not every build has the second."""
@@ -204,7 +212,7 @@ class MariaDBAdapter(Adapter):
         """
         super().__init__(page_size, absent)
         self.release = release
-        self.redo_dynamic = release >= RESIZED
+        self.redo_dynamic = _among(release, RESIZES_SAFELY)
 
     @classmethod
     def recognise(cls, build: Build) -> Family | None:

@@ -1,0 +1,152 @@
+"""What speaks against another size of the redo log, how far a resize is, and the lines for my.cnf."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from msgspec import Meta, Struct
+
+from tuner.core.state import SAME_START_SECONDS
+from tuner.findings.providers import way_of
+from tuner.findings.redo_size import MEBIBYTE, size
+from tuner.records import Facts, Sample
+from tuner.servers.families.redo_capacity import REDO_VARIABLE
+from tuner.system.storage import Room
+
+Stands = Literal["in_force", "under_way", "not_in_force", "restarted", "changed"]
+"""How far a resize is: the size wanted is in force; the server is at it; the size found is in force, still or
+again; mysqld was restarted since; somebody else set another size."""
+
+LEFT_FREE = 0.05
+"""Share of the file system that a larger log must leave free, of at most ``MOST_LEFT_FREE`` bytes."""
+
+MOST_LEFT_FREE = 10 * 1024 * MEBIBYTE
+
+SHRUNK_SHARE = 0.5
+"""Of the size to go back to: with a checkpoint age up to there no limit of the smaller log is reached."""
+
+
+class Resize(Struct, frozen=True):
+    """A resize of a redo log that a person's command began."""
+
+    identity: Annotated[str, Meta(description="which server, whatever its address")]
+    variable: Annotated[str, Meta(description="the variable that says how large the redo log is")]
+    found: Annotated[
+        int, Meta(description="its value before the first resize since the server started, bytes")
+    ]
+    wanted: Annotated[int, Meta(description="the value set, bytes")]
+    started: Annotated[float, Meta(description="when the server had started, Unix time")]
+    begun: Annotated[float, Meta(description="when the value was to be set, Unix time")]
+    lsn: Annotated[int, Meta(description="the server's current LSN then")]
+
+
+def barred(facts: Facts, sample: Sample, wanted: int) -> str:
+    """Return why this server's redo log cannot be made so large while it runs; empty where it can."""
+    found, name = sample.redo_capacity, facts.redo_variable
+    if facts.managed:
+        way = way_of(facts.larger_redo(wanted)[1] or (f"SET GLOBAL {name} = {wanted}",), facts)
+        words, command = way or (f"{facts.managed} takes no SET GLOBAL", ())
+        return "\n".join((words, *command))
+    if wanted <= found:
+        return (
+            f"the redo log has {size(found)}, and --to only grows it: for a smaller one the server flushes "
+            "at once, at the cost of the load"
+        )
+    if sample.resizing:
+        return f"{name} is being changed already, and {size(found)} is in force: wait for its end"
+    return ""
+
+
+def lines_for_my_cnf(facts: Facts, wanted: int) -> tuple[str, ...]:
+    """Return the lines that have a server start with such a redo log, bytes."""
+    if facts.redo_dynamic or facts.family == "mariadb":
+        return "[mysqld]", f"{facts.redo_variable} = {wanted}"
+    return "[mysqld]", f"innodb_log_file_size = {wanted // 2}", "innodb_log_files_in_group = 2"
+
+
+def space_needed(facts: Facts, found: int, wanted: int) -> int:
+    """Return the bytes that a larger log takes until it is in place: MariaDB writes it beside the old one."""
+    return wanted if facts.family == "mariadb" else wanted - found
+
+
+def too_little_room(needed: int, room: Room) -> str:
+    """Return why there is not enough room for so many bytes more; empty where there is."""
+    left = round(min(LEFT_FREE * room.total, MOST_LEFT_FREE))
+    if needed + left <= room.free:
+        return ""
+    return (
+        f"{size(_whole(needed))} more are needed, {size(_whole(room.free))} are free, and "
+        f"{size(_whole(left))} of them are to stay so"
+    )
+
+
+def stands(resize: Resize, facts: Facts, sample: Sample, *, under_way: bool) -> Stands:
+    """Return how far a resize is.
+
+    Args:
+        resize: as it was begun.
+        facts: of the server.
+        sample: of now.
+        under_way: a statement that sets the size is at work.
+    """
+    if abs(resize.started - facts.started) > SAME_START_SECONDS:
+        return "restarted"
+    if sample.resizing or under_way:
+        return "under_way"
+    if sample.redo_capacity == resize.wanted:
+        return "in_force"
+    return "not_in_force" if sample.redo_capacity == resize.found else "changed"
+
+
+def told(resize: Resize, standing: Stands, sample: Sample) -> str:
+    """Return a resize and how far it is, in a sentence."""
+    now = size(sample.redo_capacity)
+    ends = {
+        "in_force": "it is in force",
+        "under_way": f"the server is at it: {how_far(resize, sample)}",
+        "not_in_force": f"{now} is in force: the server never took it, gave it up, or it was undone",
+        "restarted": f"mysqld was restarted since, which ended it, and has {now} by its configuration",
+        "changed": f"{now} is in force, which somebody else set",
+    }
+    pair = f"{size(resize.found)} to {size(resize.wanted)}"
+    return f"a resize of the redo log from {pair} was begun by innobrim redo: {ends[standing]}"
+
+
+def next_step(resize: Resize, standing: Stands) -> str:
+    """Return what a person does about it."""
+    for_good = f"my.cnf needs {resize.variable} = {resize.wanted}"
+    forgotten = "innobrim redo --undo forgets this"
+    return {
+        "in_force": f"innobrim redo --undo sets {size(resize.found)} back; {for_good} for the next start",
+        "under_way": f"once it is there innobrim redo --undo sets {size(resize.found)} back",
+        "not_in_force": forgotten,
+        "restarted": f"to have it all the same {for_good}; {forgotten}",
+        "changed": forgotten,
+    }[standing]
+
+
+def how_far(resize: Resize, sample: Sample) -> str:
+    """Return in words how far a server is that changes the size."""
+    if resize.variable == REDO_VARIABLE:
+        return f"{size(_whole(sample.redo_capacity))} in force, on its way"
+    left = resize.lsn - sample.lsn_checkpoint
+    if left > 0:
+        return f"the checkpoint has {left / MEBIBYTE:.1f} MiB to go until the new log is in place"
+    return "the new log is put in place at the next checkpoint"
+
+
+def not_to_be_shrunk(resize: Resize, sample: Sample) -> str:
+    """Return why the log found cannot be set back without sync flushing; empty where it can."""
+    most = int(SHRUNK_SHARE * resize.found)
+    if sample.checkpoint_age <= most:
+        return ""
+    age, limit = (f"{one / MEBIBYTE:.1f} MiB" for one in (sample.checkpoint_age, most))
+    return (
+        f"the checkpoint age is {age}, and a log of {size(resize.found)} is safely set below {limit}: above, "
+        "the server flushes for it as fast as it can. Flush first, by innobrim drain --to-age "
+        f"{most // MEBIBYTE}MiB --wait, or ask again at a quiet hour"
+    )
+
+
+def _whole(count: int) -> int:
+    return count // MEBIBYTE * MEBIBYTE

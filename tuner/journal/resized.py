@@ -1,0 +1,65 @@
+"""What a person's resize of a redo log found, in a file of the state directory.
+
+It is no part of the journal, which a running daemon alone writes. It is on disk before the server is told.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import msgspec
+
+from tuner.findings.redo_growth import Resize
+from tuner.system.statedir import read_plain, write_private
+
+NAME = "redo-resize.json"
+MOST_BYTES = 65_536
+
+
+class ResizeError(Exception):
+    """The file cannot be read or written; the message names it and says why."""
+
+
+def resize_of(directory: Path, names: tuple[str, ...]) -> Resize | None:
+    """Return what is kept of a server, by any of its names; None where there is nothing.
+
+    Raises:
+        ResizeError: there is a file, and it cannot be read.
+    """
+    return next((one for one in _kept(directory) if one.identity in names), None)
+
+
+def keep(directory: Path, resize: Resize) -> None:
+    """Have it on disk, in place of what was kept of this server.
+
+    Raises:
+        ResizeError: it is not.
+    """
+    _write(directory, [*(one for one in _kept(directory) if one.identity != resize.identity), resize])
+
+
+def forget(directory: Path, resize: Resize) -> None:
+    """Keep nothing of this server any more.
+
+    Raises:
+        ResizeError: it is still kept.
+    """
+    _write(directory, [one for one in _kept(directory) if one.identity != resize.identity])
+
+
+def _kept(directory: Path) -> list[Resize]:
+    path = directory / NAME
+    try:
+        return msgspec.json.decode(read_plain(path, MOST_BYTES)[1], type=list[Resize])
+    except FileNotFoundError:
+        return []
+    except (OSError, msgspec.DecodeError, UnicodeDecodeError) as error:
+        raise ResizeError(f"{path} cannot be read: {error}") from error
+
+
+def _write(directory: Path, kept: list[Resize]) -> None:
+    path = directory / NAME
+    try:
+        write_private(path, msgspec.json.format(msgspec.json.encode(kept), indent=1) + b"\n")
+    except OSError as error:
+        raise ResizeError(f"{path} cannot be written: {error}") from error
