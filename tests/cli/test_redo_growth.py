@@ -32,7 +32,7 @@ from tuner.system.storage import Room
 
 @pytest.mark.parametrize("situation", situations())
 def test_a_person_reads_what_was_recorded(situation: str) -> None:
-    """Each situation prints its file, exit code included; python -m tests.cli.redo_growth_outputs records anew."""
+    """Each situation prints its file and exit code; python -m tests.cli.redo_growth_outputs records anew."""
     assert output(situation) == (FOLDER / f"{situation}.txt").read_text(encoding="utf-8")
 
 

@@ -334,7 +334,7 @@ def begun_before(server: RealServer, config: Config) -> Begun | None:
     if kept is None:
         return None
     standing = stands(kept, target.facts, target.sample, under_way=target.under_way())
-    target.say(f"{told(kept, standing, target.sample)}; {next_step(kept, standing)}")
+    target.say(f"{told(kept, standing, target.sample)}; {next_step(kept, standing, target.sample)}")
     return Begun(kept, standing)
 
 

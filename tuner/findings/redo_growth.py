@@ -112,15 +112,16 @@ def told(resize: Resize, standing: Stands, sample: Sample) -> str:
     return f"a resize of the redo log from {pair} was begun by innobrim redo: {ends[standing]}"
 
 
-def next_step(resize: Resize, standing: Stands) -> str:
+def next_step(resize: Resize, standing: Stands, sample: Sample) -> str:
     """Return what a person does about it."""
     for_good = f"my.cnf needs {resize.variable} = {resize.wanted}"
     forgotten = "innobrim redo --undo forgets this"
+    lacks = sample.redo_capacity != resize.wanted
     return {
         "in_force": f"innobrim redo --undo sets {size(resize.found)} back; {for_good} for the next start",
         "under_way": f"once it is there innobrim redo --undo sets {size(resize.found)} back",
         "not_in_force": forgotten,
-        "restarted": f"to have it all the same {for_good}; {forgotten}",
+        "restarted": f"{for_good}; {forgotten}" if lacks else forgotten,
         "changed": forgotten,
     }[standing]
 
