@@ -110,7 +110,10 @@ SITUATIONS: dict[str, Callable[[], tuple[tuple[list[TickRecord], State], Server]
         Server(*BLIND),
     ),
     "no-load": lambda: (idle(), Server(*BLIND)),
-    "nothing-flushed": lambda: (changed(steady(), 0, pages_adaptive=0, pages_sync=0), Server(*BLIND)),
+    "nothing-dirtied": lambda: (
+        changed(steady(), 0, pages_adaptive=0, pages_sync=0, pages_dirty=0),
+        Server(*BLIND),
+    ),
     "restarted": lambda: (changed(seen(), 60, uptime=5, row_changes=0), Server(*BLIND)),
 }
 

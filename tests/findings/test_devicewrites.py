@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from msgspec.structs import replace
+
 from tuner.findings.devicewrites import DeviceWrites, device_writes
 from tuner.servers.survey import Survey
 
@@ -26,7 +28,7 @@ AFTER = {name: 3 * count for name, count in BEFORE.items()} | {"ibuf_size": 1}
 
 def test_writes_and_syncs_are_counted_by_file_where_the_server_does() -> None:
     """Pages are those of data files and doublewrite; a gauge that falls meanwhile spoils nothing."""
-    found = device_writes(Survey(0.0, BINARY, BEFORE), Survey(9.0, BINARY, AFTER))
+    found = device_writes(Survey(0.0, BINARY, BEFORE), Survey(9.0, BINARY, AFTER), "mysql")
 
     assert found == DeviceWrites(34, 300, 80, logs_binary=True, sync_binlog=1, created=14)
 
@@ -37,15 +39,16 @@ def test_without_performance_schema_the_status_variables_count() -> None:
         Survey(0.0, BINARY, {name: n for name, n in counts.items() if name.startswith("Innodb_")})
         for counts in (BEFORE, AFTER)
     )
-    found = device_writes(before, after)
+    found = device_writes(before, after, "mysql")
 
     assert found == DeviceWrites(1400, 800, None, logs_binary=True, sync_binlog=1, created=14)
+    assert device_writes(before, after, "mariadb") == replace(found, pages=None)
 
 
 def test_a_binary_log_whose_writes_are_not_instrumented_is_not_counted_as_none() -> None:
     """A count that stays 0 since the start says nothing of a log that is on."""
     silent = {"writes:binlog": 0, "syncs:binlog": 0}
-    found = device_writes(Survey(0.0, BINARY, BEFORE | silent), Survey(9.0, BINARY, AFTER | silent))
+    found = device_writes(Survey(0.0, BINARY, BEFORE | silent), Survey(9.0, BINARY, AFTER | silent), "mysql")
 
     assert found is not None
     assert (found.logs_binary, found.binary_log) == (True, None)
@@ -53,5 +56,5 @@ def test_a_binary_log_whose_writes_are_not_instrumented_is_not_counted_as_none()
 
 def test_what_is_not_shown_or_began_anew_is_not_known() -> None:
     """An account that may not look, and a server that was restarted, get no share of pages."""
-    assert device_writes(Survey(0.0), Survey(9.0)) is None
-    assert device_writes(Survey(0.0, BINARY, AFTER), Survey(9.0, BINARY, BEFORE)) is None
+    assert device_writes(Survey(0.0), Survey(9.0), "mysql") is None
+    assert device_writes(Survey(0.0, BINARY, AFTER), Survey(9.0, BINARY, BEFORE), "mysql") is None

@@ -18,7 +18,7 @@ COUNTED = (
 class DeviceWrites(Struct, frozen=True):
     """Writes and syncs, as the server counts them; a sync writes the file system's journal at least once."""
 
-    pages: Annotated[int, Meta(description="of data files and the doublewrite buffer")]
+    pages: Annotated[int | None, Meta(description="of data files and the doublewrite buffer; null: not told")]
     redo: Annotated[int, Meta(description="of the redo log")]
     binary_log: Annotated[
         int | None, Meta(description="of the binary log; null: not counted, or there is none")
@@ -33,8 +33,11 @@ class DeviceWrites(Struct, frozen=True):
         return self.redo + (self.binary_log or 0)
 
 
-def device_writes(before: Survey, after: Survey) -> DeviceWrites | None:
+def device_writes(before: Survey, after: Survey, family: str) -> DeviceWrites | None:
     """Return what was written between two looks: by file where performance_schema counts, else by status.
+
+    MariaDB's status variables count the log's writes otherwise (11.8.9: more than all that are written), so
+    that they do not tell pages from them.
 
     None where the account may not see it, or the server does not count it.
     """
@@ -53,12 +56,12 @@ def device_writes(before: Survey, after: Survey) -> DeviceWrites | None:
     logs_binary = after.variables.get("log_bin", "OFF").upper() in {"ON", "1"}
     sync = after.variables.get("sync_binlog", "")
     redo, binary_log = of("redo"), of("binlog") if logs_binary else None
-    pages = (of("data") or 0) + (of("doublewrite") or 0)
+    pages: int | None = (of("data") or 0) + (of("doublewrite") or 0)
     if redo is None:
         if "Innodb_log_writes" not in grown or "Innodb_data_writes" not in grown:
             return None
         writes = grown["Innodb_log_writes"]
-        pages = max(0, grown["Innodb_data_writes"] - writes)
+        pages = None if family == "mariadb" else max(0, grown["Innodb_data_writes"] - writes)
         redo, binary_log = writes + grown.get("Innodb_os_log_fsyncs", 0), None
     return DeviceWrites(
         pages,
