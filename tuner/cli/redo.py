@@ -57,9 +57,7 @@ def redo(config_path: str | None, *, seconds: int, as_json: bool, **server_flags
         found = sizing(watched.records, state, device_writes(before, after, state.facts.family))
         sample = record.tick.reading
         if found is None or not isinstance(sample, Sample):
-            raise Refused(
-                "no redo was written, or no page became dirty: watch longer, at a busy hour"
-            )
+            raise Refused("no redo was written, or no page became dirty: watch longer, at a busy hour")
         answer = Answer(
             found, tuple(in_its_way([redo_size(found, state.facts, state.settings)], state.facts))
         )
