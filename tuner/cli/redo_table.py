@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+from tuner.findings.devicewrites import DeviceWrites
 from tuner.findings.redo_size import percent, size
 from tuner.findings.sizing import FACTORS, Figure, Size, Sizing
 from tuner.records import Capacity, Facts
-from tuner.servers.devicewrites import DeviceWrites
 
 COLUMNS = (
     *(("size", 9), ("pages/row change", 25), ("page writes saved", 21), ("device writes saved", 21)),
