@@ -19,9 +19,18 @@ from tests.factory import DEFAULT, A, command
 from tuner.core.state import State
 from tuner.core.step import start
 from tuner.core.trials.paired import Figures, Pair
-from tuner.core.trials.proof import Running, result_of
+from tuner.core.trials.proof import MOST_PAIRS, Running, result_of
 from tuner.loop import drive
-from tuner.records import Capacity, Command, TickRecord, TrialEnd, TrialResult, TrialSide, TrialVerdict
+from tuner.records import (
+    LONGEST_TTL,
+    Capacity,
+    Command,
+    TickRecord,
+    TrialEnd,
+    TrialResult,
+    TrialSide,
+    TrialVerdict,
+)
 from tuner.settings import Mode, Settings
 
 TRIAL = command("trial", value=1, ttl=7200.0)
@@ -201,7 +210,7 @@ def test_a_pause_and_a_restart_of_the_daemon_discard_a_pair_and_no_more() -> Non
     assert len(resumed.pairs) == pairs
     assert (resumed.first, resumed.ends, resumed.seed) == (None, running.ends, running.seed)
     bench.turn(command("resume"))
-    bench.turns(30)
+    bench.turns(round(running.block_seconds))
     assert bench.state.proof.running is not None
     assert not bench.state.proof.running.waits
 
@@ -216,3 +225,90 @@ def test_an_emergency_ends_it_with_the_safer_side() -> None:
     assert bench.state.proof.result is not None
     assert bench.state.proof.result.end is TrialEnd.EMERGENCY
     assert bench.state.restoring
+
+
+def test_what_spoils_each_pair_does_not_have_the_values_go_to_and_fro() -> None:
+    """A backup lock every two minutes has no more than one way begun in a block's time."""
+    bench = under_way(1)
+    running = bench.state.proof.running
+    assert running is not None
+    ways, before, seconds = 0, bench.state.proof.at_baseline, 3600
+    for second in range(seconds):
+        bench.server.shows = {"backup_locked": second % 120 < 5}
+        bench.turn()
+        after = bench.state.proof.at_baseline
+        ways, before = ways + (after and not before), after
+    assert 2 <= ways <= 1 + seconds / running.block_seconds
+
+
+def outside(bench: Bench) -> None:
+    """Set a limit below the originals."""
+    bench.turn(command("overlay", overlay={"max_io_capacity_max": 5000}, reason="a noisy neighbour"))
+
+
+def test_originals_outside_the_limits_are_never_written_by_a_trial() -> None:
+    """A limit that leaves the originals out refuses a trial, and ends one that is under way."""
+    bench = at_work()
+    outside(bench)
+    accepted, why = bench.answer(TRIAL)
+    assert not accepted
+    assert "limits" in why
+
+    bench = under_way(1)
+    outside(bench)
+    since = len(bench.records)
+    bench.turns(600)
+    assert bench.state.proof.running is None
+    assert all(
+        pair.io_capacity_max <= 5000 for _, pair, _ in bench.server.applied[-len(bench.wrote(since=since)) :]
+    )
+
+
+def test_an_emergency_that_can_raise_nothing_ends_it_as_well() -> None:
+    """Where M is as high already as the limits allow, the originals do not stay for their block."""
+    bench = at_work()
+    bench.turn(command("trial", value=1, ttl=7200.0))
+    until(bench, TrialSide.BASELINE)
+    bench.server.redo_rate = 100e6
+    for _ in range(120):
+        record = bench.turn()
+        if record.decision.source == "emergency":
+            break
+    assert (record.decision.source, record.decision.steps) == ("emergency", ())
+    assert bench.state.proof.running is None
+
+
+def test_a_load_that_grew_during_the_originals_turn_does_not_get_the_old_pair_back() -> None:
+    """What the loop had before is not written where the load of now needs far more."""
+    bench = under_way(1)
+    until(bench, TrialSide.BASELINE)
+    running = bench.state.proof.running
+    assert running is not None
+    old = running.ours
+    bench.server.redo_rate *= 4.0
+    bench.turns(40)
+    since = len(bench.records)
+    bench.turn(command("stop_trial"))
+    bench.turns(60)
+    asked = [one.decision.target for one in bench.records[since:] if one.decision.target is not None]
+    assert old is not None
+    assert old not in asked
+    assert not bench.codes("sync_flush", since=since)
+
+
+def test_a_trial_is_told_to_be_over_where_another_server_answers() -> None:
+    """After a failover nothing of it goes on, and the log says what it had come to."""
+    bench = under_way(1)
+    bench.server.identity = "another"
+    bench.turns(3)
+    assert bench.state.proof.running is None
+    assert "another server" in bench.said("baseline_trial_ended")[-1]
+
+
+def test_a_week_has_longer_blocks_and_not_ever_more_of_them() -> None:
+    """However long a trial is asked for, what is kept of it, and the ways that it costs, are bounded."""
+    bench = at_work()
+    assert bench.answer(replace(TRIAL, ttl=float(LONGEST_TTL)))[0]
+    running = bench.state.proof.running
+    assert running is not None
+    assert LONGEST_TTL / (2.0 * running.block_seconds) <= MOST_PAIRS
