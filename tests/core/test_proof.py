@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import random
 from typing import NamedTuple
 
@@ -16,6 +17,8 @@ from policies.flushlaw import LEGACY
 from tests.bench import Bench, FakeServer, next_daemon
 from tests.core.loops import DENSITY, RATE, drain
 from tests.factory import DEFAULT, A, command
+from tuner.core.estimate.window import all_flushed
+from tuner.core.savings.ledger import Savings
 from tuner.core.state import State
 from tuner.core.step import start
 from tuner.core.trials.paired import Figures, Pair
@@ -25,6 +28,7 @@ from tuner.records import (
     LONGEST_TTL,
     Capacity,
     Command,
+    Sample,
     TickRecord,
     TrialEnd,
     TrialResult,
@@ -42,8 +46,11 @@ class Seen(NamedTuple):
 
     result: TrialResult | None
     commits: dict[int, int]  # by second
+    readings: dict[int, Sample]  # the same
+    saved: dict[int, Savings]  # the ledger, the same
 
 
+@functools.cache
 def simulated(
     scenario: str, settings: Settings, *, until: float, begin: float | None, ttl: float, m: int | None = None
 ) -> Seen:
@@ -52,8 +59,14 @@ def simulated(
     found = replace(whole.plant.server, io_capacity=m, io_capacity_max=m)
     server = SimulatedServer(replace(whole.plant, server=found), clock, seed=whole.seed)
     inbox, results, commits = SimInbox(clock, command("originals_saved")), [], {}
+    readings: dict[int, Sample] = {}
+    saved: dict[int, Savings] = {}
 
-    def ticked(_: State, record: TickRecord) -> None:
+    def ticked(state: State, record: TickRecord) -> None:
+        second, reading = round(record.tick.now), record.tick.reading
+        saved[second] = state.savings.total
+        if isinstance(reading, Sample):
+            readings[second] = reading
         if begin is not None and round(record.tick.now) == begin:
             inbox.put(command("trial", value=3, ttl=ttl))
         commits[round(record.tick.now)] = getattr(record.tick.reading, "commits", 0)
@@ -62,12 +75,12 @@ def simulated(
 
     first = start(settings, server.facts())
     drive(server, clock, inbox, first, interval=1.0, publish=ticked, until=until)
-    return Seen(results[-1] if results else None, commits)
+    return Seen(results[-1] if results else None, commits, readings, saved)
 
 
 def test_a_trial_brackets_the_gain_that_is_there() -> None:
     """The bounds hold the ratio of two whole runs, one left alone and one with the loop, and are narrow."""
-    tried = simulated("steady-1200iops", ACTIVE, until=3100.0, begin=1200, ttl=1800.0)
+    tried = simulated("steady-1200iops", ACTIVE, until=4300.0, begin=1200, ttl=1800.0)
     alone = simulated("steady-1200iops", Settings(), until=1210.0, begin=None, ttl=0.0)
     truth = (tried.commits[1200] - tried.commits[600]) / (alone.commits[1200] - alone.commits[600])
 
@@ -77,6 +90,31 @@ def test_a_trial_brackets_the_gain_that_is_there() -> None:
     assert (result.verdict, result.end, result.discarded) == (TrialVerdict.BETTER, TrialEnd.TIME, 0)
     assert result.commits.low * 0.98 < truth < result.commits.high * 1.02
     assert result.commits.high / result.commits.low < 1.1
+
+
+def pages_per_row(seen: Seen, first: int, last: int) -> float:
+    """Return the pages that became dirty for each row change between two seconds."""
+    old, new = seen.readings[first], seen.readings[last]
+    pages = all_flushed(new) + new.pages_dirty - all_flushed(old) - old.pages_dirty
+    return pages / (new.row_changes - old.row_changes)
+
+
+def saved_share(seen: Seen, first: int, last: int) -> tuple[float, float, float]:
+    """Return what the ledger added between two seconds for each page written: least, likeliest, most."""
+    old, new = seen.saved[first], seen.saved[last]
+    written = new.written - old.written
+    return tuple((getattr(new, one) - getattr(old, one)) / written for one in ("least", "likely", "most"))  # type: ignore[return-value]  # three
+
+
+def test_a_trial_corrects_the_ledger() -> None:
+    """After it, what is reckoned as saved brackets what two whole runs show, and more narrowly."""
+    tried = simulated("steady-1200iops", ACTIVE, until=4300.0, begin=1200, ttl=1800.0)
+    alone = simulated("steady-1200iops", Settings(), until=1210.0, begin=None, ttl=0.0)
+    truth = pages_per_row(alone, 600, 1200) / pages_per_row(tried, 3600, 4200) - 1.0
+
+    before, after = saved_share(tried, 600, 1200), saved_share(tried, 3600, 4200)
+    assert after[0] < truth < after[2], (before, after, truth)
+    assert after[2] - after[0] < 0.4 * (before[2] - before[0]), (before, after, truth)
 
 
 def test_where_there_is_nothing_to_gain_none_is_claimed() -> None:

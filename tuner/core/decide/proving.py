@@ -18,6 +18,7 @@ from tuner.core.leaving import restore
 from tuner.core.limits import bounds
 from tuner.core.ownership import transitions
 from tuner.core.ownership.transitions import kept, written
+from tuner.core.savings import reckoning
 from tuner.core.state import State
 from tuner.core.trials import proof
 from tuner.core.trials.paired import verdict_text
@@ -269,6 +270,7 @@ def _ended(state: State, running: Running, end: TrialEnd, *, wall: float) -> tup
     """Return the state without the trial; the pair that the loop had in force comes back at the next tick."""
     result = proof.result_of(running, end=end, ended=wall)
     back = running.ours if state.proof.at_baseline and end in {TrialEnd.TIME, TrialEnd.STOPPED} else None
+    state = reckoning.taught(state, running)
     return replace(state, proof=Proof(result=result, back=back)), result
 
 

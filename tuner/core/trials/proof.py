@@ -154,7 +154,7 @@ def advanced(running: Running, sample: Sample, *, now: float) -> Running:
 
 def _block_ended(running: Running, start: Mark, sample: Sample, *, now: float) -> Running:
     found, baseline = (
-        _figures(start, _mark(sample)),
+        _figures(start, _mark(sample), age_ratio=sample.age_ratio),
         running.side is TrialSide.BASELINE,
     )
     if found is None:
@@ -212,7 +212,7 @@ def _mark(sample: Sample) -> Mark:
     )
 
 
-def _figures(start: Mark, end: Mark) -> Figures | None:
+def _figures(start: Mark, end: Mark, *, age_ratio: float) -> Figures | None:
     """Return the figures between two marks; None where nothing was written, or counters began anew."""
     block = switchback.counted(start.counters, end.counters)
     if block is None or end.commits < start.commits or end.flushed < start.flushed:
@@ -227,4 +227,6 @@ def _figures(start: Mark, end: Mark) -> Figures | None:
         pages_per_row=math.exp(-block.pages),
         page_writes=(end.flushed - start.flushed) / block.seconds,
         latency=latency,
+        redo_rate=block.redo_rate,
+        age_ratio=age_ratio,
     )
