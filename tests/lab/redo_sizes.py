@@ -45,16 +45,21 @@ class Data(Struct, frozen=True):
     sizes: tuple[Measured, ...]
 
 
-def scenario(mebibytes: int) -> Scenario:
-    """Return the measured machine with a redo log of that size."""
-    found = load_scenario("steady-1200iops")
+def scenario(mebibytes: int, name: str = "steady-1200iops") -> Scenario:
+    """Return the measured machine, or another scenario, with a redo log of that size."""
+    found = load_scenario(name)
     seconds = SECONDS[mebibytes]
     server = replace(found.server, redo_capacity=mebibytes * MEBIBYTE)
     return replace(found, server=server, seconds=seconds, measured_from=seconds // 2)
 
 
 def watched(
-    mebibytes: int, *, after: int = 900, seconds: int = 120, seed: int = 1
+    mebibytes: int,
+    *,
+    after: int = 900,
+    seconds: int = 120,
+    seed: int = 1,
+    scenario_name: str = "steady-1200iops",
 ) -> tuple[list[TickRecord], State]:
     """Return what a time of watching a server brings that runs with the settings it ships with.
 
@@ -63,9 +68,10 @@ def watched(
         after: for how long it has run, seconds.
         seconds: for how long it is watched.
         seed: of the simulated server.
+        scenario_name: which server it is, and its load.
     """
     clock = SimClock()
-    server = SimulatedServer(scenario(mebibytes).plant, clock, seed=seed)
+    server = SimulatedServer(scenario(mebibytes, scenario_name).plant, clock, seed=seed)
     for second in range(0, after + 1, 10):
         clock.advance_to(float(second))
         server.read()

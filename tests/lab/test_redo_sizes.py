@@ -28,3 +28,13 @@ def test_watching_a_small_log_foretells_the_larger_ones(seed: int) -> None:
         assert size.pages_per_row.likeliest == pytest.approx(one.pages_per_commit, rel=0.08)
         assert size.pages_per_row.low <= size.pages_per_row.likeliest <= size.pages_per_row.high
     assert found.device_is_limit
+
+
+def test_a_server_whose_age_swings_is_told_what_it_writes_today() -> None:
+    """Where no M moves the age, and it swings, the row of today's size says what is written today."""
+    records, state = watched(100, scenario_name="mariadb-lwm0", after=300)
+    found = sizing(records, state, None)
+    assert found is not None
+    today = next(one for one in found.sizes if one.redo_capacity == found.redo_capacity)
+
+    assert today.page_writes_saved.likeliest == pytest.approx(0.0, abs=0.15)

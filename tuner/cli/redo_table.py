@@ -61,8 +61,8 @@ def _binary_log(writes: DeviceWrites | None) -> list[str]:
     if writes is None or not writes.logs_binary:
         return []
     synced = f"sync_binlog = {writes.sync_binlog}"
-    whole = writes.pages + writes.logs
-    if writes.binary_log is None or not whole:
+    whole = (writes.pages or 0) + writes.logs
+    if writes.pages is None or writes.binary_log is None or not whole:
         return [f"binary log ({synced}): its writes are not counted; they make less of what pages are"]
     pages, redo, binary = (f"{one / whole:.0%}" for one in (writes.pages, writes.redo, writes.binary_log))
     said = f"{pages} pages, {redo} redo log, {binary} binary log ({synced})"

@@ -6,6 +6,9 @@ bytes. With N pages that share ``t`` touches per redo byte evenly, ``lambda = t 
 others, whose writes combine sooner and leave those of the others: the same with ``(1 + g * A) ** -s``, ``s``
 below 1.
 
+What is dirtied anew depends on how many pages are dirty: with D of them ``t - g * D``. So a moment at which
+the age is on its way counts as the age at which as many would be dirty for good: D over what is dirtied anew.
+
 One age that was seen cannot tell ``t`` and ``s`` apart. So many curves are kept that go through what was
 seen, each with how likely it is: the likeliest is the answer, and where the others are is its range.
 """
@@ -29,7 +32,7 @@ and then far fewer writes combine than one change a page would let one think."""
 EVENNESS = {1.0: 0.6, 0.75: 0.2, 0.5: 0.13, 0.3: 0.07}
 """``s``, and how likely each is before anything was seen: at 1 all pages are touched alike."""
 
-SPREAD = 0.05  # Standard deviation of what is seen at an age, over its mean
+SPREAD = 0.1  # Standard deviation of what is seen at an age, over its mean
 TRUSTED_SECONDS = 30.0  # What was seen for so long at an age counts in full
 
 CLASS = 0.15  # Width of a class of ages, in their logarithm
@@ -43,7 +46,7 @@ UNLIKELY = 0.05
 class Seen:
     """What was seen at one age."""
 
-    age: float  # bytes
+    age: float  # dirty pages over that density, bytes: at rest the age itself
     density: float  # pages newly dirtied per redo byte
     seconds: float  # for how long
 
@@ -92,12 +95,12 @@ def classes(seen: Sequence[tuple[float, float]]) -> list[Seen]:
     """Return the means of what was seen second by second, one for each class of ages.
 
     Args:
-        seen: age, bytes, and pages newly dirtied per redo byte; what is 0 or less says nothing.
+        seen: dirty pages, and pages newly dirtied per redo byte; what is 0 or less says nothing.
     """
     by_class: dict[int, list[tuple[float, float]]] = {}
-    for age, density in seen:
-        if age > 0.0 and density > 0.0:
-            x, y = math.log(age), math.log(density)
+    for dirty, density in seen:
+        if dirty > 0.0 and density > 0.0:
+            x, y = math.log(dirty / density), math.log(density)
             by_class.setdefault(math.floor(x / CLASS), []).append((x, y))
     return [
         Seen(

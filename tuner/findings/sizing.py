@@ -124,6 +124,8 @@ class _Load(Struct, frozen=True):
     created_rate: float  # new pages, pages/s; 0 where not counted
     row_rate: float  # rows/s
     commit_rate: float  # 1/s
+    dirty: float  # dirty pages
+    dirty_rate: float  # pages newly dirtied, pages/s
     age_ratio: float
     response: float  # redo given up for each page flushed, bytes; 0: none seen, or none known
     response_from: str  # as ``Sizing.pages_share_from``
@@ -153,9 +155,9 @@ def sizing(records: Sequence[TickRecord], state: State, writes: DeviceWrites | N
         return None
     first, last = seen[0][0], seen[-1][0]
     load = _load([sample for sample, _ in seen], [estimate for _, estimate in seen], writes)
-    ages = classes([(e.modified_age, max(0.0, e.new_density - load.fixed_density)) for _, e in seen])
+    ages = classes([(_combined(s, e, load), max(0.0, e.new_density - load.fixed_density)) for s, e in seen])
     combining = fit(ages, rows=load.row_rate / load.redo_rate)
-    if not combining.curves:
+    if not combining.curves or load.dirty_rate <= 0.0:
         return None
     table = _Table(load, state, last, combining)
     sizes = tuple(table.size(factor) for factor in FACTORS)
@@ -184,9 +186,9 @@ class _Table:
     def __init__(self, load: _Load, state: State, last: Sample, combining: Combining) -> None:
         self._load, self._state, self._last, self._combining = load, state, last, combining
         self._law, self._fixed = law_of(state), load.fixed_density
-        self._held = (state.set_point or HELD) if self._law.m_moves_age else load.age_ratio
-        self.now = (load.flush_rate + load.lru_rate) / load.redo_rate
-        """Pages written per redo byte today."""
+        self.now = load.dirty_rate / load.redo_rate
+        """Pages written per redo byte today: those newly dirtied, as the age may have moved meanwhile."""
+        self._held = (state.set_point or HELD) if self._law.m_moves_age else self._rests
 
     def per_row(self, density: float) -> float | None:
         """Return pages per row change, from pages per redo byte."""
@@ -226,6 +228,11 @@ class _Table:
         return 1.0 - (self._combining.curves[0].at(age) + self._fixed) / self.now
 
     @property
+    def _rests(self) -> float:
+        """Return the age ratio at which as many pages would be dirty for good as are on average today."""
+        return self._load.dirty / self.now / self._last.flush_limit
+
+    @property
     def _rows(self) -> float:
         return self._load.redo_rate / self._load.row_rate
 
@@ -259,7 +266,7 @@ class _Table:
             lambda log_ratio: self._listed(math.exp(log_ratio) * limit),
             pair=pair,
             redo_rate=self._load.redo_rate,
-            flush_rate=self._load.flush_rate,
+            flush_rate=self._load.dirty_rate - self._load.lru_rate,
             response=self._load.response,
         )
 
@@ -267,7 +274,7 @@ class _Table:
         load = self._load
         rate = rate_at_rest(
             redo_rate=load.redo_rate,
-            flush_rate=load.flush_rate + load.lru_rate,
+            flush_rate=load.dirty_rate,
             density=density,
             response=load.response,
         )
@@ -286,12 +293,14 @@ def _load(samples: Sequence[Sample], estimates: Sequence[Estimate], writes: Devi
     response = max(_answer(samples), 0.0)
     source = "load" if response > 0.0 else ""
     pages = flush_rate + lru_rate
-    if not source and writes is not None and writes.logs > 0 and pages > 0.0:
+    if not source and writes is not None and writes.pages and writes.logs > 0 and pages > 0.0:
         response, source = writes.pages / writes.logs * redo_rate / pages, "counts"
     return _Load(
         redo_rate=redo_rate,
         flush_rate=flush_rate,
         lru_rate=lru_rate,
+        dirty=statistics.fmean(one.pages_dirty for one in samples),
+        dirty_rate=pages + (last.pages_dirty - first.pages_dirty) / seconds,
         created_rate=0.0 if writes is None else writes.created / seconds,
         row_rate=(last.row_changes - first.row_changes) / seconds,
         commit_rate=(last.commits - first.commits) / seconds,
@@ -299,6 +308,12 @@ def _load(samples: Sequence[Sample], estimates: Sequence[Estimate], writes: Devi
         response=response,
         response_from=source,
     )
+
+
+def _combined(sample: Sample, estimate: Estimate, load: _Load) -> float:
+    """Return the dirty pages without those that are written whatever the age."""
+    fixed = min(1.0, load.fixed_density / estimate.new_density) if estimate.new_density > 0.0 else 0.0
+    return sample.pages_dirty * (1.0 - fixed)
 
 
 def _listed(sample: Sample) -> int:

@@ -23,13 +23,13 @@ LOG, BINARY_LOG = "wait/io/file/innodb/innodb_log_file", "wait/io/file/sql/binlo
 COUNTED = ("Innodb_data_writes", "Innodb_log_writes", "Innodb_os_log_fsyncs")
 CREATED = "Innodb_pages_created"
 STATUS = f"SHOW GLOBAL STATUS WHERE Variable_name IN ({', '.join(map(repr, (*COUNTED, CREATED)))})"
-VARIABLES = "SHOW GLOBAL VARIABLES WHERE Variable_name IN ('log_bin', 'sync_binlog')"
+VARIABLES = "SHOW GLOBAL VARIABLES WHERE Variable_name IN ('log_bin', 'sync_binlog', 'version')"
 
 
 class DeviceWrites(Struct, frozen=True):
     """Writes and syncs, as the server counts them; a sync writes the file system's journal at least once."""
 
-    pages: Annotated[int, Meta(description="of data files and the doublewrite buffer")]
+    pages: Annotated[int | None, Meta(description="of data files and the doublewrite buffer; null: not told")]
     redo: Annotated[int, Meta(description="of the redo log")]
     binary_log: Annotated[
         int | None, Meta(description="of the binary log; null: not counted, or there is none")
@@ -45,22 +45,22 @@ class DeviceWrites(Struct, frozen=True):
 
     def since(self, earlier: DeviceWrites) -> DeviceWrites | None:
         """Return what came after an earlier count; None where the server counts in another way by now."""
-        if (self.binary_log is None) != (earlier.binary_log is None):
-            return None
-        binary = None if self.binary_log is None else self.binary_log - (earlier.binary_log or 0)
         found = DeviceWrites(
-            self.pages - earlier.pages,
+            _gone_up(self.pages, earlier.pages),
             self.redo - earlier.redo,
-            binary,
+            _gone_up(self.binary_log, earlier.binary_log),
             logs_binary=self.logs_binary,
             sync_binlog=self.sync_binlog,
             created=max(0, self.created - earlier.created),
         )
-        return None if min(found.pages, found.redo, found.binary_log or 0) < 0 else found
+        return None if found.redo < 0 else found
 
 
 def device_writes(session: Session) -> DeviceWrites | None:
     """Return the counts of now: by file where performance_schema has them, else by status variables.
+
+    MariaDB's status variables count the log's writes otherwise (11.8.9: more than all that are written), so
+    that they do not tell pages from them.
 
     None where the account may not see them, or the server does not count.
 
@@ -86,13 +86,17 @@ def device_writes(session: Session) -> DeviceWrites | None:
         return None
     writes, redo, syncs = (status.get(name, 0) for name in COUNTED)
     return DeviceWrites(
-        max(0, writes - redo),
+        None if "mariadb" in variables.get("version", "").lower() else max(0, writes - redo),
         redo + syncs,
         None,
         logs_binary=logs_binary,
         sync_binlog=sync,
         created=created,
     )
+
+
+def _gone_up(now: int | None, earlier: int | None) -> int | None:
+    return None if now is None or earlier is None or now < earlier else now - earlier
 
 
 def _ask(session: Session, statement: str) -> Mapping[str, str]:
