@@ -230,6 +230,14 @@ def test_a_recording_is_told_hour_by_hour(tmp_path: Path) -> None:
     assert str(max(pairs, key=lambda one: one.io_capacity_max)) in static.title
 
 
+def test_too_short_a_recording_is_no_verdict(tmp_path: Path) -> None:
+    """Where no hour can be judged a script is not told that there is nothing to gain."""
+    found = CliRunner().invoke(cli, ["advise", "--from", str(recorded(tmp_path, "step-up", hours=0.01))])
+
+    assert found.exit_code == 1
+    assert "no hour in it has 60 readings" in found.stderr
+
+
 def test_a_recording_needs_no_server(tmp_path: Path) -> None:
     """What names a server beside ``--from`` is refused: it would not be asked."""
     found = CliRunner().invoke(cli, ["advise", "--from", str(tmp_path), "--socket", "/nowhere"])

@@ -10,6 +10,7 @@ from tuner.cli.answer import Refused, answering, say, say_json
 from tuner.cli.finding import show
 from tuner.cli.options import WholeNumber, configuration, json_option, real_server, server_options
 from tuner.cli.redo_table import table
+from tuner.findings.devicewrites import device_writes
 from tuner.findings.finding import Finding
 from tuner.findings.providers import in_its_way
 from tuner.findings.redo_size import redo_size
@@ -38,7 +39,7 @@ def redo(config_path: str | None, *, seconds: int, as_json: bool, **server_flags
     change, page writes and all device writes saved for the same work, commits/s gained where the device is
     the limit, how long a crash recovery and a shutdown take; and the size at which more gains nothing.
     Behind each figure is the range in which it lies in nine cases of ten. Exit 0: it was told. Exit 1: there
-    was no load to tell it from. Exit 3: nothing answers.
+    was no load to tell it from, or the server was restarted meanwhile. Exit 3: nothing answers.
 
     Example: innobrim redo --socket /run/mysqld/mysqld.sock --user innobrim --seconds 300
     """
@@ -47,17 +48,16 @@ def redo(config_path: str | None, *, seconds: int, as_json: bool, **server_flags
         clock = SystemClock()
         server = real_server(config, clock)
         try:
-            before = server.device_writes()
+            before = server.survey()
             watched = watch(server, clock, config, seconds)
-            after = server.device_writes()
+            after = server.survey()
         finally:
             server.close()
         record, state = watched.last()
-        written = None if before is None or after is None else after.since(before)
-        found = sizing(watched.records, state, written)
+        found = sizing(watched.records, state, device_writes(before, after, state.facts.family))
         sample = record.tick.reading
         if found is None or not isinstance(sample, Sample):
-            raise Refused("nothing was written to the redo log meanwhile; watch at a busy hour")
+            raise Refused("no redo was written, or no page became dirty: watch longer, at a busy hour")
         answer = Answer(
             found, tuple(in_its_way([redo_size(found, state.facts, state.settings)], state.facts))
         )

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import socket
 from collections.abc import Mapping, Sequence
+from itertools import pairwise
 
 from msgspec import Struct
 
+from tuner.core.ownership.restarts import restarted
 from tuner.records import Facts, Sample
 from tuner.servers.release import release_of
 from tuner.servers.survey import FILES, Survey
@@ -14,6 +16,8 @@ from tuner.system.storage import Volume, volume_of
 
 LEAST_PAGES = 5.0
 """Pages flushed a second below which there is no load by which any setting could be judged."""
+
+OTHER_RUN = "the server was restarted, or another one answered, meanwhile: ask again"
 
 
 class NotHereError(Exception):
@@ -196,6 +200,11 @@ def evidence(
         volumes=local_volumes(after),
         volumes_before=volumes,
     )
+
+
+def one_run(samples: Sequence[Sample]) -> bool:
+    """Tell whether readings, the oldest first, are of one run of one server; no others can be compared."""
+    return all(b.identity == a.identity and not restarted(b, a) for a, b in pairwise(samples))
 
 
 def local_volumes(look: Survey) -> dict[str, Volume]:

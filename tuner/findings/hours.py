@@ -72,11 +72,10 @@ def by_hour(records: Iterable[TickRecord], state: State) -> list[Hour]:
 
 
 def of_all(hours: Sequence[Hour]) -> Verdict:
-    """Return one verdict on a recording: that of its hours, by the pages that each wrote."""
+    """Return one verdict on a recording: that of its hours, one or more, by the pages that each wrote."""
     told = [one for one in hours if one.verdict.page_writes_saved is not None]
     if not told:
-        because = hours[0].verdict.because if hours else "no hour of it has readings enough"
-        return Verdict("nothing", because, sure="low")
+        return Verdict("nothing", hours[0].verdict.because, sure="low")
     saved = _mean([(one.verdict.page_writes_saved, one.pages) for one in told])
     commits = _mean([(one.verdict.commits_gained, one.row_changes) for one in told])
     gaining = [one for one in hours if one.verdict.answer == "gain"]

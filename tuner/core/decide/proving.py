@@ -21,7 +21,7 @@ from tuner.core.ownership.transitions import kept, written
 from tuner.core.savings import reckoning
 from tuner.core.state import State
 from tuner.core.trials import proof
-from tuner.core.trials.paired import verdict_text
+from tuner.core.trials.paired import side_text, verdict_text
 from tuner.core.trials.proof import Proof, Running
 from tuner.core.writes.plan import plan
 from tuner.core.writes.restore_pace import RestorePace, see
@@ -246,7 +246,7 @@ def _end_now(
     state, result = _ended(state, running, end, wall=wall)
     why = {
         TrialEnd.TIME: "its time is over",
-        TrialEnd.EMERGENCY: f"an emergency in a block of {_whose(running)}: {decision.detail}",
+        TrialEnd.EMERGENCY: f"an emergency in a block of {side_text(running.side)}: {decision.detail}",
         TrialEnd.HELD: f"held: {listed(state.holds)}",
         TrialEnd.OVERRULED: "somebody asked for something else, the mode is advisory, or the limits leave "
         "the originals out",
@@ -272,7 +272,3 @@ def _ended(state: State, running: Running, end: TrialEnd, *, wall: float) -> tup
     back = running.ours if state.proof.at_baseline and end in {TrialEnd.TIME, TrialEnd.STOPPED} else None
     state = reckoning.taught(state, running)
     return replace(state, proof=Proof(result=result, back=back)), result
-
-
-def _whose(running: Running) -> str:
-    return "the baseline's values" if running.side is TrialSide.BASELINE else "InnoBrim's values"

@@ -32,7 +32,7 @@ def begin_anew(state: State, sample: Sample, *, now: float) -> tuple[State, list
     if state.previous_server:
         event = _answers(sample, f"; the last run ended beside {state.previous_server}")
         return replace(state, previous_server=""), [event]
-    if last is not None and _restarted(sample, last):
+    if last is not None and restarted(sample, last):
         told = "mysqld was restarted; its values are its own again"
         state = _restart(state, sample, last, now=now)
         return state, [Event(code=EventCode.RESTARTED, message=told)]
@@ -45,7 +45,7 @@ def _answers(sample: Sample, more: str = "") -> Event:
     return Event(code=EventCode.OTHER_SERVER, message=said, subject=sample.identity, remedies=remedies)
 
 
-def _restarted(sample: Sample, last: Sample) -> bool:
+def restarted(sample: Sample, last: Sample) -> bool:
     """Tell whether mysqld started after the last reading.
 
     A step of its clock moves uptime as well, and no counter. Where our clock stood still meanwhile, or its
