@@ -7,6 +7,7 @@ import math
 from msgspec import Struct
 
 from tuner.core.estimate.load import PRIOR, PRIOR_ERROR
+from tuner.core.savings.tried import Tried
 
 MIB, GIB = 1 << 20, 1 << 30
 
@@ -58,6 +59,7 @@ class SavingsState(Struct, frozen=True):
 
     total: Savings = Savings()
     block: Block | None = None
+    tried: tuple[Tried, ...] = ()  # what trials against the baseline showed, the newest at the end
 
 
 def said(total: Savings, *, page_size: int) -> str:
