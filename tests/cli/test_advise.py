@@ -195,11 +195,11 @@ def test_no_pair_is_to_be_set_where_there_is_nothing_to_gain() -> None:
 
 
 def test_a_server_that_does_not_answer_is_no_verdict() -> None:
-    """A script can tell that nothing answers from a server that cannot be controlled."""
+    """A script tells it from a server that cannot be controlled, and a person reads what to do."""
     found = asked("steady-1200iops", absent="127.0.0.1:3306 refuses connections")
 
     assert found.exit_code == 3
-    assert "127.0.0.1:3306 refuses connections" in found.stderr
+    assert "127.0.0.1:3306 refuses connections; start the server" in found.stderr
 
 
 def recorded(tmp_path: Path, name: str, *, hours: float) -> Path:

@@ -174,7 +174,7 @@ def _in_the_way(config: Config) -> Advised | None:
         server.close()
     problems = [one for one in report.findings if one.severity == "problem"]
     if not report.reachable:
-        raise Unreachable("; ".join(one.title for one in problems))
+        raise Unreachable("; ".join(said for one in problems for said in (one.title, one.fix) if said))
     if not problems:
         return None
     why = "; ".join(one.title for one in problems)

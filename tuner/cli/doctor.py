@@ -90,6 +90,7 @@ def watch(
     facts = server.facts()
     before = server.survey()
     volumes = local_volumes(before)
+    say(f"watching {facts.product} for {seconds:g} s", err=True)
     samples: list[Sample] = []
     reason = ""
     until = clock.monotonic() + seconds

@@ -7,6 +7,7 @@ import math
 from msgspec import Struct
 
 from tuner.core.estimate.load import PRIOR, PRIOR_ERROR
+from tuner.core.savings.tried import Tried
 
 MIB, GIB = 1 << 20, 1 << 30
 
@@ -58,6 +59,7 @@ class SavingsState(Struct, frozen=True):
 
     total: Savings = Savings()
     block: Block | None = None
+    tried: tuple[Tried, ...] = ()  # what trials against the baseline showed, the newest at the end
 
 
 def said(total: Savings, *, page_size: int) -> str:
@@ -71,6 +73,7 @@ def said(total: Savings, *, page_size: int) -> str:
     shares = [f"{100.0 * sign * total.share(one):z.0f}" for one in (total.likely, low, high)]
     share = f"{shares[0]} % ({shares[1]} to {shares[2]} %) of what the settings found would have written"
     days = total.seconds / 86_400.0
-    length = f"{days:.1f} days" if days >= 1.0 else f"{total.seconds / 60.0:.0f} minutes"
+    minutes = round(total.seconds / 60.0)
+    length = f"{days:.1f} days" if days >= 1.0 else f"{minutes} minute{'' if minutes == 1 else 's'}"
     saved = f"{likely} {name} ({least} to {most}) of page writes {what}"
     return f"{saved} in {length} of InnoBrim's values: {share}"

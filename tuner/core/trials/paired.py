@@ -31,6 +31,8 @@ class Figures(Struct, frozen=True):
     pages_per_row: float  # pages dirtied, which at rest is those written, for each row change
     page_writes: float
     latency: float | None  # mean time of a writing statement, seconds; None where it is not shown
+    redo_rate: float = 0.0  # bytes/s; 0 in what was kept before it was
+    age_ratio: float = 0.0  # at the end of the block; 0 in what was kept before it was
 
 
 class Pair(Struct, frozen=True):
