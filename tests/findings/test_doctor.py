@@ -262,6 +262,14 @@ def test_sync_flushing_that_is_not_counted_is_not_called_absent() -> None:
     assert "innodb_io_capacity_max" in examine(patient(reading={"degraded": True})).unknown
 
 
+def test_a_count_that_was_not_shown_at_the_beginning_is_not_called_none() -> None:
+    """How fast it grew is not known then."""
+    seen = patient()
+    said = examine(replace(seen, before=Survey(seen.before.monotonic)))
+
+    assert "innodb_log_buffer_size" in said.unknown
+
+
 def test_two_partitions_of_a_disk_are_one_device() -> None:
     """Logs on a partition of their own still queue behind the pages; on volumes of LVM it is not known."""
     parts = [replace(DISK, device=f"nvme0n1p{number}", disk="nvme0n1", busy_ms=9500) for number in (1, 2)]

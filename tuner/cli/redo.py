@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import click
 from msgspec import Struct
 
@@ -39,7 +41,7 @@ def redo(config_path: str | None, *, seconds: int, as_json: bool, **server_flags
     change, page writes and all device writes saved for the same work, commits/s gained where the device is
     the limit, how long a crash recovery and a shutdown take; and the size at which more gains nothing.
     Behind each figure is the range in which it lies in nine cases of ten. Exit 0: it was told. Exit 1: there
-    was no load to tell it from, or the server was restarted meanwhile. Exit 3: nothing answers.
+    was no load to tell it from, or server or redo log were not the same throughout. Exit 3: nothing answers.
 
     Example: innobrim redo --socket /run/mysqld/mysqld.sock --user innobrim --seconds 300
     """
@@ -54,6 +56,8 @@ def redo(config_path: str | None, *, seconds: int, as_json: bool, **server_flags
         finally:
             server.close()
         record, state = watched.last()
+        if why := _not_as_usual(watched.samples()):
+            raise Refused(why)
         found = sizing(watched.records, state, device_writes(before, after, state.facts.family))
         sample = record.tick.reading
         if found is None or not isinstance(sample, Sample):
@@ -67,3 +71,12 @@ def redo(config_path: str | None, *, seconds: int, as_json: bool, **server_flags
             say(*table(found, sample.capacity, state.facts))
             for finding in answer.advice:
                 show(finding)
+
+
+def _not_as_usual(samples: Sequence[Sample]) -> str:
+    """Return why a time of watching says nothing of other sizes; empty where it does."""
+    if not all(one.redo_enabled for one in samples):
+        return "redo logging is disabled: ALTER INSTANCE ENABLE INNODB REDO_LOG, then ask again"
+    if any(one.resizing for one in samples) or len({one.redo_capacity for one in samples}) > 1:
+        return "the redo log was given another size meanwhile: ask again once that is done"
+    return ""

@@ -131,7 +131,10 @@ class Evidence(Struct, frozen=True):
 
     def rate(self, name: str) -> float:
         """Return how fast a counter grew, 1/s; raises what ``counter`` raises."""
-        grown = self.counter(name) - self.before.counters.get(name, self.counter(name))
+        now = self.counter(name)
+        if name not in self.before.counters:
+            raise NotKnownError(f"{name} was not shown at the beginning")
+        grown = now - self.before.counters[name]
         return max(0.0, grown / max(1e-3, self.after.monotonic - self.before.monotonic))
 
     def writes(self) -> dict[str, float]:

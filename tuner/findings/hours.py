@@ -112,7 +112,6 @@ def _hour(began: float, records: list[TickRecord], state: State) -> Hour | None:
     estimates = [one.estimate for one in records if one.estimate is not None]
     if len(samples) < LEAST_SECONDS or not estimates:
         return None
-    seconds = samples[-1].monotonic - samples[0].monotonic
     set_points = [s for one in records if (s := one.decision.set_point) is not None]
     set_point = statistics.fmean(set_points) if set_points else PARKED_RATIO
     seen, unmoved = seen_in(samples), why_m_moves_no_age(law_of(state))
@@ -133,7 +132,7 @@ def _hour(began: float, records: list[TickRecord], state: State) -> Hour | None:
     return Hour(
         began=began,
         seconds=len(samples),
-        row_changes=max(0.0, (samples[-1].row_changes - samples[0].row_changes) / max(1.0, seconds)),
+        row_changes=0.0 if seen is None else seen.rows,
         age_ratio=statistics.fmean(one.age_ratio for one in samples),
         demand=statistics.fmean(one.demand for one in estimates),
         in_force=samples[-1].capacity,
