@@ -16,6 +16,7 @@ from lab.simulate_loop import SimInbox
 from policies.flushlaw import LEGACY
 from tests.bench import Bench, FakeServer, next_daemon
 from tests.core.loops import DENSITY, RATE, drain
+from tests.core.referee import Referee
 from tests.factory import DEFAULT, A, command
 from tuner.core.estimate.window import all_flushed
 from tuner.core.savings.ledger import Savings
@@ -28,6 +29,7 @@ from tuner.records import (
     LONGEST_TTL,
     Capacity,
     Command,
+    DecisionKind,
     Sample,
     TickRecord,
     TrialEnd,
@@ -142,14 +144,19 @@ def test_noise_alone_is_no_difference_and_more_hours_are_named() -> None:
     assert result.latency is None
 
 
-def at_work() -> Bench:
-    """Return a loop in active mode whose own values are in force, at rest."""
+def fresh() -> Bench:
+    """Return a loop that begins in active mode where its own values are in force, at rest."""
     wanted = round(RATE * DENSITY * LEGACY.gain_over_demand(0.8) / 2.0)
     server = FakeServer(Capacity(wanted, 2 * wanted), redo_rate=RATE)
     server.density = DENSITY
     server.oldest = server.lsn - 0.8 * A
     settings = replace(ACTIVE, set_point=0.8, max_changes_per_hour=3600)
-    bench = Bench(settings, server, originals=DEFAULT, left=(server.capacity,))
+    return Bench(settings, server, originals=DEFAULT, left=(server.capacity,))
+
+
+def at_work() -> Bench:
+    """Return such a loop a minute later."""
+    bench = fresh()
     bench.turns(60)
     return bench
 
@@ -350,3 +357,29 @@ def test_a_week_has_longer_blocks_and_not_ever_more_of_them() -> None:
     running = bench.state.proof.running
     assert running is not None
     assert LONGEST_TTL / (2.0 * running.block_seconds) <= MOST_PAIRS
+
+
+def test_a_trial_keeps_to_the_invariants() -> None:
+    """An independent referee finds each write as the design says, a pause and a new limit between."""
+    bench, referee = fresh(), Referee(saved=True)
+    bench.server.ours = True
+
+    def turn(*asked: Command) -> None:
+        before, ours = bench.state, bench.server.ours
+        referee.judge(before, bench.turn(*asked), bench.state, ours=ours)
+
+    for _ in range(60):
+        turn()
+    turn(TRIAL)
+    for _ in range(1500):
+        turn()
+    turn(command("pause"))
+    for _ in range(30):
+        turn()
+    turn(command("resume"))
+    for _ in range(900):
+        turn()
+    turn(command("overlay", overlay={"max_io_capacity_max": 5000}))
+    for _ in range(120):
+        turn()
+    assert DecisionKind.TRIAL in bench.wrote()
