@@ -20,7 +20,7 @@ from lab.workloads.load import Load
 from lab.workloads.sysbench import SysbenchRun, prepare
 from tuner.core.estimate.window import all_flushed
 from tuner.findings.remedies import told
-from tuner.records import DecisionKind, HoldCode, Reason, Sample, TickRecord
+from tuner.records import DecisionKind, EventCode, HoldCode, Reason, Sample, TickRecord
 from tuner.settings import Settings
 from tuner.system.clock import Clock
 
@@ -95,6 +95,7 @@ class Phase:
             "an override": record.override_ends is not None,
             "a restore": record.restore is not None,
             "a pause": paused,
+            "a trial": any(event.code == EventCode.BASELINE_TRIAL_BEGUN for event in record.events),
         }
         what = next((name for name, true in asked.items() if true), "")
         if what and not self.over:

@@ -109,9 +109,6 @@ class Server:
         """Return what the account may."""
         return self.allowed
 
-    def device_writes(self) -> None:
-        """Return nothing."""
-
     def survey(self) -> Survey:
         """Return where its files are."""
         here = socket.gethostname() if self.local else "db1"

@@ -19,7 +19,7 @@ from tests.lab.redo_sizes import watched
 from tuner.cli.advise import Watched
 from tuner.core.state import State
 from tuner.records import Sample, TickRecord
-from tuner.servers.devicewrites import DeviceWrites
+from tuner.servers.survey import Survey
 
 FOLDER = Path(__file__).parent / "redo"
 WATCHED = ("redo", "--host", "db1", "--user", "dba", "--seconds", "120")
@@ -28,12 +28,12 @@ WATCHED = ("redo", "--host", "db1", "--user", "dba", "--seconds", "120")
 class Server:
     """A server of which all is known beforehand."""
 
-    def __init__(self, *counts: DeviceWrites | None) -> None:
-        self._counts: Iterator[DeviceWrites | None] = iter(counts)
+    def __init__(self, *looks: Survey) -> None:
+        self._looks: Iterator[Survey] = iter(looks)
 
-    def device_writes(self) -> DeviceWrites | None:
-        """Return the next of the counts."""
-        return next(self._counts)
+    def survey(self) -> Survey:
+        """Return the next look."""
+        return next(self._looks)
 
     def close(self) -> None:
         """Do nothing."""
@@ -78,19 +78,26 @@ def told(what: tuple[list[TickRecord], State], **facts: object) -> tuple[list[Ti
     return records, replace(state, facts=replace(state.facts, **facts))
 
 
-NOTHING = DeviceWrites(0, 0, None)
-BINARY_LOG = DeviceWrites(9_000, 30_000, 51_000, logs_binary=True, sync_binlog=1)
-NEW_PAGES = DeviceWrites(9_000, 30_000, None, created=70_000)
-NO_LOG = DeviceWrites(0, 0, 0, logs_binary=True, sync_binlog=1)
+def look(**counters: int) -> Survey:
+    """Return a look with these writes to files of each kind, and new pages, of a server with a binary log."""
+    named = {
+        "Innodb_pages_created" if name == "created" else f"writes:{name}": n for name, n in counters.items()
+    }
+    return Survey(0.0, {"log_bin": "ON", "sync_binlog": "1"} if "binlog" in counters else {}, named)
+
+
+BLIND = Survey(0.0), Survey(0.0)
+BINARY_LOG = look(data=0, redo=0, binlog=0), look(data=9_000, redo=30_000, binlog=51_000)
+NEW_PAGES = look(data=0, redo=0, created=0), look(data=9_000, redo=30_000, created=70_000)
 
 SITUATIONS: dict[str, Callable[[], tuple[tuple[list[TickRecord], State], Server]]] = {
-    "device-is-the-limit": lambda: (seen(), Server(None, None)),
-    "binary-log": lambda: (steady(), Server(NO_LOG, BINARY_LOG)),
-    "new-pages": lambda: (steady(), Server(NOTHING, NEW_PAGES)),
-    "device-not-known": lambda: (steady(), Server(None, None)),
+    "device-is-the-limit": lambda: (seen(), Server(*BLIND)),
+    "binary-log": lambda: (steady(), Server(*BINARY_LOG)),
+    "new-pages": lambda: (steady(), Server(*NEW_PAGES)),
+    "device-not-known": lambda: (steady(), Server(*BLIND)),
     "by-my-cnf": lambda: (
         told(seen(), family="mysql", version="8.0.28", redo_dynamic=False),
-        Server(None, None),
+        Server(*BLIND),
     ),
     "no-m-moves-the-age": lambda: (
         told(
@@ -100,10 +107,30 @@ SITUATIONS: dict[str, Callable[[], tuple[tuple[list[TickRecord], State], Server]
             flush_law="soft-limit",
             redo_variable="innodb_log_file_size",
         ),
-        Server(None, None),
+        Server(*BLIND),
     ),
-    "no-load": lambda: (idle(), Server(None, None)),
+    "no-load": lambda: (idle(), Server(*BLIND)),
+    "nothing-dirtied": lambda: (
+        changed(steady(), 0, pages_adaptive=0, pages_sync=0, pages_dirty=0),
+        Server(*BLIND),
+    ),
+    "resized": lambda: (changed(seen(), 60, redo_capacity=209_715_200), Server(*BLIND)),
+    "not-logged": lambda: (changed(seen(), 60, redo_enabled=False), Server(*BLIND)),
+    "restarted": lambda: (changed(seen(), 60, uptime=5, row_changes=0), Server(*BLIND)),
 }
+
+
+def changed(
+    what: tuple[list[TickRecord], State], since: int, **fields: int
+) -> tuple[list[TickRecord], State]:
+    """Return what was watched with these fields in each reading from that place on."""
+    records, state = what
+    made = list(records[:since])
+    for record in records[since:]:
+        reading = record.tick.reading
+        assert isinstance(reading, Sample)
+        made.append(replace(record, tick=replace(record.tick, reading=replace(reading, **fields))))
+    return made, state
 
 
 def idle() -> tuple[list[TickRecord], State]:

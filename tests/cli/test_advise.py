@@ -195,11 +195,11 @@ def test_no_pair_is_to_be_set_where_there_is_nothing_to_gain() -> None:
 
 
 def test_a_server_that_does_not_answer_is_no_verdict() -> None:
-    """A script can tell that nothing answers from a server that cannot be controlled."""
+    """A script tells it from a server that cannot be controlled, and a person reads what to do."""
     found = asked("steady-1200iops", absent="127.0.0.1:3306 refuses connections")
 
     assert found.exit_code == 3
-    assert "127.0.0.1:3306 refuses connections" in found.stderr
+    assert "127.0.0.1:3306 refuses connections; start the server" in found.stderr
 
 
 def recorded(tmp_path: Path, name: str, *, hours: float) -> Path:
@@ -228,6 +228,14 @@ def test_a_recording_is_told_hour_by_hour(tmp_path: Path) -> None:
     assert advised.verdict.page_writes_saved.likely == pytest.approx(73.5, abs=10.0)
     assert max(one.io_capacity_max for one in pairs) < advised.hours[0].in_force.io_capacity_max
     assert str(max(pairs, key=lambda one: one.io_capacity_max)) in static.title
+
+
+def test_too_short_a_recording_is_no_verdict(tmp_path: Path) -> None:
+    """Where no hour can be judged a script is not told that there is nothing to gain."""
+    found = CliRunner().invoke(cli, ["advise", "--from", str(recorded(tmp_path, "step-up", hours=0.01))])
+
+    assert found.exit_code == 1
+    assert "no hour in it has 60 readings" in found.stderr
 
 
 def test_a_recording_needs_no_server(tmp_path: Path) -> None:

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import msgspec
 import pytest
+from msgspec.structs import replace
 
 from tests.cli.redo_outputs import FOLDER, SITUATIONS, output, run
 from tuner.cli.redo import Answer
+from tuner.findings.sizing import sizing
+from tuner.records import Sample
 
 
 @pytest.mark.parametrize("situation", SITUATIONS)
@@ -31,6 +34,18 @@ def test_new_pages_are_written_whatever_the_log() -> None:
     saved = [one.page_writes_saved for one in answer.sizing.sizes]
 
     assert all(one.high < 0.3 for one in saved)
+
+
+def test_a_neighbour_is_one_page_written() -> None:
+    """Pages flushed as neighbours are among those flushed, and are not counted once more."""
+    (records, state), _ = SITUATIONS["device-is-the-limit"]()
+    made = [
+        replace(one, tick=replace(one.tick, reading=replace(one.tick.reading, pages_neighbour=100 * place)))
+        for place, one in enumerate(records)
+        if isinstance(one.tick.reading, Sample)
+    ]
+
+    assert sizing(made, state, None) == sizing(records, state, None)
 
 
 def test_a_log_that_saves_only_pages_gains_no_more_than_their_share() -> None:

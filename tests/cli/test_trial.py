@@ -11,7 +11,7 @@ from tests.api.factory import AnsweringLoop
 from tests.cli.support import Run, ended
 from tests.factory import DEFAULT
 from tuner.cli.answer import NO, USAGE
-from tuner.records import PairedRatio, TrialEnd, TrialProgress, TrialResult, TrialVerdict
+from tuner.records import PairedRatio, TrialEnd, TrialProgress, TrialResult, TrialSide, TrialVerdict
 
 COMMITS = PairedRatio(1289.0, 2829.0, 2.195, 2.1, 2.29)
 
@@ -44,6 +44,15 @@ def test_a_result_is_shown_with_its_bounds_and_as_json(daemon: AnsweringLoop, ru
     found = msgspec.json.decode(run("trial", "status", "--json").output, type=TrialProgress)
     assert found == of(TrialVerdict.BETTER)
     assert json.loads(run("status", "--json").output)["trial"]["progress"]["result"]["pairs"] == 8
+
+
+def test_a_trial_under_way_says_whose_values_are_in_force(daemon: AnsweringLoop, run: Run) -> None:
+    """Trial and status name the side of the block that is under way alike."""
+    result = TrialResult(0.0, DEFAULT, 3, TrialVerdict.TOO_FEW, "", pairs=1)
+    daemon.board.trial = lambda: TrialProgress(result, running=True, side=TrialSide.OURS, ends=9.0)
+    daemon.publish()
+    for words in (("trial", "status"), ("status",)):
+        ended(run(*words), 0, "a block of InnoBrim's values", "1 pair of blocks;")
 
 
 def test_what_is_worse_ends_with_no(daemon: AnsweringLoop, run: Run) -> None:

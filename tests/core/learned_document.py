@@ -15,7 +15,9 @@ from policies.types import LoadContext, Suggestion, Trial
 from tests.core.readings import taught
 from tuner.core.memory import Learned, learn
 from tuner.core.savings.ledger import Savings
+from tuner.core.savings.tried import Tried
 from tuner.core.trials.evidence import Aside, Evidence, Win
+from tuner.records import Capacity
 
 FOLDER = Path(__file__).parents[1] / "fixtures" / "learned"
 AT = 1_767_200_000.0
@@ -42,7 +44,8 @@ def full() -> Learned:
     recovery = replace(state.recovery, factor=0.5, measured_on="9.7.4")
     state = replace(state, trends=trends, recovery=recovery)
     savings = Savings(AT, 9e5, 4e7, 6e7, 8e7, 9.5e7, 0.62, 0.08, AT + 6e5)
-    return learn(state, proven="9.7.4", law="legacy", evidence=evidence, savings=savings)
+    tried = (Tried(Capacity(10_000, 20_000), "9.7.4 legacy", 1e6, 300.0, 0.8, 8e7, 0.4, 0.02),)
+    return learn(state, proven="9.7.4", law="legacy", evidence=evidence, savings=savings, tried=tried)
 
 
 if __name__ == "__main__":

@@ -26,6 +26,7 @@ PACED = {
     DecisionKind.RELIEF,
     DecisionKind.OVERRIDE,
     DecisionKind.DRAIN,
+    DecisionKind.TRIAL,
 }
 """What a hold, a stop or missing originals must keep from writing."""
 
@@ -264,11 +265,13 @@ class Referee:
         assert server.capacity == target
         if decision.kind is DecisionKind.RESTORE:
             return
+        assert chosen.min_io_capacity_max <= target.io_capacity_max <= chosen.max_io_capacity_max, "1: limits"
+        if decision.kind is DecisionKind.TRIAL:
+            return
         ratio = chosen.ratio or target.io_capacity_max // target.io_capacity
         assert target.io_capacity_max == ratio * target.io_capacity, "2: a whole ratio"
         assert ratio <= MOST_RATIO, "2: a ratio of twenty at most"
         assert target.io_capacity >= FACTS.capacity_minimum, "1: the server's minimum"
-        assert chosen.min_io_capacity_max <= target.io_capacity_max <= chosen.max_io_capacity_max, "1: limits"
 
 
 def _asks_for(one: Command, mode: Mode) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import random
 from typing import NamedTuple
 
@@ -15,13 +16,27 @@ from lab.simulate_loop import SimInbox
 from policies.flushlaw import LEGACY
 from tests.bench import Bench, FakeServer, next_daemon
 from tests.core.loops import DENSITY, RATE, drain
+from tests.core.referee import Referee
 from tests.factory import DEFAULT, A, command
+from tuner.core.estimate.window import all_flushed
+from tuner.core.savings.ledger import Savings
 from tuner.core.state import State
 from tuner.core.step import start
 from tuner.core.trials.paired import Figures, Pair
-from tuner.core.trials.proof import Running, result_of
+from tuner.core.trials.proof import MOST_PAIRS, Running, result_of
 from tuner.loop import drive
-from tuner.records import Capacity, Command, TickRecord, TrialEnd, TrialResult, TrialSide, TrialVerdict
+from tuner.records import (
+    LONGEST_TTL,
+    Capacity,
+    Command,
+    DecisionKind,
+    Sample,
+    TickRecord,
+    TrialEnd,
+    TrialResult,
+    TrialSide,
+    TrialVerdict,
+)
 from tuner.settings import Mode, Settings
 
 TRIAL = command("trial", value=1, ttl=7200.0)
@@ -33,8 +48,11 @@ class Seen(NamedTuple):
 
     result: TrialResult | None
     commits: dict[int, int]  # by second
+    readings: dict[int, Sample]  # the same
+    saved: dict[int, Savings]  # the ledger, the same
 
 
+@functools.cache
 def simulated(
     scenario: str, settings: Settings, *, until: float, begin: float | None, ttl: float, m: int | None = None
 ) -> Seen:
@@ -43,8 +61,14 @@ def simulated(
     found = replace(whole.plant.server, io_capacity=m, io_capacity_max=m)
     server = SimulatedServer(replace(whole.plant, server=found), clock, seed=whole.seed)
     inbox, results, commits = SimInbox(clock, command("originals_saved")), [], {}
+    readings: dict[int, Sample] = {}
+    saved: dict[int, Savings] = {}
 
-    def ticked(_: State, record: TickRecord) -> None:
+    def ticked(state: State, record: TickRecord) -> None:
+        second, reading = round(record.tick.now), record.tick.reading
+        saved[second] = state.savings.total
+        if isinstance(reading, Sample):
+            readings[second] = reading
         if begin is not None and round(record.tick.now) == begin:
             inbox.put(command("trial", value=3, ttl=ttl))
         commits[round(record.tick.now)] = getattr(record.tick.reading, "commits", 0)
@@ -53,12 +77,12 @@ def simulated(
 
     first = start(settings, server.facts())
     drive(server, clock, inbox, first, interval=1.0, publish=ticked, until=until)
-    return Seen(results[-1] if results else None, commits)
+    return Seen(results[-1] if results else None, commits, readings, saved)
 
 
 def test_a_trial_brackets_the_gain_that_is_there() -> None:
     """The bounds hold the ratio of two whole runs, one left alone and one with the loop, and are narrow."""
-    tried = simulated("steady-1200iops", ACTIVE, until=3100.0, begin=1200, ttl=1800.0)
+    tried = simulated("steady-1200iops", ACTIVE, until=4300.0, begin=1200, ttl=1800.0)
     alone = simulated("steady-1200iops", Settings(), until=1210.0, begin=None, ttl=0.0)
     truth = (tried.commits[1200] - tried.commits[600]) / (alone.commits[1200] - alone.commits[600])
 
@@ -68,6 +92,31 @@ def test_a_trial_brackets_the_gain_that_is_there() -> None:
     assert (result.verdict, result.end, result.discarded) == (TrialVerdict.BETTER, TrialEnd.TIME, 0)
     assert result.commits.low * 0.98 < truth < result.commits.high * 1.02
     assert result.commits.high / result.commits.low < 1.1
+
+
+def pages_per_row(seen: Seen, first: int, last: int) -> float:
+    """Return the pages that became dirty for each row change between two seconds."""
+    old, new = seen.readings[first], seen.readings[last]
+    pages = all_flushed(new) + new.pages_dirty - all_flushed(old) - old.pages_dirty
+    return pages / (new.row_changes - old.row_changes)
+
+
+def saved_share(seen: Seen, first: int, last: int) -> tuple[float, float, float]:
+    """Return what the ledger added between two seconds for each page written: least, likeliest, most."""
+    old, new = seen.saved[first], seen.saved[last]
+    written = new.written - old.written
+    return tuple((getattr(new, one) - getattr(old, one)) / written for one in ("least", "likely", "most"))  # type: ignore[return-value]  # three
+
+
+def test_a_trial_corrects_the_ledger() -> None:
+    """After it, what is reckoned as saved brackets what two whole runs show, and more narrowly."""
+    tried = simulated("steady-1200iops", ACTIVE, until=4300.0, begin=1200, ttl=1800.0)
+    alone = simulated("steady-1200iops", Settings(), until=1210.0, begin=None, ttl=0.0)
+    truth = pages_per_row(alone, 600, 1200) / pages_per_row(tried, 3600, 4200) - 1.0
+
+    before, after = saved_share(tried, 600, 1200), saved_share(tried, 3600, 4200)
+    assert after[0] < truth < after[2], (before, after, truth)
+    assert after[2] - after[0] < 0.4 * (before[2] - before[0]), (before, after, truth)
 
 
 def test_where_there_is_nothing_to_gain_none_is_claimed() -> None:
@@ -95,14 +144,19 @@ def test_noise_alone_is_no_difference_and_more_hours_are_named() -> None:
     assert result.latency is None
 
 
-def at_work() -> Bench:
-    """Return a loop in active mode whose own values are in force, at rest."""
+def fresh() -> Bench:
+    """Return a loop that begins in active mode where its own values are in force, at rest."""
     wanted = round(RATE * DENSITY * LEGACY.gain_over_demand(0.8) / 2.0)
     server = FakeServer(Capacity(wanted, 2 * wanted), redo_rate=RATE)
     server.density = DENSITY
     server.oldest = server.lsn - 0.8 * A
     settings = replace(ACTIVE, set_point=0.8, max_changes_per_hour=3600)
-    bench = Bench(settings, server, originals=DEFAULT, left=(server.capacity,))
+    return Bench(settings, server, originals=DEFAULT, left=(server.capacity,))
+
+
+def at_work() -> Bench:
+    """Return such a loop a minute later."""
+    bench = fresh()
     bench.turns(60)
     return bench
 
@@ -201,7 +255,7 @@ def test_a_pause_and_a_restart_of_the_daemon_discard_a_pair_and_no_more() -> Non
     assert len(resumed.pairs) == pairs
     assert (resumed.first, resumed.ends, resumed.seed) == (None, running.ends, running.seed)
     bench.turn(command("resume"))
-    bench.turns(30)
+    bench.turns(round(running.block_seconds))
     assert bench.state.proof.running is not None
     assert not bench.state.proof.running.waits
 
@@ -216,3 +270,116 @@ def test_an_emergency_ends_it_with_the_safer_side() -> None:
     assert bench.state.proof.result is not None
     assert bench.state.proof.result.end is TrialEnd.EMERGENCY
     assert bench.state.restoring
+
+
+def test_what_spoils_each_pair_does_not_have_the_values_go_to_and_fro() -> None:
+    """A backup lock every two minutes has no more than one way begun in a block's time."""
+    bench = under_way(1)
+    running = bench.state.proof.running
+    assert running is not None
+    ways, before, seconds = 0, bench.state.proof.at_baseline, 3600
+    for second in range(seconds):
+        bench.server.shows = {"backup_locked": second % 120 < 5}
+        bench.turn()
+        after = bench.state.proof.at_baseline
+        ways, before = ways + (after and not before), after
+    assert 2 <= ways <= 1 + seconds / running.block_seconds
+
+
+def outside(bench: Bench) -> None:
+    """Set a limit below the originals."""
+    bench.turn(command("overlay", overlay={"max_io_capacity_max": 5000}, reason="a noisy neighbour"))
+
+
+def test_originals_outside_the_limits_are_never_written_by_a_trial() -> None:
+    """A limit that leaves the originals out refuses a trial, and ends one that is under way."""
+    bench = at_work()
+    outside(bench)
+    accepted, why = bench.answer(TRIAL)
+    assert not accepted
+    assert "limits" in why
+
+    bench = under_way(1)
+    outside(bench)
+    since = len(bench.records)
+    bench.turns(600)
+    assert bench.state.proof.running is None
+    assert all(
+        pair.io_capacity_max <= 5000 for _, pair, _ in bench.server.applied[-len(bench.wrote(since=since)) :]
+    )
+
+
+def test_an_emergency_that_can_raise_nothing_ends_it_as_well() -> None:
+    """Where M is as high already as the limits allow, the originals do not stay for their block."""
+    bench = at_work()
+    bench.turn(command("trial", value=1, ttl=7200.0))
+    until(bench, TrialSide.BASELINE)
+    bench.server.redo_rate = 100e6
+    for _ in range(120):
+        record = bench.turn()
+        if record.decision.source == "emergency":
+            break
+    assert (record.decision.source, record.decision.steps) == ("emergency", ())
+    assert bench.state.proof.running is None
+
+
+def test_a_load_that_grew_during_the_originals_turn_does_not_get_the_old_pair_back() -> None:
+    """What the loop had before is not written where the load of now needs far more."""
+    bench = under_way(1)
+    until(bench, TrialSide.BASELINE)
+    running = bench.state.proof.running
+    assert running is not None
+    old = running.ours
+    bench.server.redo_rate *= 4.0
+    bench.turns(40)
+    since = len(bench.records)
+    bench.turn(command("stop_trial"))
+    bench.turns(60)
+    asked = [one.decision.target for one in bench.records[since:] if one.decision.target is not None]
+    assert old is not None
+    assert old not in asked
+    assert not bench.codes("sync_flush", since=since)
+
+
+def test_a_trial_is_told_to_be_over_where_another_server_answers() -> None:
+    """After a failover nothing of it goes on, and the log says what it had come to."""
+    bench = under_way(1)
+    bench.server.identity = "another"
+    bench.turns(3)
+    assert bench.state.proof.running is None
+    assert "another server" in bench.said("baseline_trial_ended")[-1]
+
+
+def test_a_week_has_longer_blocks_and_not_ever_more_of_them() -> None:
+    """However long a trial is asked for, what is kept of it, and the ways that it costs, are bounded."""
+    bench = at_work()
+    assert bench.answer(replace(TRIAL, ttl=float(LONGEST_TTL)))[0]
+    running = bench.state.proof.running
+    assert running is not None
+    assert LONGEST_TTL / (2.0 * running.block_seconds) <= MOST_PAIRS
+
+
+def test_a_trial_keeps_to_the_invariants() -> None:
+    """An independent referee finds each write as the design says, a pause and a new limit between."""
+    bench, referee = fresh(), Referee(saved=True)
+    bench.server.ours = True
+
+    def turn(*asked: Command) -> None:
+        before, ours = bench.state, bench.server.ours
+        referee.judge(before, bench.turn(*asked), bench.state, ours=ours)
+
+    for _ in range(60):
+        turn()
+    turn(TRIAL)
+    for _ in range(1500):
+        turn()
+    turn(command("pause"))
+    for _ in range(30):
+        turn()
+    turn(command("resume"))
+    for _ in range(900):
+        turn()
+    turn(command("overlay", overlay={"max_io_capacity_max": 5000}))
+    for _ in range(120):
+        turn()
+    assert DecisionKind.TRIAL in bench.wrote()

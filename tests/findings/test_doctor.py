@@ -16,6 +16,7 @@ from tests.findings.ids import ids_in
 from tests.findings.patient import DISK, patient
 from tests.findings.recorded import evidence, names, text
 from tests.lab.plant.support import plant, watched
+from tuner.cli.answer import Refused
 from tuner.cli.doctor import watch
 from tuner.findings.doctor import RULES, costliest, examine
 from tuner.findings.evidence import Evidence
@@ -47,6 +48,11 @@ CASES: dict[str, tuple[Change, Change, str]] = {
         {"reading": LOW_AGE | {"io_capacity_max": 1200}},
         "innobrim advise",
     ),
+    "sync-flushing": (
+        {"grown": {"pages_sync": 40}, "reading": {"io_capacity_max": 20_000}},
+        {"grown": {"pages_sync": 40}},
+        "innobrim redo",
+    ),
     "doublewrite-pages": (
         {"variables": FEW, "rates": {"Innodb_dblwr_writes": 110}},
         {"variables": FEW | {"innodb_doublewrite": "OFF"}, "volumes": {}},
@@ -63,8 +69,14 @@ CASES: dict[str, tuple[Change, Change, str]] = {
         "innodb_page_cleaners = 8 in my.cnf",
     ),
     "dirty-limit": (
-        {"variables": {"innodb_max_dirty_pages_pct": "75"}, "reading": {"pages_dirty": 49_000}},
-        {"reading": {"pages_dirty": 49_000, "flush_percentage": 100}},
+        {
+            "variables": {"innodb_max_dirty_pages_pct": "75"},
+            "reading": {"pages_dirty": 49_000, "flush_percentage": 30},
+        },
+        {
+            "variables": {"innodb_max_dirty_pages_pct": "75"},
+            "reading": {"pages_dirty": 49_000, "flush_percentage": 139},
+        },
         "SET GLOBAL innodb_max_dirty_pages_pct = 90",
     ),
     "dirty-low-water": (
@@ -227,6 +239,58 @@ def test_bugs_of_a_release_are_named_only_in_it() -> None:
     assert "known-bug" not in found(patient(facts=MARIADB))
 
 
+def test_a_bug_is_not_named_where_its_end_changes_nothing() -> None:
+    """With innodb_max_dirty_pages_pct_lwm = 0, the default, MDEV-31939 makes no difference."""
+    seen = patient(
+        facts=MARIADB | {"version": "10.6.16-MariaDB", "flush_law": "age-blind"},
+        variables={"innodb_max_dirty_pages_pct_lwm": "0.000000"},
+    )
+
+    assert "known-bug" not in found(seen)
+
+
+def test_a_low_age_is_not_laid_on_m_where_pages_are_flushed_to_be_freed() -> None:
+    """M neither asks for nor limits what the LRU tail is flushed for: whether M costs is not known then."""
+    said = examine(patient(reading=LOW_AGE, grown={"pages_lru": 2000}))
+
+    assert "io-capacity-too-high" not in {one.id for one in said.findings}
+    assert "innodb_io_capacity_max" in said.unknown
+
+
+def test_sync_flushing_that_is_not_counted_is_not_called_absent() -> None:
+    """With InnoDB's counters off whether M is too low is not known."""
+    assert "innodb_io_capacity_max" in examine(patient(reading={"degraded": True})).unknown
+
+
+def test_a_count_that_was_not_shown_at_the_beginning_is_not_called_none() -> None:
+    """How fast it grew is not known then."""
+    seen = patient()
+    said = examine(replace(seen, before=Survey(seen.before.monotonic)))
+
+    assert "innodb_log_buffer_size" in said.unknown
+
+
+def test_two_partitions_of_a_disk_are_one_device() -> None:
+    """Logs on a partition of their own still queue behind the pages; on volumes of LVM it is not known."""
+    parts = [replace(DISK, device=f"nvme0n1p{number}", disk="nvme0n1", busy_ms=9500) for number in (1, 2)]
+    apart = dict(zip(("data", "redo"), parts, strict=True))
+    volumes = {what: replace(one, device=f"dm-{one.device[-1]}", disk="") for what, one in apart.items()}
+
+    assert "logs-share-the-device" in found(patient(volumes=apart))
+    assert "redo log on a device of its own" in examine(patient(volumes=volumes)).unknown
+
+
+def test_no_variable_is_named_that_a_release_lacks() -> None:
+    """MySQL 5.6 has no binlog_group_commit_sync_delay; MariaDB 10.5 shows page cleaners that it has not."""
+    logs = {"writes:redo": 1000, "writes:binlog": 1000}
+    old = found(patient(facts={"version": "5.6.24"}, rates=logs))["log-syncs"]
+    cleaners = patient(facts=MARIADB, variables=CLEANERS, reading={"flush_requested": 1000})
+
+    assert old.sql == ()
+    assert "binlog_group_commit_sync_delay" not in old.fix
+    assert "page-cleaners" not in found(cleaners)
+
+
 @pytest.mark.parametrize("name", names())
 def test_what_doctor_says_of_real_servers_is_kept(name: str) -> None:
     """The whole answer, from what was seen of a server under load; recorded anew only on purpose."""
@@ -262,6 +326,20 @@ def test_watching_gives_the_figures_of_its_time() -> None:
     assert seen.per_second("lsn_current") == pytest.approx(1e6, rel=0.1)
     assert seen.peak_age >= seen.age
     assert server.applied == []
+
+
+def test_a_restart_in_the_middle_is_no_load() -> None:
+    """Counters that began anew are compared with none, also where uptime is higher at the end than before."""
+    server = Watched()
+    server.started = -3.0
+
+    def wait(seconds: float) -> None:
+        server.wait(seconds)
+        if 5.0 <= server.now < 6.0:
+            server.restart(server.capacity)
+
+    with pytest.raises(Refused, match="restarted"):
+        watch(server, server.clock, 20.0, wait)
 
 
 @pytest.mark.parametrize(("m", "costs"), [(20_000, True), (480, False)])

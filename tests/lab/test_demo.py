@@ -1,4 +1,4 @@
-"""What the demo says of the half minute that it compares with."""
+"""What the demo says of the time that it compares with."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from msgspec.structs import replace
 
 from lab.demo import LEAD_SECONDS, Phase, ScaledClock, caution
 from tests.factory import estimate, would_set
-from tuner.records import DrainProgress
+from tuner.records import DrainProgress, Event, EventCode
 
 
 @pytest.mark.parametrize(
@@ -47,12 +47,17 @@ def test_a_busy_machine_costs_the_demo_no_second_of_its_server(monkeypatch: pyte
     assert clock.monotonic() == pytest.approx(late + 1.0)
 
 
-def test_what_a_person_asks_for_is_not_counted_as_innobrims() -> None:
-    """Once somebody drains, the figures end before that, and who reads them learns what it was and when."""
+DRAIN = {"drain": DrainProgress(10, 20, 30.0, "ann")}
+TRIAL = {"events": (Event(code=EventCode.BASELINE_TRIAL_BEGUN, message="begun", who="ann"),)}
+
+
+@pytest.mark.parametrize(("asked", "what"), [(DRAIN, "a drain"), (TRIAL, "a trial")])
+def test_what_a_person_asks_for_is_not_counted_as_innobrims(asked: dict[str, object], what: str) -> None:
+    """Once somebody drains or tries, the figures end before that; who reads them learns what and when."""
     phase, ours = Phase(), would_set(estimate=estimate())
     phase.take(ours)
-    phase.take(replace(ours, drain=DrainProgress(10, 20, 30.0, "ann")))
+    phase.take(replace(ours, **asked))
     phase.take(ours)
 
     assert phase.records == [ours]
-    assert phase.over.startswith("a drain at ")
+    assert phase.over.startswith(f"{what} at ")

@@ -5,9 +5,13 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 
-from tests.api.factory import about, application, get
+from api.server import ApiServer
+from tests.api.factory import about, application, free_port, get
+from tests.cli.support import ended, innobrim
+from tests.why.asked import END_SECONDS as LIVED_SECONDS
 from tests.why.asked import day
 from tests.why.situations import EPOCH
 from tuner.config.schema import Config, DaemonSection
@@ -15,9 +19,11 @@ from tuner.daemon.board import Board
 from tuner.journal.past import past_of
 from tuner.journal.reader import trace
 from tuner.records import TickRecord
+from tuner.why.model import Why
 from tuner.why.search import of_change
 
 OVERRIDE, LOW = 1000, 1500
+STOP_SECONDS = 10.0
 
 
 @pytest.fixture(scope="module")
@@ -67,6 +73,21 @@ def test_page_and_command_say_the_same(board: Board, directory: Path) -> None:
         assert (told["headline"], told["sentences"]) == (story.headline, list(story.sentences))
     assert why(board, directory)["stories"][-1]["brief"].startswith("it was held")
     assert len(why(board, directory, "?last=3600")["stories"]) > 20
+
+
+def test_ago_is_counted_by_the_clock_of_the_daemon(board: Board, directory: Path) -> None:
+    """A moment is that of the daemon's newest tick, whose clock may be another than that of who asks."""
+    config, port = Config(daemon=DaemonSection(state_directory=str(directory))), free_port()
+    served = ApiServer(application(board, about=about(configuration=lambda: config)), "127.0.0.1", port, None)
+    served.start()
+    try:
+        found = innobrim("why", "--url", f"http://127.0.0.1:{port}", "--at", "2m ago", "--json")
+    finally:
+        served.stop(STOP_SECONDS)
+
+    ended(found, 0)
+    answer = msgspec.json.decode(found.stdout, type=Why)
+    assert answer.stories[-1].wall == pytest.approx(EPOCH + LIVED_SECONDS - 120.0, abs=2.0)
 
 
 def test_two_questions_at_once_are_refused(board: Board) -> None:

@@ -194,3 +194,14 @@ def test_a_time_of_day_is_local() -> None:
     assert moment("02:15:00", end=END, zone=timezone(timedelta(hours=2)))[0] == EPOCH + HELD_SECONDS
     with pytest.raises(BadParameter, match="25:00"):
         moment("25:00", end=END, zone=UTC)
+
+
+def test_a_year_of_changes_is_no_year_of_work(journal: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """An answer tells the newest changes alone where there are many, and says how many there are."""
+    whole = asked_json("--last", "365d", journal)
+    changes = [one for one in whole.stories if one.change]
+    monkeypatch.setattr("tuner.why.search.MOST", 2)
+    short = asked_json("--last", "365d", journal)
+    assert len(changes) > 2
+    assert [one for one in short.stories if one.change] == changes[-2:]
+    assert str(len(changes)) in short.remark

@@ -46,10 +46,10 @@ from tuner.findings.advice import advise as advise_on
 from tuner.findings.advice import broken_budgets, durations, statements
 from tuner.findings.check import check
 from tuner.findings.doctor import costliest
-from tuner.findings.evidence import evidence, local_volumes
+from tuner.findings.evidence import OTHER_RUN, evidence, local_volumes, one_run
 from tuner.findings.finding import Finding
 from tuner.findings.gain import Answer, Span, Verdict, judged, page_writes_saved, seen_in
-from tuner.findings.hours import Hour, by_hour, of_all
+from tuner.findings.hours import LEAST_SECONDS, Hour, by_hour, of_all
 from tuner.findings.providers import in_its_way
 from tuner.journal.reader import runs, trace
 from tuner.journal.tables import JournalError
@@ -100,16 +100,22 @@ class Watched:
                 err=True,
             )
 
+    def samples(self) -> list[Sample]:
+        """Return the readings, the oldest first."""
+        return [one.tick.reading for one in self.records if isinstance(one.tick.reading, Sample)]
+
     def last(self) -> tuple[TickRecord, State]:
         """Return the last tick that estimated something, and the state after the last one of all.
 
         Raises:
-            Refused: there is none.
+            Refused: there is none, or the readings are not all of one run of one server.
         """
         found = next((record for record in reversed(self.records) if record.estimate is not None), None)
         if found is None or self.state is None:
             reasons = {r.tick.reading.reason for r in self.records if isinstance(r.tick.reading, Missed)}
             raise Refused(f"no usable sample in {len(self.records)} readings: {'; '.join(sorted(reasons))}")
+        if not one_run(self.samples()):
+            raise Refused(OTHER_RUN)
         return found, self.state
 
 
@@ -134,7 +140,7 @@ def advise(
     verdict, with its range: of the load seen. Each advice has a stable id and SQL to paste.
 
     Exit 0: there is something to gain. Exit 5: nothing to gain. Exit 1: this server cannot be controlled as
-    it is. Exit 3: nothing answers.
+    it is, or too little was seen. Exit 3: nothing answers.
 
     With --from a recording of a day or a week takes the server's place, as of innobrim record or of a daemon:
     hour by hour load, age and the pair that suits it, and what the loop would have brought, or did bring.
@@ -168,7 +174,7 @@ def _in_the_way(config: Config) -> Advised | None:
         server.close()
     problems = [one for one in report.findings if one.severity == "problem"]
     if not report.reachable:
-        raise Unreachable("; ".join(one.title for one in problems))
+        raise Unreachable("; ".join(said for one in problems for said in (one.title, one.fix) if said))
     if not problems:
         return None
     why = "; ".join(one.title for one in problems)
@@ -186,8 +192,8 @@ def _watched(config: Config, seconds: int) -> Advised:
     finally:
         server.close()
     advised = _advised(watched)
-    samples = [one.tick.reading for one in watched.records if isinstance(one.tick.reading, Sample)]
-    if len(samples) < 2 or samples[-1].uptime < samples[0].uptime:  # noqa: PLR2004 - a rate needs two
+    samples = watched.samples()
+    if len(samples) < 2:  # noqa: PLR2004 - a rate needs two
         return advised
     seen = evidence(watched.last()[1].facts, samples, before, after, volumes)
     known = {one.id for one in advised.advice}
@@ -230,6 +236,7 @@ def _recorded(journal: Path) -> Advised:
 
     Raises:
         JournalError: it cannot be read.
+        Refused: there is too little in it.
     """
     hours: list[Hour] = []
     facts, known = None, runs(journal)
@@ -239,6 +246,10 @@ def _recorded(journal: Path) -> Advised:
         facts = run.facts
         state = start(msgspec.structs.replace(run.settings, mode=Mode.ADVISORY), facts)
         hours += by_hour((one for one in trace(journal, run.number) if isinstance(one, TickRecord)), state)
+    if not hours:
+        raise Refused(
+            f"{journal}: no hour in it has {LEAST_SECONDS} readings; a recording of a day says most"
+        )
     verdict = of_all(hours)
     findings = _for_all(hours) if verdict.answer == "gain" else []
     if facts is not None:
@@ -278,8 +289,8 @@ def _table(hours: list[Hour]) -> list[str]:
         lines.append(
             f"{_hour_of(one):16} {one.row_changes:8.0f} {one.age_ratio:5.2f} {one.demand:7.0f} "
             f"{one.in_force.io_capacity_max:6d} {one.static or '–'!s:>12} {wanted:>12} "
-            f"{'–' if saved is None else f'{saved.likely:.0f} %':>6} "
-            f"{'–' if gained is None else f'{gained.likely:.0f} %':>7}{'  active' if one.active else ''}"
+            f"{'–' if saved is None else f'{saved.likely:z.0f} %':>6} "
+            f"{'–' if gained is None else f'{gained.likely:z.0f} %':>7}{'  active' if one.active else ''}"
         )
     return lines
 
@@ -319,7 +330,7 @@ def headline(verdict: Verdict) -> str:
 
 
 def _figures(span: Span) -> str:
-    return f"about {span.likely:.0f} % ({span.least:.0f} to {span.most:.0f} %)"
+    return f"about {span.likely:z.0f} % ({span.least:z.0f} to {span.most:z.0f} %)"
 
 
 def static_value(records: list[TickRecord], state: State) -> list[Finding]:

@@ -71,7 +71,7 @@ CHOSEN: Mapping[str, Family] = {"auto": "mysql", "mysql": "mysql", "mariadb": "m
 @click.option("--seconds", type=WholeNumber(60, 86_400), help="How long, in real seconds.")
 @click.option("--port", type=WholeNumber(1, 65_535), default=8633, show_default=True, help="Port of the API.")
 def demo(words: str, *, dsn: str | None, yes: bool, seconds: int | None, port: int) -> None:
-    """Show the loop at work: half a minute of the default setting, then InnoBrim, then both side by side.
+    """Show the loop at work: the default setting for a while, then InnoBrim, then both side by side.
 
     Example: innobrim demo --server simulated --seconds 60
 

@@ -14,7 +14,7 @@ from tuner.cli.answer import FINE, NO, Refused, answering, say, say_json
 from tuner.cli.finding import show
 from tuner.cli.options import WholeNumber, configuration, json_option, real_server, server_options
 from tuner.findings.doctor import Examination, examine
-from tuner.findings.evidence import Evidence, evidence, local_volumes
+from tuner.findings.evidence import OTHER_RUN, Evidence, evidence, local_volumes, one_run
 from tuner.findings.finding import Finding
 from tuner.records import Missed, Sample
 from tuner.servers.port import Server
@@ -38,7 +38,7 @@ def doctor(
 
     A setting is only named where this server shows that it matters; ask at a busy hour. Devices and file
     systems are seen where the server runs on this machine. Exit 0: nothing costs. Exit 1: a warning is
-    among the findings. Exit 3: nothing answers.
+    among the findings, or the server could not be watched. Exit 3: nothing answers.
 
     Example: innobrim doctor --socket /run/mysqld/mysqld.sock --user innobrim
     """
@@ -85,11 +85,12 @@ def watch(
 
     Raises:
         ServerError: it does not answer, or is not supported.
-        Refused: fewer than two readings could be had.
+        Refused: fewer than two readings could be had, or not all are of one run of one server.
     """
     facts = server.facts()
     before = server.survey()
     volumes = local_volumes(before)
+    say(f"watching {facts.product} for {seconds:g} s", err=True)
     samples: list[Sample] = []
     reason = ""
     until = clock.monotonic() + seconds
@@ -103,9 +104,10 @@ def watch(
         if left <= 0.0:
             break
         wait(min(1.0, left))
-    if len(samples) < 2 or samples[-1].uptime < samples[0].uptime:  # noqa: PLR2004 - a rate needs two
-        why = reason or "it was restarted"
-        raise Refused(f"no two readings of one run of the server in {seconds:g} s: {why}")
+    if len(samples) < 2:  # noqa: PLR2004 - a rate needs two
+        raise Refused(f"no two readings in {seconds:g} s: {reason}")
+    if not one_run(samples):
+        raise Refused(OTHER_RUN)
     return evidence(facts, samples, before, server.survey(), volumes)
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import click
 from msgspec import Struct
 
@@ -21,6 +23,7 @@ from tuner.cli.options import (
 from tuner.cli.redo_growth import Begun, Target, begun_before, grow, must_be_asked_or_told, undo
 from tuner.cli.redo_table import table
 from tuner.config.schema import Config
+from tuner.findings.devicewrites import device_writes
 from tuner.findings.finding import Finding
 from tuner.findings.providers import in_its_way
 from tuner.findings.redo_size import redo_size
@@ -74,7 +77,7 @@ def redo(
     change, page writes and all device writes saved for the same work, commits/s gained where the device is
     the limit, how long a crash recovery and a shutdown take; and the size at which more gains nothing.
     Behind each figure is the range in which it lies in nine cases of ten. Exit 0: it was told. Exit 1: there
-    was no load to tell it from. Exit 3: nothing answers.
+    was no load to tell it from, or server or redo log were not the same throughout. Exit 3: nothing answers.
 
     With --to SIZE the redo log grows to it while the server runs, after a question or with --yes: where the
     version does that safely, there is room on the disk, and a crash recovery stays within
@@ -111,15 +114,16 @@ def redo(
 
 def _foretell(server: RealServer, config: Config, seconds: int, *, as_json: bool) -> None:
     begun = begun_before(server, config)
-    before = server.device_writes()
+    before = server.survey()
     watched = watch(server, SystemClock(), config, seconds)
-    after = server.device_writes()
+    after = server.survey()
     record, state = watched.last()
-    written = None if before is None or after is None else after.since(before)
-    found = sizing(watched.records, state, written)
+    if why := _not_as_usual(watched.samples()):
+        raise Refused(why)
+    found = sizing(watched.records, state, device_writes(before, after, state.facts.family))
     sample = record.tick.reading
     if found is None or not isinstance(sample, Sample):
-        raise Refused("nothing was written to the redo log meanwhile; watch at a busy hour")
+        raise Refused("no redo was written, or no page became dirty: watch longer, at a busy hour")
     advice = tuple(in_its_way([redo_size(found, state.facts, state.settings)], state.facts))
     if as_json:
         say_json(Answer(found, advice, begun))
@@ -127,3 +131,12 @@ def _foretell(server: RealServer, config: Config, seconds: int, *, as_json: bool
     say(*table(found, sample.capacity, state.facts))
     for finding in advice:
         show(finding)
+
+
+def _not_as_usual(samples: Sequence[Sample]) -> str:
+    """Return why a time of watching says nothing of other sizes; empty where it does."""
+    if not all(one.redo_enabled for one in samples):
+        return "redo logging is disabled: ALTER INSTANCE ENABLE INNODB REDO_LOG, then ask again"
+    if any(one.resizing for one in samples) or len({one.redo_capacity for one in samples}) > 1:
+        return "the redo log was given another size meanwhile: ask again once that is done"
+    return ""

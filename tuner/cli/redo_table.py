@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+from tuner.findings.devicewrites import DeviceWrites
 from tuner.findings.redo_size import percent, size
 from tuner.findings.sizing import FACTORS, Figure, Size, Sizing
 from tuner.records import Capacity, Facts
-from tuner.servers.devicewrites import DeviceWrites
 
 COLUMNS = (
     *(("size", 9), ("pages/row change", 25), ("page writes saved", 21), ("device writes saved", 21)),
@@ -93,6 +93,8 @@ def _share(figure: Figure | None) -> str:
 def _remarks(found: Sizing, capacity: Capacity) -> list[str]:
     follows = "" if found.as_set is None else " and with an M that follows the load"
     lines = [f"each for the same work{follows}; in brackets what holds in nine cases of ten"]
+    if found.as_set is not None:
+        lines.append(f"the row of {size(found.redo_capacity)} is today's log: such an M alone saves that")
     bound = next((one for one in found.sizes if one.bound_by), None)
     if bound is not None:
         lines.append(f"from {size(bound.redo_capacity)} on the age is held lower: {bound.bound_by}")

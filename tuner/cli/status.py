@@ -40,6 +40,7 @@ from tuner.core.laws import why_m_moves_no_age
 from tuner.core.memory import Known
 from tuner.core.setpoint.budgets import SHORT, Durations, durations_of
 from tuner.core.trials.evidence import describe
+from tuner.core.trials.paired import side_text
 from tuner.findings.advice import expected_effect
 from tuner.findings.remedies import ENABLE, who_changed
 from tuner.records import (
@@ -196,7 +197,7 @@ def _trial(shown: TrialShown) -> str:
     progress = shown.progress
     if not progress.running:
         return f"ended {stamp(progress.result.ended or 0.0)}: {shown.verdict}"
-    now = f"waits ({progress.waits})" if progress.waits else f"a block of {progress.side.value}"
+    now = f"waits ({progress.waits})" if progress.waits else f"a block of {side_text(progress.side)}"
     return f"{now}, until {stamp(progress.ends or 0.0)}; so far {shown.verdict}"
 
 

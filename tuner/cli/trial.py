@@ -13,7 +13,7 @@ from tuner.cli.options import WholeNumber
 from tuner.cli.steering import ask, reason_option, show
 from tuner.cli.waiting import polled
 from tuner.cli.wording import stamp
-from tuner.core.trials.paired import figure_texts, verdict_text
+from tuner.core.trials.paired import figure_texts, pairs_text, side_text, verdict_text
 from tuner.records import LONGEST_TTL, TrialEnd, TrialProgress, TrialVerdict
 
 MOST_HOURS = LONGEST_TTL / 3600.0
@@ -107,9 +107,9 @@ def status(where: Where, *, wait: bool, as_json: bool) -> None:
 def trial_lines(shown: TrialProgress) -> list[str]:
     """Return how far a trial is or what it came to, its verdict first, and a line for each figure."""
     result = shown.result
-    counted = f"{result.pairs} pairs of blocks counted, {result.discarded} discarded"
+    counted = f"{pairs_text(result.pairs)} counted, {result.discarded} discarded"
     if shown.running:
-        block = f"now a block of {shown.side.value}" + ("" if shown.counted else ", settling")
+        block = f"now a block of {side_text(shown.side)}" + ("" if shown.counted else ", settling")
         now = f"waits: {shown.waits}" if shown.waits else block
         head = f"so far: {verdict_text(result)}"
         when = f"under way until {stamp(shown.ends or 0.0)}; {now}"

@@ -6,9 +6,10 @@ import re
 import sys
 import textwrap
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime, timedelta, tzinfo
 from pathlib import Path
+from typing import NamedTuple
 from urllib.parse import urlencode
 
 import click
@@ -35,8 +36,6 @@ WRITE = "a time of day such as 10:42 or 10:42:07, a date with it such as 2026-11
 
 _CLOCK = re.compile(r"(\d{1,2}):(\d{2})(?::(\d{2}))?")
 _AGO = re.compile(r"(.+?)\s*ago")
-
-Ask = Callable[[Past], Why]
 
 
 @click.command()
@@ -71,54 +70,75 @@ def why(
         raise click.UsageError("--at, --last and --change each ask for something else; give one of them")
     if journal is not None and where.named:
         raise click.UsageError(f"{journal} and {where.named}: a journal or a daemon; name one of them")
-    zone = datetime.now().astimezone().tzinfo or UTC
-
-    def ask(past: Past) -> Why:
-        known = past.known()
-        if last is not None:
-            return of_span(past, last)
-        if change is not None:
-            return of_change(past, change)
-        if at is None:
-            return of_now(past)
-        wall, lasting = moment(at, end=time.time() if known is None else known[1], zone=zone)
-        return of_moment(past, wall, lasting=lasting)
-
-    query: dict[str, float] = {}
-    if at is not None:
-        query["at"], query["lasting"] = moment(at, end=time.time(), zone=zone)
-    query |= {} if last is None else {"last": last}
-    query |= {} if change is None else {"change": change}
-    found = _asked(where, journal, ask, query)
+    question = _Question(at, last, change, datetime.now().astimezone().tzinfo or UTC)
+    question.when(time.time())  # what is no time asks nobody
+    found = _asked(where, journal, question)
     if as_json:
         say_json(found)
     else:
-        say(*lines(found, zone=zone, now=time.time(), listed=last is not None))
+        asked = question.when(_ends(found))
+        say(*lines(found, zone=question.zone, now=time.time(), listed=last is not None, asked=asked))
     sys.exit(FINE if found.found else NO)
 
 
-def _asked(where: Where, journal: Path | None, ask: Ask, query: dict[str, float]) -> Why:
+class _Question(NamedTuple):
+    """What somebody wants to know: of a moment, a time or a change; of now where it is none of them."""
+
+    at: str | None
+    last: float | None
+    change: int | None
+    zone: tzinfo
+
+    def when(self, ends: float) -> tuple[float, float] | None:
+        """Return the moment that is meant and how long it lasts, counted from the newest tick, Unix time."""
+        return None if self.at is None else moment(self.at, end=ends, zone=self.zone)
+
+    def of(self, past: Past) -> Why:
+        """Ask a journal."""
+        if self.last is not None:
+            return of_span(past, self.last)
+        if self.change is not None:
+            return of_change(past, self.change)
+        known = past.known()
+        meant = self.when(time.time() if known is None else known[1])
+        return of_now(past) if meant is None else of_moment(past, meant[0], lasting=meant[1])
+
+    def of_daemon(self, daemon: DaemonClient) -> Why:
+        """Ask a daemon; a moment by its clock, which may be another than this machine's."""
+        meant = None if self.at is None else self.when(_ends(_get(daemon, {"last": MINUTE})))
+        if meant is not None:
+            return _get(daemon, {"at": meant[0], "lasting": meant[1]})
+        given = {"last": self.last, "change": self.change}
+        return _get(daemon, {name: value for name, value in given.items() if value is not None})
+
+
+def _ends(answer: Why) -> float:
+    """Return the Unix time of the newest tick; now, where there is none."""
+    return time.time() if answer.known is None else answer.known.ends
+
+
+def _asked(where: Where, journal: Path | None, question: _Question) -> Why:
     if journal is not None:
         try:
             with past_of(journal) as past:
-                return ask(past)
+                return question.of(past)
         except JournalError as error:
             raise Unusable(str(error)) from error
     daemon = DaemonClient(where)
     if where.named:
-        return _of_daemon(daemon, query)
+        return question.of_daemon(daemon)
     directory = Path(daemon.config.daemon.state_directory)
     try:
         with entered(directory), past_of(directory) as past:
-            return ask(past)
+            return question.of(past)
     except JournalError as error:
         try:
-            return _of_daemon(daemon, query)
+            return question.of_daemon(daemon)
         except NoDaemon as nobody:
             raise Unreachable(f"{error}; and {nobody.message}") from error
 
 
-def _of_daemon(daemon: DaemonClient, query: dict[str, float]) -> Why:
+def _get(daemon: DaemonClient, query: Mapping[str, float]) -> Why:
     return daemon.get(f"/v1/why?{urlencode(query)}" if query else "/v1/why", Why)
 
 
@@ -155,7 +175,9 @@ def moment(text: str, *, end: float, zone: tzinfo) -> tuple[float, float]:
     return found.timestamp(), MINUTE if given.count(":") == 1 else 0.0
 
 
-def lines(answer: Why, *, zone: tzinfo, now: float, listed: bool = False) -> Iterator[str]:
+def lines(
+    answer: Why, *, zone: tzinfo, now: float, listed: bool = False, asked: tuple[float, float] | None = None
+) -> Iterator[str]:
     """Yield an answer as lines for people.
 
     Args:
@@ -163,13 +185,16 @@ def lines(answer: Why, *, zone: tzinfo, now: float, listed: bool = False) -> Ite
         zone: of the times.
         now: Unix time; times of another day than this have their date.
         listed: many changes, one line each.
+        asked: the moment that was asked for, Unix time and seconds that it lasts; said with the remark.
     """
     today = answer.known.ends if answer.known is not None else now
     stamps = _Stamps(zone, today)
     if answer.known is not None and now - answer.known.ends > OLD_SECONDS and answer.found:
         old = duration(now - answer.known.ends)
         yield f"The newest tick is of {stamps.full(answer.known.ends)}, {old} ago; times count from there."
-    if answer.remark:
+    if answer.remark and asked is not None:
+        yield f"{stamps.full(asked[0])}: {answer.remark}."
+    elif answer.remark:
         yield f"{answer.remark[:1].upper()}{answer.remark[1:]}."
     for at, side in ((answer.earlier, "before"), (answer.later, "after")):
         if at is not None:

@@ -23,6 +23,7 @@ from tuner.core.estimate.load import Load
 from tuner.core.estimate.recovery import Recovery
 from tuner.core.estimate.trends import Bursts, Late, Trends, Week
 from tuner.core.savings.ledger import Savings
+from tuner.core.savings.tried import Tried
 from tuner.core.state import State
 from tuner.core.trials.evidence import Aside, Evidence
 
@@ -41,6 +42,7 @@ class Learned(Struct, frozen=True, rename={"measured_on": "version"}):
     late: Late = Late()  # those of the last hours
     evidence: Evidence = Evidence()  # what the outer loop's trials came to
     savings: Savings = Savings()  # the ledger of what was saved
+    tried: tuple[Tried, ...] = ()  # what trials against the baseline showed, for the ledger
 
     def proof_of(self, law: str) -> str:
         """Return the server version on which this law was verified; empty where it was another one."""
@@ -69,6 +71,7 @@ def learn(
     law: str = "",
     evidence: Evidence = NOTHING,
     savings: Savings = NOTHING_SAVED,
+    tried: tuple[Tried, ...] = (),
 ) -> Learned:
     """Return what is worth keeping; a burst under way counts with what it has come to."""
     recovery, bursts = state.recovery, state.trends.bursts.interrupted()
@@ -82,6 +85,7 @@ def learn(
         late=bursts.late(),
         evidence=evidence,
         savings=savings,
+        tried=tried,
     )
 
 
@@ -122,6 +126,7 @@ _WORDS: Mapping[str, str] = MappingProxyType(
         "evidence.aside.log": "trials of a version before",
         "evidence.aside.wins": "won suggestions of a version before",
         "savings": "the ledger of what was saved",
+        "tried": "what trials against the baseline showed",
     }
 )
 """Parts by their path in the document, for people; a part without words goes by its path."""
@@ -237,6 +242,7 @@ def learned_of(state: State) -> Learned:
         law=state.facts.flush_law,
         evidence=state.trials.evidence,
         savings=state.savings.total,
+        tried=state.savings.tried,
     )
 
 

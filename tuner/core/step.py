@@ -73,7 +73,7 @@ def start(
         estimator=estimator_of(learned, version=facts.version),
         gate=GateState(proven=learned.proof_of(facts.flush_law) if learned is not None else ""),
         trials=Trials(evidence=learned.evidence) if learned is not None else Trials(),
-        savings=SavingsState(learned.savings) if learned is not None else SavingsState(),
+        savings=SavingsState(learned.savings, tried=learned.tried) if learned is not None else SavingsState(),
         pending_events=_pending_events(facts, learned, lost),
     )
 

@@ -20,10 +20,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 TOUCHES = tuple(math.exp(0.1 * step) for step in range(-50, 13))
-"""Pages touched per row change that are reckoned with: fewer where one statement changes several rows of a
-page, more where there are secondary indexes. 1 is among them, and likeliest."""
+"""Touches that are reckoned with, over row changes or redo by ``TOUCH``, whichever is more: fewer where one
+statement changes several rows of a page, more where a touch writes less. 1 is among them, and likeliest."""
 
 TOUCHES_SPREAD = 0.4  # Standard deviation of their logarithm, before anything was seen
+
+TOUCH = 550.0
+"""Redo of one touch, its undo included, bytes. A row change that writes more touches several pages: those of
+its secondary indexes, mostly."""
 
 ANY = 0.06
 """How likely any of them is besides, over the likeliest. Rows side by side are often changed together,
@@ -36,7 +40,9 @@ SPREAD = 0.1  # Standard deviation of what is seen at an age, over its mean
 TRUSTED_SECONDS = 30.0  # What was seen for so long at an age counts in full
 
 CLASS = 0.15  # Width of a class of ages, in their logarithm
-LEAST = 1.1  # Touches per page that is written are at least so many: less would be no write combining at all
+LEAST = (
+    1.33  # Touches per page that is written are at least so many: less would be hardly any write combining
+)
 HALVINGS = 50
 UNLIKELY = 0.05
 """Share of the likelihood below and above the range each."""
@@ -121,7 +127,7 @@ def fit(seen: Sequence[Seen], *, rows: float) -> Combining:
     """
     if not seen:
         return Combining(())
-    middle = max(rows, LEAST * max(one.density for one in seen))
+    middle = touches_of(rows, max(one.density for one in seen))
     curves = [
         curve
         for touches in TOUCHES
@@ -130,6 +136,25 @@ def fit(seen: Sequence[Seen], *, rows: float) -> Combining:
     ]
     curves.sort(key=lambda curve: -curve.likelihood)
     return Combining(tuple(curves))
+
+
+def touches_of(rows: float, density: float, touch: float = TOUCH) -> float:
+    """Return the touches per redo byte that are likeliest.
+
+    Args:
+        rows: row changes per redo byte; 0 where none are counted.
+        density: pages newly dirtied per redo byte, the most that was seen.
+        touch: redo of one touch, bytes.
+    """
+    return max(rows, 1.0 / touch, LEAST * density)
+
+
+def even(touches: float, age: float, density: float) -> Curve:
+    """Return the curve through what was seen at one age, with pages that are all touched alike.
+
+    It is the likeliest of ``fit`` where one age was seen.
+    """
+    return Curve(touches, (touches / density - 1.0) / age, 1.0)
 
 
 def _likely(touches: float) -> float:

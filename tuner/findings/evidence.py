@@ -5,9 +5,11 @@ from __future__ import annotations
 import os
 import socket
 from collections.abc import Mapping, Sequence
+from itertools import pairwise
 
 from msgspec import Struct
 
+from tuner.core.ownership.restarts import restarted
 from tuner.records import Facts, Sample
 from tuner.servers.release import release_of
 from tuner.servers.survey import FILES, Survey
@@ -15,6 +17,8 @@ from tuner.system.storage import Volume, volume_of
 
 LEAST_PAGES = 5.0
 """Pages flushed a second below which there is no load by which any setting could be judged."""
+
+OTHER_RUN = "the server was restarted, or another one answered, meanwhile: ask again"
 
 
 class NotHereError(Exception):
@@ -128,7 +132,10 @@ class Evidence(Struct, frozen=True):
 
     def rate(self, name: str) -> float:
         """Return how fast a counter grew, 1/s; raises what ``counter`` raises."""
-        grown = self.counter(name) - self.before.counters.get(name, self.counter(name))
+        now = self.counter(name)
+        if name not in self.before.counters:
+            raise NotKnownError(f"{name} was not shown at the beginning")
+        grown = now - self.before.counters[name]
         return max(0.0, grown / max(1e-3, self.after.monotonic - self.before.monotonic))
 
     def writes(self) -> dict[str, float]:
@@ -197,6 +204,11 @@ def evidence(
         volumes=local_volumes(after),
         volumes_before=volumes,
     )
+
+
+def one_run(samples: Sequence[Sample]) -> bool:
+    """Tell whether readings, the oldest first, are of one run of one server; no others can be compared."""
+    return all(b.identity == a.identity and not restarted(b, a) for a, b in pairwise(samples))
 
 
 def local_volumes(look: Survey) -> dict[str, Volume]:

@@ -1,14 +1,10 @@
 """What active mode would bring: page writes saved, and commits gained, from a time of watching.
 
-Redo bytes for each page written grow with the age, by write combining. With changes that fall evenly on the
-pages they grow along a line, from ``TOUCH`` at an age of nothing::
-
-    B(x) = TOUCH + (x / seen) * (B(seen) - TOUCH)
-
-(MySQL 9.7.4 with seven settings of M from 100 to 2500: 350 + 3440 x bytes, each within 4 %.) Where the device
-is the limit, commits and pages share it: what a page costs, in commits, is what the commits of a second fall
-by with each page written in it, and then commits and pages, at that cost, add up to the same in all seconds.
-Where they do not, the device is not known to be the limit, and nothing is foretold of commits.
+Fewer pages are written for each byte of redo as the age grows: ``combining`` says how many, from the one age
+that a server left alone shows. Where the device is the limit, commits and pages share it: what a page costs,
+in commits, is what the commits of a second fall by with each page written in it, and then commits and pages,
+at that cost, add up to the same in all seconds. Where they do not, the device is not known to be the limit,
+and nothing is foretold of commits.
 """
 
 from __future__ import annotations
@@ -26,16 +22,15 @@ from tuner.core.estimate.window import all_flushed, list_flushed
 from tuner.core.laws import law_of, why_m_moves_no_age
 from tuner.core.setpoint.choose import headroom_of
 from tuner.core.state import State
+from tuner.findings.combining import TOUCH, even, touches_of
 from tuner.records import Estimate, HoldCode, Sample, TickRecord
 
-TOUCH, LEAST_TOUCH = 550.0, 200.0
-"""Redo that the first change of a page writes, its undo included, bytes: likely, and the least."""
-
-FRESH = 0.75
-"""No more of the redo for a page than this is taken for a first change's."""
+LEAST_TOUCH = 200.0
+"""Least redo that a touch of a page is taken to write, bytes; the likely is ``combining.TOUCH``."""
 
 SKEWED, VERY_SKEWED = 0.5, 0.4
-"""Exponent of ``B`` where changes fall on few pages, and where load or device moved as well."""
+"""Exponent by which the redo for each page grows with the age where changes fall on few pages, and where load
+or device moved as well."""
 
 LOWER, MUCH_LOWER = 0.55, 0.4
 """Share of the set-point that the age may rest at instead, as bursts lower it; likewise."""
@@ -111,6 +106,7 @@ class Seen(NamedTuple):
     seconds: float
     redo_rate: float  # bytes/s
     commits: float  # per second
+    rows: float  # changed per second
     pages: float  # flush-list pages/s written
     dirtied: float  # pages/s that became dirty
     age_ratio: float  # mean modified age over flush limit
@@ -141,6 +137,7 @@ def seen_in(samples: Sequence[Sample]) -> Seen | None:
         seconds=seconds,
         redo_rate=rate(lambda one: one.lsn_current),
         commits=rate(counted),
+        rows=rate(_rows),
         pages=pages,
         dirtied=rate(lambda one: all_flushed(one) + one.pages_dirty),
         age_ratio=statistics.fmean(one.age_ratio for one in samples),
@@ -161,6 +158,7 @@ def _rows(sample: Sample) -> int:
 def _tells(old: Sample, new: Sample) -> bool:
     forward = 0.0 < new.monotonic - old.monotonic <= LONGEST_GAP
     counted = list_flushed(new) >= list_flushed(old) and new.commits >= old.commits
+    counted = counted and new.row_changes >= old.row_changes
     return forward and counted and new.lsn_current >= old.lsn_current
 
 
@@ -208,16 +206,16 @@ def page_writes_saved(seen: Seen, set_point: float) -> Span:
     skew = VERY_SKEWED if seen.moved or set_point > FARTHEST * x else SKEWED
     bends = skew if x <= set_point else 1.0
     return _span(
-        1.0 - now / _along(seen, likely, TOUCH),
+        1.0 - now * _density(seen, likely),
         1.0 - math.pow(x / lowest, bends),
-        1.0 - now / _along(seen, highest, LEAST_TOUCH),
+        1.0 - now * _density(seen, highest, LEAST_TOUCH),
     )
 
 
-def _along(seen: Seen, ratio: float, touch: float) -> float:
-    now = seen.redo_per_page
-    first = min(touch, FRESH * now)
-    return first + ratio / seen.age_ratio * (now - first)
+def _density(seen: Seen, ratio: float, touch: float = TOUCH) -> float:
+    """Return the pages that become dirty for each redo byte at an age ratio."""
+    now = 1.0 / seen.redo_per_page
+    return even(touches_of(seen.rows / seen.redo_rate, now, touch), seen.age_ratio, now).at(ratio)
 
 
 def saved_against(seen: Seen, baseline: float) -> Verdict:
@@ -230,9 +228,9 @@ def saved_against(seen: Seen, baseline: float) -> Verdict:
     x, now = seen.age_ratio, seen.redo_per_page
     held = f"active mode held an age of {x:.2f} of the flush limit; the settings found hold {baseline:.2f}"
     saved = _span(
-        1.0 - _along(seen, baseline, TOUCH) / now,
+        1.0 - 1.0 / (now * _density(seen, baseline)),
         1.0 - math.pow(baseline / x, SKEWED),
-        1.0 - _along(seen, baseline, LEAST_TOUCH) / now,
+        1.0 - 1.0 / (now * _density(seen, baseline, LEAST_TOUCH)),
     )
     return Verdict("gain" if saved.likely >= 100.0 * WORTH_PAGES else "nothing", held, saved, sure="medium")
 

@@ -72,11 +72,10 @@ def by_hour(records: Iterable[TickRecord], state: State) -> list[Hour]:
 
 
 def of_all(hours: Sequence[Hour]) -> Verdict:
-    """Return one verdict on a recording: that of its hours, by the pages that each wrote."""
+    """Return one verdict on a recording: that of its hours, one or more, by the pages that each wrote."""
     told = [one for one in hours if one.verdict.page_writes_saved is not None]
     if not told:
-        because = hours[0].verdict.because if hours else "no hour of it has readings enough"
-        return Verdict("nothing", because, sure="low")
+        return Verdict("nothing", hours[0].verdict.because, sure="low")
     saved = _mean([(one.verdict.page_writes_saved, one.pages) for one in told])
     commits = _mean([(one.verdict.commits_gained, one.row_changes) for one in told])
     gaining = [one for one in hours if one.verdict.answer == "gain"]
@@ -113,7 +112,6 @@ def _hour(began: float, records: list[TickRecord], state: State) -> Hour | None:
     estimates = [one.estimate for one in records if one.estimate is not None]
     if len(samples) < LEAST_SECONDS or not estimates:
         return None
-    seconds = samples[-1].monotonic - samples[0].monotonic
     set_points = [s for one in records if (s := one.decision.set_point) is not None]
     set_point = statistics.fmean(set_points) if set_points else PARKED_RATIO
     seen, unmoved = seen_in(samples), why_m_moves_no_age(law_of(state))
@@ -134,7 +132,7 @@ def _hour(began: float, records: list[TickRecord], state: State) -> Hour | None:
     return Hour(
         began=began,
         seconds=len(samples),
-        row_changes=max(0.0, (samples[-1].row_changes - samples[0].row_changes) / max(1.0, seconds)),
+        row_changes=0.0 if seen is None else seen.rows,
         age_ratio=statistics.fmean(one.age_ratio for one in samples),
         demand=statistics.fmean(one.demand for one in estimates),
         in_force=samples[-1].capacity,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tuner.findings.finding import Finding
-from tuner.findings.sizing import Figure, Sizing
+from tuner.findings.sizing import Figure, Size, Sizing
 from tuner.records import Facts
 from tuner.settings import Settings
 
@@ -49,9 +49,6 @@ def redo_size(found: Sizing, facts: Facts, settings: Settings) -> Finding:
         reason = f"the largest that {key} allows"
     elif best.redo_capacity == found.knee:
         reason = "doubling it once more saves next to nothing"
-    brings = f"{percent(best.page_writes_saved)} of the page writes saved"
-    if best.commits_gained is not None:
-        brings += f", {percent(best.commits_gained)} more commits/s where the device is the limit"
     times = f"crash recovery {best.recovery_seconds:.0f} s, shutdown {best.shutdown_seconds:.0f} s"
     fix, sql = facts.larger_redo(best.redo_capacity)
     beside = "; both logs are there while MariaDB writes the new one" if facts.family == "mariadb" else ""
@@ -60,8 +57,23 @@ def redo_size(found: Sizing, facts: Facts, settings: Settings) -> Finding:
         severity="info",
         title=f"a redo log of {size(best.redo_capacity)}, in place of {size(found.redo_capacity)}",
         reason=reason,
-        effect=brings + (", with an M that follows the load" if found.as_set is not None else ""),
+        effect=_effect(found, best),
         risk=f"{times}; {size(best.redo_capacity - found.redo_capacity)} more disk space{beside}",
         fix=fix,
         sql=sql,
     )
+
+
+def _effect(found: Sizing, best: Size) -> str:
+    gained = best.commits_gained
+    brings = f"{percent(best.page_writes_saved)} of the page writes saved"
+    if gained is not None:
+        brings += f", {percent(gained)} more commits/s where the device is the limit"
+    if found.as_set is None:
+        return brings
+    brings += ", with an M that follows the load"
+    today = next((one for one in found.sizes if one.redo_capacity == found.redo_capacity), None)
+    if today is None:
+        return brings
+    more = "" if today.commits_gained is None else f" and {percent(today.commits_gained)}"
+    return f"{brings}; today's log with such an M: {percent(today.page_writes_saved)}{more}"

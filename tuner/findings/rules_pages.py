@@ -27,6 +27,15 @@ LOW_AGE = 0.35
 FAR_TOO_MUCH = 4.0
 """M over the pages that are flushed from which on it is not the load that needs so much."""
 
+FAR_FROM_M = 0.5
+"""Share of M that is flushed below which it is not M that holds flushing back, but for bursts."""
+
+WHOLE = 100
+"""Percentage of C that the age asks for from which on a share of dirty pages asks for no more."""
+
+MOSTLY_FREED = 0.5
+"""Share of the flushed pages that come from the LRU tail from which on they, and not M, keep the age low."""
+
 LATE = 0.01
 """Share of the flushed pages that sync flushing may have."""
 
@@ -67,6 +76,18 @@ def io_capacity(seen: Evidence) -> Finding | None:
     seen.must_flush()
     most, pages = seen.last.io_capacity_max, seen.flushed
     age = f"the age is at {100 * seen.age:.0f} % of the flush limit"
+    if _is_late(seen) and pages < FAR_FROM_M * most:
+        return Finding(
+            id="sync-flushing",
+            severity="warning",
+            title=f"pages are flushed late, though innodb_io_capacity_max = {most} allows more",
+            reason=f"{_past(seen)}, and {seen.per_second('redo_space_waits'):.1f} writers/s waited for "
+            f"redo space; {age}",
+            effect="room for bursts before sync flushing begins",
+            source="foretold for your load by innobrim redo",
+            risk="disk space, and a longer crash recovery",
+            fix="a larger redo log, by innobrim redo; where the device is the limit, one that writes faster",
+        )
     if _is_late(seen):
         return Finding(
             id="io-capacity-too-low",
@@ -79,8 +100,12 @@ def io_capacity(seen: Evidence) -> Finding | None:
             risk="an M that is far too high costs page writes",
             fix="innobrim advise finds the pair for this load, and active mode follows the load",
         )
+    if seen.last.degraded:
+        raise NotKnownError("sync flushing is not shown: InnoDB's counters are off")
     if seen.facts.family == "mariadb" or seen.age >= LOW_AGE or most < FAR_TOO_MUCH * pages:
         return None
+    if seen.per_second("pages_lru") > MOSTLY_FREED * pages:
+        raise NotKnownError("most pages are flushed to be freed, which M neither asks for nor limits")
     if seen.peak_age * seen.last.flush_limit < seen.last.low_water_age:
         raise NotKnownError(f"{age}, below innodb_adaptive_flushing_lwm, where M decides nothing")
     return Finding(
@@ -190,6 +215,8 @@ def free_pages(seen: Evidence) -> Finding | None:
 
 def page_cleaners(seen: Evidence) -> Finding | None:
     """Whether fewer page cleaners than buffer-pool instances leave flushing behind."""
+    if seen.facts.family == "mariadb":
+        raise NotHereError("it has one page cleaner, whatever 10.5 shows")
     cleaners, instances = seen.number("innodb_page_cleaners"), _instances(seen)
     if cleaners >= instances:
         return None
@@ -215,7 +242,8 @@ def dirty_limit(seen: Evidence) -> Finding | None:
     """Whether the share of dirty pages, and not the age, decides how much is flushed."""
     limit = seen.number("innodb_max_dirty_pages_pct")
     seen.must_flush()
-    if seen.dirty < limit - 1.0:
+    by_age = seen.facts.family != "mariadb" and seen.last.flush_percentage >= WHOLE
+    if seen.dirty < limit - 1.0 or by_age:
         return None
     fix, sql = seen.at_once("innodb_max_dirty_pages_pct", "90")
     return Finding(
@@ -343,7 +371,9 @@ def _past(seen: Evidence) -> str:
 
 
 def _instances(seen: Evidence) -> float:
-    """Return how many buffer-pool instances there are; MariaDB has had one since 10.5."""
+    """Return how many buffer-pool instances there are; one in MariaDB, whatever 10.5 shows."""
+    if seen.facts.family == "mariadb":
+        return 1.0
     try:
         return seen.number("innodb_buffer_pool_instances")
     except NotHereError:

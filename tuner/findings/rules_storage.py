@@ -11,6 +11,7 @@ from tuner.findings.finding import Finding
 from tuner.findings.rules_pages import MANUAL
 from tuner.servers.families.mariadb import BLIND
 from tuner.servers.release import named
+from tuner.system.storage import Volume
 
 COPY_ON_WRITE = frozenset({"zfs", "btrfs", "bcachefs"})
 """File systems that never write a block in its place."""
@@ -29,6 +30,12 @@ MOSTLY_LOGS = 0.7
 
 SHARED_LOGS = 0.3
 """Share of the writes from which on a device of their own gains something for the logs."""
+
+DELAYS = (5, 7, 5)
+"""Release of MySQL from which on a binary log can wait for more commits before it is synced."""
+
+MADE_OF_DISKS = ("dm-", "md")
+"""What volumes are called that are parts of other devices, or several of them."""
 
 BUSY_DEVICE = 0.8
 """Share of the time for which a device has something to do from which on it is the limit."""
@@ -139,16 +146,18 @@ def logs_apart(seen: Evidence) -> Finding | None:
     data, redo = seen.volume(), seen.volume("redo")
     if not data.device or not redo.device:
         raise NotKnownError("which device that is the kernel does not say")
-    if data.device != redo.device:
+    if not _on_one_disk(data, redo):
         return None
     writes = seen.writes()
+    if "binlog" in seen.volumes and not _on_one_disk(data, seen.volumes["binlog"]):
+        writes.pop("binlog", None)
     share = (writes.get("redo", 0.0) + writes.get("binlog", 0.0)) / sum(writes.values())
     if share < SHARED_LOGS or seen.busy() < BUSY_DEVICE:
         return None
     return Finding(
         id="logs-share-the-device",
         severity="info",
-        title=f"logs and pages share {data.device}, which is the limit",
+        title=f"logs and pages share {data.disk or data.device}, which is the limit",
         reason=f"it was busy {100 * seen.busy():.0f} % of the time, and {100 * share:.0f} % of "
         f"{sum(writes.values()):.0f} write calls/s were of logs, for which each commit waits",
         effect="commits no longer queue behind pages",
@@ -157,6 +166,20 @@ def logs_apart(seen: Evidence) -> Finding | None:
         fix=seen.at_start("innodb_log_group_home_dir = a directory on another device")
         + ", and log_bin likewise",
     )
+
+
+def _on_one_disk(one: Volume, other: Volume) -> bool:
+    """Tell whether what is written to both is written to one disk.
+
+    Raises:
+        NotKnownError: they are two volumes made of disks, which may be the same ones.
+    """
+    if one.device == other.device:
+        return True
+    made = [volume.device for volume in (one, other) if volume.device.startswith(MADE_OF_DISKS)]
+    if made:
+        raise NotKnownError(f"which disks {' and '.join(made)} are made of is not looked at")
+    return bool(one.disk) and one.disk == other.disk
 
 
 def log_syncs(seen: Evidence) -> Finding | None:
@@ -170,8 +193,8 @@ def log_syncs(seen: Evidence) -> Finding | None:
         return None
     both = binlog and seen.setting("sync_binlog") == "1"
     kinds = ", ".join(f"{one} {rate:.0f}" for one, rate in writes.items())
-    delay = ("binlog_group_commit_sync_delay", "1000") if seen.facts.family != "mariadb" else None
-    fix, sql = ("", ()) if delay is None or not both else seen.at_once(*delay)
+    delays = seen.facts.family != "mariadb" and seen.release >= DELAYS
+    fix, sql = seen.at_once("binlog_group_commit_sync_delay", "1000") if delays and both else ("", ())
     return Finding(
         id="log-syncs",
         severity="info",
@@ -220,7 +243,7 @@ class Bug(Struct, frozen=True):
         family: of servers.
         releases: first with it, first without it, for each series.
         source: where its end is told.
-        shows: whether this server does what the bug does; None where that cannot be seen.
+        shows: whether it can be what this server does.
     """
 
     number: str
@@ -228,11 +251,17 @@ class Bug(Struct, frozen=True):
     family: str
     releases: tuple[tuple[tuple[int, ...], tuple[int, ...]], ...]
     source: str
-    shows: Callable[[Evidence], bool] | None = None
+    shows: Callable[[Evidence], bool]
 
 
 def _waits(seen: Evidence) -> bool:
     return seen.per_second("free_page_waits") > 0.0
+
+
+def _heeds_dirty(seen: Evidence) -> bool:
+    """Tell whether a release without MDEV-31939 would do anything else: with a mark of 0 it does the same."""
+    seen.must_flush()
+    return seen.number("innodb_max_dirty_pages_pct_lwm") > 0.0
 
 
 NOTES = "known from the release notes of MariaDB "
@@ -243,6 +272,7 @@ BUGS = (
         "mariadb",
         BLIND,
         f"{NOTES}10.6.17, 10.11.7 and 11.4.1",
+        _heeds_dirty,
     ),
     Bug(
         "MDEV-36226",
@@ -276,9 +306,7 @@ def known_bugs(seen: Evidence) -> Finding | None:
         ends = [end for first, end in bug.releases if first <= seen.release < end]
         if not ends or seen.facts.family != bug.family:
             continue
-        if bug.shows is None:
-            seen.must_flush()
-        elif not bug.shows(seen):
+        if not bug.shows(seen):
             continue
         return Finding(
             id="known-bug",

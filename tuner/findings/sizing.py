@@ -16,13 +16,14 @@ from typing import Annotated
 from msgspec import Meta, Struct
 
 from policies.equilibrium import rate_at_rest
+from tuner.core.estimate.window import all_flushed, list_flushed
 from tuner.core.laws import law_of
 from tuner.core.limits import bounds
 from tuner.core.setpoint.resting import MOST_RATIO, resting_ratio
 from tuner.core.state import State
 from tuner.findings.combining import Combining, classes, fit
+from tuner.findings.devicewrites import DeviceWrites
 from tuner.records import Capacity, Estimate, Sample, TickRecord
-from tuner.servers.devicewrites import DeviceWrites
 
 FACTORS = (0.5, 1.0, 2.0, 4.0, 8.0, 16.0)
 """Sizes that are looked at, over today's."""
@@ -294,7 +295,7 @@ def _load(samples: Sequence[Sample], estimates: Sequence[Estimate], writes: Devi
     first, last = samples[0], samples[-1]
     seconds = last.monotonic - first.monotonic
     redo_rate = (last.lsn_current - first.lsn_current) / seconds
-    flush_rate = (_listed(last) - _listed(first)) / seconds
+    flush_rate = (list_flushed(last) - list_flushed(first)) / seconds
     lru_rate = (last.pages_lru - first.pages_lru) / seconds
     response = max(_answer(samples), 0.0)
     source = "load" if response > 0.0 else ""
@@ -322,17 +323,13 @@ def _combined(sample: Sample, estimate: Estimate, load: _Load) -> float:
     return sample.pages_dirty * (1.0 - fixed)
 
 
-def _listed(sample: Sample) -> int:
-    return sample.pages_adaptive + sample.pages_sync + sample.pages_background + sample.pages_neighbour
-
-
 def _answer(samples: Sequence[Sample]) -> float:
     """Return the redo that the load gave up for each page written, bytes; 0 where that is not certain."""
     marks = samples[::WINDOW]
     pairs = []
     for before, after in pairwise(marks):
         seconds = after.monotonic - before.monotonic
-        pages = _listed(after) - _listed(before) + after.pages_lru - before.pages_lru
+        pages = all_flushed(after) - all_flushed(before)
         pairs.append((pages / seconds, (after.lsn_current - before.lsn_current) / seconds))
     if len(pairs) < FEWEST:
         return 0.0

@@ -22,7 +22,6 @@ from tuner.records import (
 from tuner.servers import redosize, writing
 from tuner.servers.adapter import Adapter
 from tuner.servers.detect import detect
-from tuner.servers.devicewrites import DeviceWrites, device_writes
 from tuner.servers.endpoint import Endpoint
 from tuner.servers.enginestatus import EngineStatus
 from tuner.servers.failures import FIXES, NOT_READY, error_number, in_words, refusal
@@ -248,10 +247,6 @@ class RealServer:
             Unreachable: nothing answers in time.
         """
         return survey(self._session, self._clock.monotonic(), self._adapter.counter_on)
-
-    def device_writes(self) -> DeviceWrites | None:
-        """Return what the server wrote to its files since it started; None where it does not say."""
-        return device_writes(self._session)
 
     def resize_redo(self, facts: Facts, size: int, seconds: float) -> None:
         """Set the size of the redo log; never for the loop, and by no other thread's connection.

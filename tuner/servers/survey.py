@@ -1,4 +1,4 @@
-"""What else a server shows of how it flushes: asked by doctor alone, and never in the loop.
+"""What else a server shows of how it flushes: asked before and after a time of watching, never in the loop.
 
 Whatever an account may not look at is left out and named; it costs no more than that part.
 """
@@ -17,19 +17,19 @@ from tuner.servers.session import Session
 from tuner.servers.values import short, text, whole
 
 VARIABLES = (
-    *("innodb_doublewrite", "innodb_doublewrite_pages", "innodb_doublewrite_files"),
+    *("innodb_doublewrite", "innodb_doublewrite_pages"),
     *("innodb_flush_neighbors", "innodb_flush_method", "innodb_data_file_buffering"),
-    *("innodb_lru_scan_depth", "innodb_buffer_pool_instances", "innodb_buffer_pool_size"),
+    *("innodb_lru_scan_depth", "innodb_buffer_pool_instances"),
     *("innodb_page_cleaners", "innodb_max_dirty_pages_pct", "innodb_max_dirty_pages_pct_lwm"),
     *("innodb_change_buffering", "innodb_adaptive_hash_index", "innodb_log_buffer_size"),
-    *("innodb_flush_log_at_trx_commit", "innodb_log_group_home_dir", "innodb_data_home_dir"),
+    *("innodb_flush_log_at_trx_commit", "innodb_log_group_home_dir"),
     *("log_bin", "log_bin_basename", "sync_binlog", "datadir", "hostname"),
 )
-"""All that a rule goes by; what a server does not have it leaves out of its answer."""
+"""All that is gone by; what a server does not have it leaves out of its answer."""
 
 STATUS = (
-    *("Innodb_dblwr_pages_written", "Innodb_dblwr_writes", "Innodb_pages_written", "Innodb_pages_read"),
-    "Innodb_log_waits",
+    *("Innodb_dblwr_pages_written", "Innodb_dblwr_writes", "Innodb_pages_read", "Innodb_pages_created"),
+    *("Innodb_log_waits", "Innodb_data_writes", "Innodb_log_writes", "Innodb_os_log_fsyncs"),
 )
 
 METRICS = ("adaptive_hash_searches", "adaptive_hash_searches_btree", "ibuf_size")
@@ -50,7 +50,8 @@ class Survey(Struct, frozen=True):
     Attributes:
         monotonic: when, on the clock of who asked, seconds.
         variables: by name, those that the server has.
-        counters: status variables and InnoDB's counters; writes to files of a kind as ``writes:KIND``.
+        counters: status variables and InnoDB's counters; writes to files of a kind as ``writes:KIND``, its
+            syncs, with a few opens and closes, as ``syncs:KIND``.
         lacking: what the account may not look at, and why, by part: variables, counters, files.
     """
 
@@ -84,10 +85,12 @@ def survey(session: Session, now: float, counter_on: str) -> Survey:
         counters |= {name: whole(said) for name, said in session.pairs(asked).items()}
     with _left_out(lacking, "files"):
         asked = (
-            "SELECT event_name, count_write FROM performance_schema.file_summary_by_event_name"
+            "SELECT event_name, count_write, count_misc FROM performance_schema.file_summary_by_event_name"
             f" WHERE event_name IN ({quoted(tuple(FILES))})"
         )
-        counters |= {f"writes:{FILES[text(name)]}": whole(said) for name, said in session.query(asked)}
+        for name, writes, others in session.query(asked):
+            kind = FILES[text(name)]
+            counters |= {f"writes:{kind}": whole(writes), f"syncs:{kind}": whole(others)}
     return Survey(now, variables, counters, lacking)
 
 

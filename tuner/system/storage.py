@@ -26,6 +26,7 @@ class Volume(Struct, frozen=True):
     Attributes:
         file_system: such as ext4, xfs, zfs; the kernel's name.
         device: such as vda or nvme0n1p2; empty where the file system has none of its own.
+        disk: that the device is a part of, such as nvme0n1; itself where it is no partition.
         rotates: whether that is a disk that turns; None where it is not known.
         busy_ms: for how long it had something to do since the machine started, milliseconds; None: not known.
     """
@@ -34,6 +35,7 @@ class Volume(Struct, frozen=True):
     device: str = ""
     rotates: bool | None = None
     busy_ms: int | None = None
+    disk: str = ""
 
 
 def volume_of(directory: str, *, mounts: Path = MOUNTS, devices: Path = DEVICES) -> Volume | None:
@@ -94,7 +96,7 @@ def _on_device(file_system: str, link: Path) -> Volume:
     said, busy = _line(disk / "queue" / "rotational"), _line(device / "stat").split()
     rotates = {"0": False, "1": None if _is_virtual(disk) else True}.get(said)
     counted = len(busy) > BUSY and busy[BUSY].isdigit()
-    return Volume(file_system, device.name, rotates, int(busy[BUSY]) if counted else None)
+    return Volume(file_system, device.name, rotates, int(busy[BUSY]) if counted else None, disk.name)
 
 
 def _is_virtual(disk: Path) -> bool:

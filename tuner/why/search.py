@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Sequence
 from typing import Protocol
 
 from tuner.core.ownership.transitions import BASELINE_GUARD
@@ -21,6 +22,9 @@ GAP_SECONDS = 25.0
 
 SAMPLES = 240
 """Ticks looked at for how a time without changes was spent."""
+
+MOST = 100
+"""Changes that one answer tells, the newest; each takes a look at the ticks around it."""
 
 MINUTE = 60.0
 
@@ -79,7 +83,8 @@ def of_span(past: Past, seconds: float) -> Why:
     remark = f"{many} in {duration(seconds)}"
     if since < known[0] - GAP_SECONDS:
         remark += f"; every tick is kept of the last {duration(known[1] - known[0])} alone"
-    stories = [_of_change(past, one) for one in changes]
+    remark += _left_out(changes)
+    stories = [_of_change(past, one) for one in changes[-MOST:]]
     record = past.tick_at(known[1])
     if record is not None and not record.decision.steps:
         stories.append(_of_tick(past, record, spent_since=max(since, known[0])))
@@ -95,7 +100,9 @@ def of_moment(past: Past, wall: float, *, lasting: float = 0.0) -> Why:
         lasting: seconds that were meant, such as a minute: where changes fall into them, these are told.
     """
     if lasting and (within := past.changes(wall, wall + lasting)):
-        return _answer(past, [_of_change(past, one) for one in within])
+        return _answer(
+            past, [_of_change(past, one) for one in within[-MOST:]], _left_out(within).lstrip("; ")
+        )
     record, before = past.tick_at(wall), past.last_change(wall + SAME_SECONDS)
     if record is None or wall - record.tick.wall > GAP_SECONDS:
         return _gap(past, wall, before)
@@ -126,6 +133,10 @@ def _gap(past: Past, wall: float, before: PastChange | None) -> Why:
         earlier=None if earlier is None else earlier.tick.wall,
         later=None if later is None else later.tick.wall,
     )
+
+
+def _left_out(changes: Sequence[PastChange]) -> str:
+    return f"; the newest {MOST} of {len(changes)} are told" if len(changes) > MOST else ""
 
 
 def _of_change(past: Past, change: PastChange) -> Story:

@@ -16,6 +16,7 @@ from tuner.why.view import Around, M, View, count, duration, moved, named, seen,
 
 LRU_WORTH_SAYING = 50.0  # pages/s
 WORTH_SAYING = 0.03  # Share of a time
+A_TICK = 1.0  # seconds
 NEAR_SHARE = 0.015
 """Ages so near each other, as shares of Max Checkpoint Age, are one."""
 
@@ -136,7 +137,10 @@ def _spent(view: View) -> Iterator[str]:
     why = parts[0][0]
     if len(parts) > 1:
         why = "; ".join(f"for {duration(seconds)} {reason}" for reason, seconds in parts)
-    yield f"Nothing was written in the {duration(whole)} before, because {why}."
+    since = view.around.since
+    within = since is not None and since.wall > view.record.tick.wall - whole + A_TICK
+    nothing = "Apart from the changes nothing" if within else "Nothing"
+    yield f"{nothing} was written in the {duration(whole)} before, because {why}."
 
 
 def _age(view: View) -> str:

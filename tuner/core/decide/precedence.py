@@ -71,7 +71,7 @@ def _first_wish(  # noqa: PLR0911 - one return for each that is heard
         return state, wishes.WARMING_UP
     if state.drain is not None:
         return state, wishes.drained(state, state.drain, sample, estimate, now=now)
-    if state.proof.asks_for(sample.capacity) is not None:
+    if proving.asked_for(state, sample, estimate) is not None:
         return state, wishes.TRIAL
     if state.returning is not None:
         proposal = wishes.way_back(state, state.returning, situation, sample, estimate)

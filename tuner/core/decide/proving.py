@@ -1,7 +1,9 @@
 """A trial against the baseline in a tick: how a person begins and ends it, what ends it, and its writes.
 
-It writes the originals in the steps of a restore, and goes back in one to what the loop had in force. These
-writes are its own: no more than those two ways a pair, and none of them counts for the hourly budget.
+It writes the originals in the steps of a restore, and goes back in one to what the loop had in force; where
+the load has outgrown that, or the limits leave it out, the loop goes on from the originals by its own steps.
+These writes are its own, and none of them counts for the hourly budget: no more than those two ways a pair,
+and after a pair that was discarded none for a block's time.
 """
 
 from __future__ import annotations
@@ -9,21 +11,25 @@ from __future__ import annotations
 from msgspec.structs import replace
 
 from tuner.core.commands.context import CommandContext, Outcome, cannot_write, refused
-from tuner.core.decide import carry_out, wishes
+from tuner.core.decide import carry_out, trajectory, wishes
 from tuner.core.estimate.window import warm
 from tuner.core.holds import listed
 from tuner.core.leaving import restore
+from tuner.core.limits import bounds
 from tuner.core.ownership import transitions
 from tuner.core.ownership.transitions import kept, written
+from tuner.core.savings import reckoning
 from tuner.core.state import State
 from tuner.core.trials import proof
-from tuner.core.trials.paired import verdict_text
+from tuner.core.trials.paired import side_text, verdict_text
 from tuner.core.trials.proof import Proof, Running
 from tuner.core.writes.plan import plan
 from tuner.core.writes.restore_pace import RestorePace, see
 from tuner.records import (
+    Capacity,
     Decision,
     DecisionKind,
+    Estimate,
     Event,
     EventCode,
     HoldCode,
@@ -42,6 +48,14 @@ SUSPENDS = frozenset({HoldCode.PAUSED, HoldCode.STALE})
 """Holds that a trial waits for; every other one ends it."""
 
 
+OUTSIDE = (
+    "the originals are outside the limits of {} to {} for innodb_io_capacity_max; a trial writes no such M"
+)
+
+OUTGROWN = 1.5
+"""How many times the M that the loop had before a block of the originals may be too low after it."""
+
+
 def begin(state: State, context: CommandContext) -> Outcome:
     """Begin a trial for a time, where one can come to something."""
     command, sample, estimate = context.command, context.sample, state.estimate
@@ -55,7 +69,10 @@ def begin(state: State, context: CommandContext) -> Outcome:
         return refused(state, why)
     baseline, asked = state.originals.capacity, command.ttl / 60.0
     block, settling = proof.blocks_of(
-        estimate, set_point=state.set_point_now, flush_limit=float(sample.flush_limit)
+        estimate,
+        set_point=state.set_point_now,
+        flush_limit=float(sample.flush_limit),
+        seconds=command.ttl,
     )
     least = proof.least_seconds(block)
     if block > proof.LONGEST_BLOCK or command.ttl < least:
@@ -94,10 +111,26 @@ def stop(state: State, context: CommandContext) -> Outcome:
     return Outcome(state, message, event=EventCode.BASELINE_TRIAL_ENDED)
 
 
+def asked_for(state: State, sample: Sample, estimate: Estimate | None) -> Capacity | None:
+    """Return the pair that the trial needs in force; None where the loop chooses for itself."""
+    pair = state.proof.asks_for(sample.capacity)
+    if pair is None or state.proof.at_baseline:
+        return pair
+    if estimate is None or not _allowed(state, pair):
+        return None
+    needed = trajectory.holding(state, sample, estimate)
+    return pair if needed <= OUTGROWN * pair.io_capacity_max else None
+
+
+def _allowed(state: State, pair: Capacity) -> bool:
+    lowest, highest = bounds(state)
+    return lowest <= pair.io_capacity_max <= highest
+
+
 def write(state: State, sample: Sample, *, now: float) -> tuple[State, Decision]:
     """Bring in force what the present block needs: the originals in steps, our last pair at once."""
     running, current = state.proof.running, sample.capacity
-    target = state.proof.asks_for(current) or current
+    target = asked_for(state, sample, state.estimate) or current
     baseline = state.proof.at_baseline
     side = "the turn of the originals" if baseline else "back to InnoBrim's values"
     base = replace(kept(state, current, Reason.TRIAL, f"trial: {side}"), source="person")
@@ -123,13 +156,16 @@ def update(
     running, result = state.proof.running, state.proof.result
     if running is None:
         there = sample is None or result is None or sample.capacity != result.baseline
-        if state.proof.back is not None and (there or state.holds or state.override or state.drain):
+        over = there or state.holds or state.override or state.drain or state.mode is not Mode.ACTIVE
+        if state.proof.back is not None and (
+            over or sample is None or asked_for(state, sample, state.estimate) is None
+        ):
             state = replace(state, proof=Proof(result=result))
         return state, []
     end = _end(state, running, decision, wall=wall)
     if end is not None:
-        return _end_now(state, running, end, decision, wall=wall, now=now)
-    waits = _waits(state, sample)
+        return _end_now(state, running, end, decision, sample, wall=wall, now=now)
+    waits = _waits(state, sample) or (proof.RESTS if now < running.rests_until else "")
     if waits or sample is None:
         running = running if running.waits == waits else proof.spoilt(running, waits, now=now)
     else:
@@ -152,6 +188,10 @@ def _not_now(state: State, sample: Sample | None) -> str:
         (bool(state.restoring) or state.park_owed is not None, "a restore or a park is under way"),
         (state.low_water.ours, "with loop.low_water_mark the originals of C and M alone are no baseline"),
         (estimate is None or cold, "rates need ten seconds of readings; ask again then"),
+        (
+            state.originals is not None and not _allowed(state, state.originals.capacity),
+            OUTSIDE.format(*bounds(state)),
+        ),
         (original or not ours, f"nothing to compare yet: the pair in force, {in_force}, is not InnoBrim's"),
         (estimate is not None and estimate.redo_rate < 1.0, "nothing to compare: no redo is written"),
     )
@@ -162,11 +202,13 @@ def _end(state: State, running: Running, decision: Decision, *, wall: float) -> 
     """Return why the trial is over at this tick; None where it is not."""
     held = any(hold.code not in SUSPENDS for hold in state.holds)
     overruled = state.override or state.drain or state.restoring or state.low_water.ours or None
+    left_out = state.mode is not Mode.ACTIVE or not _allowed(state, running.baseline)
+    relieved = state.proof.at_baseline and decision.kind is DecisionKind.RELIEF
     paused = any(hold.code in SUSPENDS for hold in state.holds)
     ends = (
-        (TrialEnd.EMERGENCY, decision.kind is DecisionKind.EMERGENCY),
+        (TrialEnd.EMERGENCY, decision.source == "emergency" or relieved),
         (TrialEnd.HELD, held),
-        (TrialEnd.OVERRULED, overruled is not None or state.mode is not Mode.ACTIVE),
+        (TrialEnd.OVERRULED, overruled is not None or left_out),
         (
             TrialEnd.ORIGINALS,
             state.originals is not None and state.originals.capacity != running.baseline and not paused,
@@ -192,18 +234,26 @@ def _waits(state: State, sample: Sample | None) -> str:
 
 
 def _end_now(
-    state: State, running: Running, end: TrialEnd, decision: Decision, *, wall: float, now: float
+    state: State,
+    running: Running,
+    end: TrialEnd,
+    decision: Decision,
+    sample: Sample | None,
+    *,
+    wall: float,
+    now: float,
 ) -> tuple[State, list[Event]]:
     state, result = _ended(state, running, end, wall=wall)
     why = {
         TrialEnd.TIME: "its time is over",
-        TrialEnd.EMERGENCY: f"an emergency in a block of {_whose(running)}: {decision.detail}",
+        TrialEnd.EMERGENCY: f"an emergency in a block of {side_text(running.side)}: {decision.detail}",
         TrialEnd.HELD: f"held: {listed(state.holds)}",
-        TrialEnd.OVERRULED: "somebody asked for something else, or the mode is advisory",
+        TrialEnd.OVERRULED: "somebody asked for something else, the mode is advisory, or the limits leave "
+        "the originals out",
         TrialEnd.ORIGINALS: "the originals are others now",
     }[end]
-    target = decision.target or running.baseline
-    ours = running.side is TrialSide.OURS
+    target = decision.target or (running.baseline if sample is None else sample.capacity)
+    ours = running.side is TrialSide.OURS and not state.holds
     if end is TrialEnd.EMERGENCY and ours and running.baseline.io_capacity_max >= target.io_capacity_max:
         state = transitions.begin_restore(state, TRIAL, now=now)
         why += "; the originals come back in steps, and the loop is advisory then"
@@ -220,8 +270,5 @@ def _ended(state: State, running: Running, end: TrialEnd, *, wall: float) -> tup
     """Return the state without the trial; the pair that the loop had in force comes back at the next tick."""
     result = proof.result_of(running, end=end, ended=wall)
     back = running.ours if state.proof.at_baseline and end in {TrialEnd.TIME, TrialEnd.STOPPED} else None
+    state = reckoning.taught(state, running)
     return replace(state, proof=Proof(result=result, back=back)), result
-
-
-def _whose(running: Running) -> str:
-    return "the baseline's values" if running.side is TrialSide.BASELINE else "InnoBrim's values"

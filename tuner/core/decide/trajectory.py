@@ -97,6 +97,12 @@ def lowest_safe_target(state: State, sample: Sample, estimate: Estimate) -> tupl
     return round(age) + 1, why
 
 
+def holding(state: State, sample: Sample, estimate: Estimate) -> float:
+    """Return the M, pages/s, that holds the age at the set-point under the load of now."""
+    age = max(floor_of(sample, estimate), state.set_point_now * sample.flush_limit)
+    return _needed(law_of(state), sample, estimate, age)
+
+
 def lag_of(state: State) -> float:
     """Return what the checkpoint age may exceed the modified age by, bytes."""
     trends = state.estimator.trends

@@ -8,7 +8,7 @@ from tuner.core import gate
 from tuner.core.estimate.window import all_flushed
 from tuner.core.fallback.relief import Relief
 from tuner.core.fallback.unanswered import Unanswered
-from tuner.core.ownership.standing import another_server, cut_short
+from tuner.core.ownership.standing import another_server, cut_off, cut_short
 from tuner.core.savings.ledger import SavingsState
 from tuner.core.setpoint import caution
 from tuner.core.setpoint.announced import Announced
@@ -24,11 +24,15 @@ def begin_anew(state: State, sample: Sample, *, now: float) -> tuple[State, list
     """Return what of the state outlives the server of the last reading, and what is said of it."""
     last = state.estimator.last
     if sample.identity != state.facts.identity:
-        return _other_server(state, sample), [_answers(sample)]
+        events, running = [_answers(sample)], state.proof.running
+        if running is not None:
+            said = cut_off(running, "another server answers")
+            events.append(Event(code=EventCode.BASELINE_TRIAL_ENDED, message=said, who=running.who))
+        return _other_server(state, sample), events
     if state.previous_server:
         event = _answers(sample, f"; the last run ended beside {state.previous_server}")
         return replace(state, previous_server=""), [event]
-    if last is not None and _restarted(sample, last):
+    if last is not None and restarted(sample, last):
         told = "mysqld was restarted; its values are its own again"
         state = _restart(state, sample, last, now=now)
         return state, [Event(code=EventCode.RESTARTED, message=told)]
@@ -41,7 +45,7 @@ def _answers(sample: Sample, more: str = "") -> Event:
     return Event(code=EventCode.OTHER_SERVER, message=said, subject=sample.identity, remedies=remedies)
 
 
-def _restarted(sample: Sample, last: Sample) -> bool:
+def restarted(sample: Sample, last: Sample) -> bool:
     """Tell whether mysqld started after the last reading.
 
     A step of its clock moves uptime as well, and no counter. Where our clock stood still meanwhile, or its

@@ -7,8 +7,9 @@ from msgspec.structs import replace
 
 from tuner.core.baseline.guard import BaselineGuard, Returned, Shown
 from tuner.core.state import SAME_START_SECONDS, LowWater, State
-from tuner.core.trials.proof import Proof, spoilt
-from tuner.records import Hold, HoldCode, Remedy
+from tuner.core.trials.paired import verdict_text
+from tuner.core.trials.proof import Proof, Running, result_of, spoilt
+from tuner.records import EventCode, Hold, HoldCode, Remedy
 from tuner.settings import Mode
 
 
@@ -93,7 +94,28 @@ def standing_of(state: State) -> Standing:
 def _settled(proof: Proof) -> Proof:
     """Return what of a trial is kept: its whole pairs, so that it is written once a pair."""
     running = proof.running
-    return proof if running is None else replace(proof, running=spoilt(running, ANEW, now=0.0))
+    if running is None:
+        return proof
+    return replace(proof, running=replace(spoilt(running, ANEW, now=0.0), rests_until=0.0))
+
+
+def _trial_taken_up(state: State, proof: Proof, *, same_start: bool, now: float) -> State:
+    """Return the state with a trial that goes on, after a rest, or has ended with the start of mysqld."""
+    running = proof.running
+    if running is None:
+        return replace(state, proof=proof)
+    code, said = "baseline_trial_resumed", "a trial against the baseline goes on with its next pair of blocks"
+    if same_start:
+        proof = replace(proof, running=replace(running, rests_until=now + running.block_seconds))
+    else:
+        code, said = EventCode.BASELINE_TRIAL_ENDED, cut_off(running, "mysqld was restarted")
+        proof = Proof(result=proof.result)
+    return replace(state, proof=proof, pending_events=(*state.pending_events, (code, said)))
+
+
+def cut_off(running: Running, why: str) -> str:
+    """Return in words that a trial is gone with its server, and what it had come to."""
+    return f"trial ended, {why}; {verdict_text(result_of(running))}"
 
 
 def moved(state: State, before: Standing, *, now: float) -> State:
@@ -140,11 +162,8 @@ def take_up(state: State, standing: Standing | None, *, now: float) -> State:
         advisory_until_said=standing.advisory,
         why_advisory=standing.why if standing.advisory else "",
         low_water=LowWater.recalled(standing.low_water if same_start else None),
-        proof=standing.proof if same_start else Proof(result=standing.proof.result),
     )
-    if state.proof.running is not None:
-        said = "a trial against the baseline goes on with its next pair of blocks"
-        state = replace(state, pending_events=(*state.pending_events, ("baseline_trial_resumed", said)))
+    state = _trial_taken_up(state, standing.proof, same_start=same_start, now=now)
     if standing.unheard and not state.unheard:
         told = (*state.pending_events, ("unheard", unknown(standing.unheard)))
         state = replace(state, unheard=standing.unheard, pending_events=told, mode=Mode.ADVISORY)

@@ -7,6 +7,7 @@ import math
 from msgspec import Struct
 
 from tuner.core.estimate.load import PRIOR, PRIOR_ERROR
+from tuner.core.savings.tried import Tried
 
 MIB, GIB = 1 << 20, 1 << 30
 
@@ -58,6 +59,7 @@ class SavingsState(Struct, frozen=True):
 
     total: Savings = Savings()
     block: Block | None = None
+    tried: tuple[Tried, ...] = ()  # what trials against the baseline showed, the newest at the end
 
 
 def said(total: Savings, *, page_size: int) -> str:
@@ -65,12 +67,13 @@ def said(total: Savings, *, page_size: int) -> str:
     largest = max(abs(total.least), abs(total.most), total.written) * page_size
     unit, name = (GIB, "GiB") if largest >= GIB else (MIB, "MiB")
     times = page_size / unit
-    shares = [100.0 * total.share(one) for one in (total.likely, total.least, total.most)]
-    saved = f"{total.likely * times:,.1f} {name} of page writes saved"
-    if total.likely < 0.0:
-        saved = f"{-total.likely * times:,.1f} {name} of page writes more, not saved"
-    bounds = f"saved are {total.least * times:,.1f} to {total.most * times:,.1f} {name}"
-    share = f"{shares[0]:.0f} %, {shares[1]:.0f} to {shares[2]:.0f} %, of what the settings found would write"
+    sign, what = (1.0, "saved") if total.likely >= 0.0 else (-1.0, "more, not saved,")
+    low, high = (total.least, total.most) if sign > 0.0 else (total.most, total.least)
+    likely, least, most = (f"{sign * one * times:z,.1f}" for one in (total.likely, low, high))
+    shares = [f"{100.0 * sign * total.share(one):z.0f}" for one in (total.likely, low, high)]
+    share = f"{shares[0]} % ({shares[1]} to {shares[2]} %) of what the settings found would have written"
     days = total.seconds / 86_400.0
-    length = f"{days:.1f} days" if days >= 1.0 else f"{total.seconds / 60.0:.0f} minutes"
-    return f"{saved} in {length} of InnoBrim's values; {bounds}, {share}"
+    minutes = round(total.seconds / 60.0)
+    length = f"{days:.1f} days" if days >= 1.0 else f"{minutes} minute{'' if minutes == 1 else 's'}"
+    saved = f"{likely} {name} ({least} to {most}) of page writes {what}"
+    return f"{saved} in {length} of InnoBrim's values: {share}"

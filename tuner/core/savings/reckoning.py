@@ -3,7 +3,8 @@
 A minute at a time, for the same redo: ``saved = dirtied * (factor - 1)`` with the pages that became dirty,
 each of which is written once, and ``factor = (x / x0) ** b``, where x is the age ratio of that minute and x0
 the one at which the settings found would rest. Where the server was seen under these with such a load, the
-pages for each row change say the factor, and with it the b that counts between the two ages.
+pages for each row change say the factor, and with it the b that counts between the two ages. A trial under
+such a load says it better, where it says it more surely than the model.
 
 All that our values brought about counts, emergencies, parks and drains too, also where it is a loss. The
 errors of all minutes are taken for one and the same error and are added up: bounds rather too wide.
@@ -20,9 +21,11 @@ from tuner.core.baseline.guard import LEAST, Side
 from tuner.core.estimate.load import PRIOR_ERROR
 from tuner.core.estimate.window import all_flushed
 from tuner.core.laws import law_of
-from tuner.core.savings.ledger import Block, Savings, SavingsState, said
+from tuner.core.savings.ledger import Block, Savings, said
+from tuner.core.savings.tried import MOST, Tried, tried
 from tuner.core.setpoint.resting import LEAST_RATIO, baseline_law, heeded_from, resting_ratio
 from tuner.core.state import SAME_START_SECONDS, State
+from tuner.core.trials.proof import Running
 from tuner.records import Estimate, Event, HoldCode, Sample
 from tuner.settings import Mode
 
@@ -79,11 +82,23 @@ def update(state: State, sample: Sample | None) -> tuple[State, list[Event]]:
         return replace(state, savings=replace(savings, block=block)), []
     total = _with(state, sample, block)
     following = _begun(sample) if counts else None
-    state = replace(state, savings=SavingsState(total, following))
+    state = replace(state, savings=replace(savings, total=total, block=following))
     if total.since == 0.0 or sample.wall - max(total.since, total.told) < WEEK:
         return state, []
     event = Event(code="saved", message=said(total, page_size=state.facts.page_size))
-    return replace(state, savings=SavingsState(replace(total, told=sample.wall), following)), [event]
+    told = replace(total, told=sample.wall)
+    return replace(state, savings=replace(savings, total=told, block=following)), [event]
+
+
+def taught(state: State, running: Running) -> State:
+    """Take in what a trial against the baseline showed that just ended."""
+    last, savings = state.estimator.last, state.savings
+    if last is None:
+        return state
+    found = tried(running, server=_server(state), flush_limit=float(last.flush_limit))
+    if found is None:
+        return state
+    return replace(state, savings=replace(savings, tried=(*savings.tried, found)[-MOST:]))
 
 
 def _counts(state: State, sample: Sample) -> bool:
@@ -139,7 +154,7 @@ def _with(state: State, sample: Sample, block: Block) -> Savings:
     )
     if state.estimate is None or min(minute.redo, minute.dirtied) <= 0:
         return total
-    found = _seen(state, sample, state.estimate, minute) or _foretold(state, sample, state.estimate, minute)
+    found = _found(state, sample, state.estimate, minute)
     margin = ERRORS * found.error
     least, likely, most = (minute.dirtied * math.expm1(found.log + one) for one in (-margin, 0.0, margin))
     return replace(
@@ -151,6 +166,15 @@ def _with(state: State, sample: Sample, block: Block) -> Savings:
         exponent=found.exponent,
         error=found.exponent_error,
     )
+
+
+def _found(state: State, sample: Sample, estimate: Estimate, minute: _Minute) -> _Factor:
+    """Return the factor by what is known best: a trial, what was seen, or the model."""
+    foretold = _foretold(state, sample, estimate, minute)
+    shown = _tried(state, sample, estimate, minute)
+    if shown is not None and shown.error <= foretold.error:
+        return shown
+    return _seen(state, sample, estimate, minute) or foretold
 
 
 def _foretold(state: State, sample: Sample, estimate: Estimate, minute: _Minute) -> _Factor:
@@ -170,6 +194,41 @@ def _seen(state: State, sample: Sample, estimate: Estimate, minute: _Minute) -> 
         return None
     log = math.log(pages.mean * minute.rows / minute.dirtied)
     error = math.hypot(pages.error / pages.mean, SEEN_ERROR)
+    return _by_server(state, sample, estimate, minute, log=log, error=error)
+
+
+def _tried(state: State, sample: Sample, estimate: Estimate, minute: _Minute) -> _Factor | None:
+    """Return the factor by the newest trial under such a load; None where there was none."""
+    savings, originals = state.savings, state.originals
+    if state.baseline_guard.side is not Side.OURS or originals is None or not savings.tried:
+        return None
+    if minute.rows <= 0:
+        return None
+    now = Tried(
+        baseline=originals.capacity,
+        server=_server(state),
+        redo_rate=minute.redo / minute.seconds,
+        row_bytes=minute.redo / minute.rows,
+        age_ratio=minute.ratio,
+        flush_limit=float(sample.flush_limit),
+        log=0.0,
+        error=0.0,
+    )
+    shown = next((one for one in reversed(savings.tried) if one.counts_for(now)), None)
+    if shown is None:
+        return None
+    error = math.hypot(shown.error, SEEN_ERROR)
+    return _by_server(state, sample, estimate, minute, log=shown.log, error=error)
+
+
+def _server(state: State) -> str:
+    return f"{state.facts.version} {state.facts.flush_law}"
+
+
+def _by_server(
+    state: State, sample: Sample, estimate: Estimate, minute: _Minute, *, log: float, error: float
+) -> _Factor:
+    """Return a factor that the server showed, with the b that it tells."""
     exponent, exponent_error = _exponent(state)
     away = _away(state, sample, estimate, minute, exponent)
     if abs(away) >= APART:

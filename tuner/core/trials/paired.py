@@ -13,7 +13,7 @@ from statistics import fmean, stdev
 from msgspec import Struct
 
 from tuner.core.trials.switchback import EQUAL
-from tuner.records import PairedRatio, TrialResult, TrialVerdict
+from tuner.records import PairedRatio, TrialResult, TrialSide, TrialVerdict
 
 FEWEST = 2  # Pairs that bounds need
 
@@ -31,6 +31,8 @@ class Figures(Struct, frozen=True):
     pages_per_row: float  # pages dirtied, which at rest is those written, for each row change
     page_writes: float
     latency: float | None  # mean time of a writing statement, seconds; None where it is not shown
+    redo_rate: float = 0.0  # bytes/s; 0 in what was kept before it was
+    age_ratio: float = 0.0  # at the end of the block; 0 in what was kept before it was
 
 
 class Pair(Struct, frozen=True):
@@ -102,7 +104,7 @@ def more_hours(one: PairedRatio, pairs: int, pair_seconds: float) -> float:
 def verdict_text(result: TrialResult) -> str:
     """Return what a trial came to, or has come to so far, in one sentence."""
     if result.verdict is TrialVerdict.TOO_FEW:
-        return f"nothing can be said of {_counted(result.pairs, 'pair')} of blocks; two are the fewest"
+        return f"nothing can be said yet of {pairs_text(result.pairs)}; two are the fewest"
     name, _, more = MEASURES[result.by]
     ratio = getattr(result, result.by)
     if result.verdict is TrialVerdict.NO_DIFFERENCE:
@@ -135,5 +137,11 @@ def figure_texts(result: TrialResult) -> list[str]:
     return lines
 
 
-def _counted(count: int, word: str) -> str:
-    return f"{count} {word}{'' if count == 1 else 's'}"
+def pairs_text(count: int) -> str:
+    """Return so many pairs of blocks in words."""
+    return f"{count or 'no'} pair{'' if count == 1 else 's'} of blocks"
+
+
+def side_text(side: TrialSide) -> str:
+    """Return whose values a block has, in words."""
+    return "the baseline's values" if side is TrialSide.BASELINE else "InnoBrim's values"

@@ -32,6 +32,9 @@ from tuner.records import (
 SHORTEST_BLOCK = 60.0  # Seconds
 LONGEST_BLOCK = 7200.0  # Seconds; where a block takes longer, nothing is tried
 FEWEST_PAIRS = 3  # Pairs that the time asked for has to hold
+MOST_PAIRS = 300  # A longer time has longer blocks: each pair is kept, and costs two ways
+
+RESTS = "a pair was discarded, and the next one begins a block's time later"
 
 
 class Mark(Struct, frozen=True):
@@ -62,6 +65,7 @@ class Running(Struct, frozen=True):
     way_begun: float = 0.0  # when the present block's way there began
     start: Mark | None = None  # None while the block settles
     waits: str = ""  # what it waits for; empty while it goes on
+    rests_until: float = 0.0  # when the next pair may begin after one that was discarded
 
     @property
     def side(self) -> TrialSide:
@@ -94,10 +98,16 @@ class Proof(Struct, frozen=True):
         return running.ours if in_force == running.baseline else None
 
 
-def blocks_of(estimate: Estimate, *, set_point: float, flush_limit: float) -> tuple[float, float]:
-    """Return how long a block lasts, and settles, seconds, with the age at the set-point at least."""
+def blocks_of(
+    estimate: Estimate, *, set_point: float, flush_limit: float, seconds: float
+) -> tuple[float, float]:
+    """Return how long a block of a trial of so many seconds lasts, and settles, seconds.
+
+    The age is taken to be at the set-point at least.
+    """
     age = max(estimate.modified_age, set_point * flush_limit)
-    return block_of(replace(estimate, modified_age=round(age)), shortest=SHORTEST_BLOCK)
+    block, settling = block_of(replace(estimate, modified_age=round(age)), shortest=SHORTEST_BLOCK)
+    return max(block, seconds / (2 * MOST_PAIRS)), settling
 
 
 def least_seconds(block_seconds: float) -> float:
@@ -106,8 +116,12 @@ def least_seconds(block_seconds: float) -> float:
 
 
 def spoilt(running: Running, why: str, *, now: float) -> Running:
-    """Return the trial with its present pair discarded, and what it waits for until the next."""
+    """Return the trial with its present pair discarded, and what it waits for until the next.
+
+    Whatever spoils pairs again and again costs no more ways to the originals than one in a block's time.
+    """
     begun = running.first is not None or running.start is not None
+    rests = running.rests_until if running.waits else now + running.block_seconds
     return replace(
         running,
         discarded=running.discarded + begun,
@@ -116,6 +130,7 @@ def spoilt(running: Running, why: str, *, now: float) -> Running:
         start=None,
         way_begun=now,
         waits=why,
+        rests_until=rests,
     )
 
 
@@ -138,7 +153,10 @@ def advanced(running: Running, sample: Sample, *, now: float) -> Running:
 
 
 def _block_ended(running: Running, start: Mark, sample: Sample, *, now: float) -> Running:
-    found, baseline = _figures(start, _mark(sample)), running.side is TrialSide.BASELINE
+    found, baseline = (
+        _figures(start, _mark(sample), age_ratio=sample.age_ratio),
+        running.side is TrialSide.BASELINE,
+    )
     if found is None:
         return spoilt(running, "", now=now)
     kept = running.ours if baseline else sample.capacity
@@ -194,7 +212,7 @@ def _mark(sample: Sample) -> Mark:
     )
 
 
-def _figures(start: Mark, end: Mark) -> Figures | None:
+def _figures(start: Mark, end: Mark, *, age_ratio: float) -> Figures | None:
     """Return the figures between two marks; None where nothing was written, or counters began anew."""
     block = switchback.counted(start.counters, end.counters)
     if block is None or end.commits < start.commits or end.flushed < start.flushed:
@@ -209,4 +227,6 @@ def _figures(start: Mark, end: Mark) -> Figures | None:
         pages_per_row=math.exp(-block.pages),
         page_writes=(end.flushed - start.flushed) / block.seconds,
         latency=latency,
+        redo_rate=block.redo_rate,
+        age_ratio=age_ratio,
     )
