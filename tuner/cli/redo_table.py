@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from tuner.findings.combining import Figure
 from tuner.findings.devicewrites import DeviceWrites
 from tuner.findings.redo_size import percent, size
-from tuner.findings.sizing import FACTORS, Figure, Size, Sizing
+from tuner.findings.sizing import FACTORS, Size, Sizing
 from tuner.records import Capacity, Facts
 
 COLUMNS = (

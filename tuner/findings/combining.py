@@ -19,6 +19,8 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from msgspec import Struct
+
 TOUCHES = tuple(math.exp(0.1 * step) for step in range(-50, 13))
 """Touches that are reckoned with, over row changes or redo by ``TOUCH``, whichever is more: fewer where one
 statement changes several rows of a page, more where a touch writes less. 1 is among them, and likeliest."""
@@ -71,9 +73,8 @@ class Curve:
         return self.touches * math.pow(1.0 + self.growth * age, -self.evenness)
 
 
-@dataclass(frozen=True, slots=True)
-class Range:
-    """A figure, and between which it lies with a likelihood of 90 %."""
+class Figure(Struct, frozen=True):
+    """A figure with the range in which it lies with a likelihood of 90 %."""
 
     low: float
     likeliest: float
@@ -86,11 +87,11 @@ class Combining:
 
     curves: tuple[Curve, ...]
 
-    def at(self, age: float) -> Range:
+    def at(self, age: float) -> Figure:
         """Return the pages newly dirtied per redo byte at an age, bytes."""
         found = sorted((curve.at(age), curve.likelihood) for curve in self.curves)
         whole = sum(likelihood for _, likelihood in found)
-        return Range(
+        return Figure(
             low=_quantile(found, UNLIKELY * whole),
             likeliest=self.curves[0].at(age),
             high=_quantile(found, (1.0 - UNLIKELY) * whole),

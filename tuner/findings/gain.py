@@ -23,6 +23,7 @@ from tuner.core.laws import law_of, why_m_moves_no_age
 from tuner.core.setpoint.choose import headroom_of
 from tuner.core.state import State
 from tuner.findings.combining import TOUCH, even, touches_of
+from tuner.findings.slope import line
 from tuner.records import Estimate, HoldCode, Sample, TickRecord
 
 LEAST_TOUCH = 200.0
@@ -174,17 +175,13 @@ def _page_cost(pairs: Sequence[tuple[Sample, Sample]], counted: Callable[[Sample
     lasted = [b.monotonic - a.monotonic for a, b in pairs]
     commits = [(counted(b) - counted(a)) / time for (a, b), time in zip(pairs, lasted, strict=True)]
     pages = [(list_flushed(b) - list_flushed(a)) / time for (a, b), time in zip(pairs, lasted, strict=True)]
-    if statistics.pvariance(pages) <= 0.0:
+    found = line(pages, commits)
+    if found is None:
         return None
-    slope, start = statistics.linear_regression(pages, commits)
-    left = [c - start - slope * p for c, p in zip(commits, pages, strict=True)]
-    error = math.sqrt(
-        sum(one * one for one in left) / (len(pairs) - 2) / (len(pairs) * statistics.pvariance(pages))
-    )
-    worth = max(0.0, -slope)
+    worth = max(0.0, -found.slope)
     sums = sorted(c + worth * p for c, p in zip(commits, pages, strict=True))
     highest = sums[int(0.95 * (len(sums) - 1))]
-    return PageCost(worth, error, statistics.fmean(sums) / highest if highest > 0.0 else 0.0)
+    return PageCost(worth, found.error, statistics.fmean(sums) / highest if highest > 0.0 else 0.0)
 
 
 def page_writes_saved(seen: Seen, set_point: float) -> Span:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from tuner.findings.combining import Figure
 from tuner.findings.finding import Finding
-from tuner.findings.sizing import Figure, Size, Sizing
+from tuner.findings.sizing import Size, Sizing
 from tuner.records import Facts
 from tuner.settings import Settings
 

@@ -21,8 +21,9 @@ from tuner.core.laws import law_of
 from tuner.core.limits import bounds
 from tuner.core.setpoint.resting import MOST_RATIO, resting_ratio
 from tuner.core.state import State
-from tuner.findings.combining import Combining, classes, fit
+from tuner.findings.combining import Combining, Figure, classes, fit
 from tuner.findings.devicewrites import DeviceWrites
+from tuner.findings.slope import line
 from tuner.records import Capacity, Estimate, Sample, TickRecord
 
 FACTORS = (0.5, 1.0, 2.0, 4.0, 8.0, 16.0)
@@ -47,14 +48,6 @@ FEWEST = 20  # Such means that an answer of the load is told from at least
 NOTHING_MORE = {"device": 0.02, "pages": 0.05}
 """Doubling the log brings nothing more where it saves less than this share of what the device writes today,
 or, where that is not known, of the page writes."""
-
-
-class Figure(Struct, frozen=True):
-    """A figure with the range in which it lies with a likelihood of 90 %."""
-
-    low: float
-    likeliest: float
-    high: float
 
 
 class Size(Struct, frozen=True):
@@ -213,11 +206,11 @@ class _Table:
         dirty = min(self._dirty(age), float(self._last.pages_total))
         lag = max(0, self._last.checkpoint_age - self._last.modified_age)
         known = bool(self._load.response_from)
-        per_row = None if self._load.row_rate <= 0.0 else [one * self._rows for one in wholes]
+        per_row = [one for one in map(self.per_row, wholes) if one is not None]
         return Size(
             redo_capacity=round(factor * self._last.redo_capacity),
             age_ratio=ratio,
-            pages_per_row=None if per_row is None else Figure(*per_row),
+            pages_per_row=Figure(*per_row) if per_row else None,
             page_writes_saved=Figure(*(1.0 - one / self.now for one in (high, likeliest, low))),
             device_writes_saved=Figure(*map(self._saved, (high, likeliest, low))) if known else None,
             commits_gained=Figure(*map(self._gained, (high, likeliest, low))) if known else None,
@@ -238,10 +231,6 @@ class _Table:
     def _rests(self) -> float:
         """Return the age ratio at which as many pages would be dirty for good as are on average today."""
         return self._load.dirty / self.now / self._last.flush_limit
-
-    @property
-    def _rows(self) -> float:
-        return self._load.redo_rate / self._load.row_rate
 
     def _rest(self, limit: float) -> tuple[float, str]:
         """Return the age ratio that is held with such a flush limit, and what keeps it lower than today."""
@@ -326,21 +315,13 @@ def _combined(sample: Sample, estimate: Estimate, load: _Load) -> float:
 def _answer(samples: Sequence[Sample]) -> float:
     """Return the redo that the load gave up for each page written, bytes; 0 where that is not certain."""
     marks = samples[::WINDOW]
-    pairs = []
+    pages, redo = [], []
     for before, after in pairwise(marks):
         seconds = after.monotonic - before.monotonic
-        pages = all_flushed(after) - all_flushed(before)
-        pairs.append((pages / seconds, (after.lsn_current - before.lsn_current) / seconds))
-    if len(pairs) < FEWEST:
-        return 0.0
-    pages_mean, redo_mean = (statistics.fmean(pair[which] for pair in pairs) for which in (0, 1))
-    variance = math.fsum((x - pages_mean) ** 2 for x, _ in pairs)
-    if variance <= 0.0:
-        return 0.0
-    slope = math.fsum((x - pages_mean) * (y - redo_mean) for x, y in pairs) / variance
-    rest = math.fsum((y - redo_mean - slope * (x - pages_mean)) ** 2 for x, y in pairs)
-    error = math.sqrt(rest / (len(pairs) - 2) / variance)
-    return -slope if -slope > CERTAIN * error else 0.0
+        pages.append((all_flushed(after) - all_flushed(before)) / seconds)
+        redo.append((after.lsn_current - before.lsn_current) / seconds)
+    found = line(pages, redo) if len(pages) >= FEWEST else None
+    return -found.slope if found is not None and -found.slope > CERTAIN * found.error else 0.0
 
 
 def _knee(sizes: Sequence[Size]) -> int | None:
