@@ -194,7 +194,7 @@ def in_place_of_a_server(server: Server, directory: Path, *, room: Room | None =
     with ExitStack() as stack:
         for name, made in (
             ("tuner.cli.redo.real_server", lambda *_, **__: server),
-            ("tuner.cli.redo_growth.room_of", lambda _: room or Room(20 * GIBIBYTE, 100 * GIBIBYTE)),
+            ("tuner.findings.redo_growth.room_of", lambda _: room or Room(20 * GIBIBYTE, 100 * GIBIBYTE)),
             ("tuner.cli.redo_growth.watch", lambda *_, **__: watched),
             ("tuner.cli.redo.watch", lambda *_, **__: watched),
             ("tuner.cli.redo_growth.LOOK_SECONDS", 0.02),

@@ -1,4 +1,4 @@
-"""What a person's resize of a redo log found, in a file of the state directory.
+"""What a resize of a redo log found, a person's or a daemon's, in a file of the state directory.
 
 It is no part of the journal, which a running daemon alone writes. It is on disk before the server is told.
 """
@@ -8,6 +8,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import msgspec
+from msgspec.structs import replace
 
 from tuner.findings.redo_growth import Resize
 from tuner.system.statedir import read_plain, write_private
@@ -38,13 +39,14 @@ def keep(directory: Path, resize: Resize) -> None:
     _write(directory, [*(one for one in _kept(directory) if one.identity != resize.identity), resize])
 
 
-def forget(directory: Path, resize: Resize) -> None:
-    """Keep nothing of this server any more.
+def set_back(directory: Path, resize: Resize) -> None:
+    """Keep nothing of this server any more; of a daemon's resize that it was undone, so that none repeats it.
 
     Raises:
-        ResizeError: it is still kept.
+        ResizeError: it is still kept as it was.
     """
-    _write(directory, [one for one in _kept(directory) if one.identity != resize.identity])
+    others = [one for one in _kept(directory) if one.identity != resize.identity]
+    _write(directory, [*others, replace(resize, undone=True)] if resize.goal else others)
 
 
 def _kept(directory: Path) -> list[Resize]:
