@@ -21,7 +21,7 @@ from tests.real.families import FAMILY_LOAD, SPEC, named
 from tests.real.guarded import guard
 from tests.real.installation import Innobrim
 from tests.real.proxy import Proxy
-from tests.real.support import DEFAULT, until
+from tests.real.support import DEFAULT, remember, until
 from tuner.cli.main import cli
 from tuner.cli.setup_sql import drawn
 from tuner.journal.resized import resize_of
@@ -125,7 +125,10 @@ def in_force(status: dict[str, Any]) -> bool:
 
 @pytest.mark.parametrize("name", ON)
 def test_the_daemon_grows_the_log_by_the_procedure_alone(name: str, tmp_path: Path) -> None:
-    """64 MiB become 256 in two steps with no sync-flushed page or stalled second, and by EXECUTE alone."""
+    """64 MiB become 256 in two steps with no sync-flushed page or stalled second, and by EXECUTE alone.
+
+    Beside it a person makes them 512, and the daemon goes on with that.
+    """
     spec = replace(SPEC, redo_capacity=SMALL, extra=ON[name][2])
     with named(name, spec) as server:
         prepare(server, PACED)
@@ -145,11 +148,16 @@ def test_the_daemon_grows_the_log_by_the_procedure_alone(name: str, tmp_path: Pa
                 for size in (GOAL + MEBIBYTE, SMALL):
                     with pytest.raises(pymysql.MySQLError, match="must be above"):
                         cursor.execute(f"CALL innobrim.grow_redo_log({size})")
+            by_hand = innobrim(server, daemon.state, "--to", "512M", "--yes")
+            assert by_hand.exit_code == 0, by_hand.output
+            until(lambda: daemon.events().count("redo_capacity") == 3, 10.0, daemon.log)
+            beside = daemon.await_status(lambda now: not now["holds"], 30.0, "no hold")
+            assert beside["limits"]["redo_capacity"] == capacity(server, name) == 2 * GOAL
             assert daemon.terminate().code == 0
-        assert status["growth"]["grow_to"] == status["growth"]["in_force"] == GOAL == capacity(server, name)
+        assert status["growth"]["grow_to"] == status["growth"]["in_force"] == GOAL
         kept = resize_of(daemon.state, (status["server"]["identity"],))
         assert kept is not None
-        assert (kept.found, kept.wanted, kept.goal) == (SMALL, GOAL, GOAL)
+        assert (kept.found, kept.wanted, kept.goal) == (SMALL, 2 * GOAL, GOAL)
         commits = sorted(one.commits for one in seconds)
         assert flushed == 0
         assert commits[0] > STALLED * commits[len(commits) // 2]
@@ -186,6 +194,7 @@ def test_a_kill_of_the_daemon_in_the_middle_of_a_step_is_told_and_gone_on_with(t
     """Killed between note and SET: what was found is on disk, the next daemon says so and grows the log."""
     with named(CRASHED, replace(SPEC, redo_capacity=SMALL)) as server:
         prepare(server, PACED)
+        remember(server, server.daemon)
         killer = Instead()
         with (
             SysbenchRun(server, PACED),
@@ -209,11 +218,13 @@ def test_a_kill_of_mysqld_in_the_middle_of_a_step_loses_nothing_and_is_told(tmp_
     """Killed at the SET, mysqld has all that was committed; the daemon says so and grows the log."""
     with named(CRASHED, replace(SPEC, redo_capacity=SMALL)) as server:
         prepare(server, PACED)
-        server.query("CREATE TABLE sbtest.marks (id INT PRIMARY KEY)")
+        server.query("CREATE DATABASE marked")
+        server.query("CREATE TABLE marked.marks (id INT PRIMARY KEY)")
+        remember(server, server.daemon)
         killer = Instead(passes=True)
 
         def crash() -> None:
-            server.query("INSERT INTO sbtest.marks VALUES (1)")
+            server.query("INSERT INTO marked.marks VALUES (1)")
             threading.Thread(target=server.kill).start()
 
         killer.deed = crash
@@ -227,7 +238,8 @@ def test_a_kill_of_mysqld_in_the_middle_of_a_step_loses_nothing_and_is_told(tmp_
                 until(lambda: killer.done and not server.alive(), 60.0, daemon.log)
             server.start()
             server.wait_ready(60.0)
-            assert server.query("SELECT id FROM sbtest.marks") == ((1,),)
+            remember(server, server.daemon)
+            assert server.query("SELECT id FROM marked.marks") == ((1,),)
             with SysbenchRun(server, PACED):
                 daemon.await_status(in_force, 150.0, "the size wanted")
             assert f"{BEGUN_BEFORE} (redo.grow_to): mysqld was restarted since" in daemon.log()

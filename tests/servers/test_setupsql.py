@@ -127,7 +127,7 @@ def test_several_accounts_share_the_procedures() -> None:
     ],
 )
 def test_the_redo_log_is_grown_by_a_procedure_that_was_asked_for_alone(version: str, name: str) -> None:
-    """Larger only and up to the size given, where the release can do that while it runs; else there is none."""
+    """Larger only and up to the size given, where the release can do that while it runs; else none."""
     made = [one for one in statements(version, grow_redo_to=2**31) if "grow_redo_log" in one]
     without = [one for one in statements(version) if "grow_redo_log" in one]
     if not name:

@@ -31,7 +31,7 @@ from tuner.findings.redo_growth import (
     told,
 )
 from tuner.findings.redo_size import size
-from tuner.journal.resized import ResizeError, keep, resize_of, set_back
+from tuner.journal.resized import ResizeError, forget, keep, resize_of
 from tuner.records import DecisionKind, EventCode, Facts, Lifecycle, Missed, Sample, TickRecord
 from tuner.servers.port import ServerError, Unreachable
 from tuner.servers.redosize import NotSetError, OtherSizeError
@@ -102,14 +102,13 @@ class Growth:
         self._in_force: int | None = None
         self._start: tuple[str, float] | None = None
         self._quiet_since: float | None = None
+        self._restored = False
         self._not_before = float("-inf")
-        self._said = self._waits = ""
+        self._said = self._waits = self._refused = ""
 
     def use(self, goal: GrowTo | None) -> None:
         """Take the configuration's size from now on; what was refused is tried again."""
-        if goal != self._goal:
-            self._said, self._not_before = "", float("-inf")
-        self._goal = goal
+        self._goal, self._said, self._not_before = goal, "", float("-inf")
 
     def status(self) -> Growing | None:
         """Return how far it is, from any thread; None without a size to grow to."""
@@ -127,7 +126,9 @@ class Growth:
     def take(self, state: State, record: TickRecord) -> None:
         """Look at a tick, and begin a step where one is due; never waits."""
         goal, connect, sample = self._goal, self._connect, record.tick.reading
-        self._waits = "" if goal is None else not_now(state, record, goal)
+        waits = "" if goal is None else not_now(state, record, goal)
+        self._waits = waits or (self._refused if record.tick.now < self._not_before else "")
+        self._restored |= any(event.code == EventCode.RESTORED for event in record.events)
         if connect is None or (self._thread is not None and self._thread.is_alive()):
             return
         self._collect(record.tick.now)
@@ -136,7 +137,8 @@ class Growth:
             return
         before, self._in_force = self._in_force, sample.redo_capacity
         start = (state.facts.identity, state.facts.started)
-        if any(event.code == EventCode.RESTORED for event in record.events):
+        if self._restored:
+            self._restored = False
             self._begin(connect, self._go_back)
         elif self._start is None or not _same(self._start, start):
             self._start = start
@@ -145,24 +147,21 @@ class Growth:
             return
         elif before is not None and sample.redo_capacity < before:
             self._begin(connect, lambda _: self._note_smaller(goal, state.facts, sample))
-        elif self._due(goal, state, record, sample):
+        elif self._due(goal, state, record, sample, waits):
             self._step_to = min(2 * sample.redo_capacity, goal.size)
             self._begin(connect, lambda server: self._step(server, goal))
 
-    def _due(self, goal: GrowTo, state: State, record: TickRecord, sample: Sample) -> bool:
-        """Tell whether a step begins now; say what is in its way."""
+    def _due(self, goal: GrowTo, state: State, record: TickRecord, sample: Sample, waits: str) -> bool:
+        """Tell whether a step begins now; say what an active daemon would do."""
         now = record.tick.now
-        if sample.redo_capacity >= goal.size or self._waits:
+        if sample.redo_capacity >= goal.size or waits:
             self._quiet_since = None
-            if self._waits and state.mode is not Mode.ACTIVE:
-                self._say(f"redo.grow_to = {size(goal.size)}: {self._waits}")
+            if waits and state.mode is not Mode.ACTIVE:
+                self._say(f"redo.grow_to = {size(goal.size)}: {waits}")
             return False
         if self._quiet_since is None:
             self._quiet_since = now
-        if now < self._not_before:
-            self._waits = f"{self._said}; it is tried again within the hour"
-            return False
-        return now - self._quiet_since >= QUIET_SECONDS
+        return now >= self._not_before and now - self._quiet_since >= QUIET_SECONDS
 
     def _begin(self, connect: Callable[[], Resizable], job: Callable[[Resizable], _Ended]) -> None:
         def run() -> None:
@@ -171,7 +170,7 @@ class Growth:
                 self._ended = job(server)
             except (ServerError, ResizeError) as error:
                 again = SILENT_SECONDS if isinstance(error, Unreachable) else AGAIN_SECONDS
-                self._ended = _Ended(f"redo.grow_to: {error}", again)
+                self._ended = _Ended(str(error), again)
             finally:
                 server.close()
 
@@ -185,10 +184,12 @@ class Growth:
         ended, self._ended = self._ended, _Ended()
         self._thread = self._step_to = self._quiet_since = self._in_force = None
         self._not_before = now + ended.again
+        self._refused = f"{ended.text or 'something came in between'}; it is tried again within the hour"
         if ended.text:
             self._say(ended.text)
 
     def _say(self, text: str) -> None:
+        """Tell what was not told last."""
         if text != self._said:
             self._said = text
             self._tell(text)
@@ -209,8 +210,8 @@ class Growth:
         kept = resize_of(self._directory, facts.names)
         if kept is None:
             kept = to_keep(None, facts, sample, sample.redo_capacity, wall=self._wall())
-        kept = replace(kept, goal=goal.size)
-        set_back(self._directory, kept)
+        kept = replace(kept, goal=goal.size, undone=True)
+        keep(self._directory, kept)
         return _Ended(kept_back(kept))
 
     def _step(self, server: Resizable, goal: GrowTo) -> _Ended:
@@ -219,7 +220,7 @@ class Growth:
         step = _Step(server, facts, _read(server), goal, resize_of(self._directory, facts.names))
         limit, found, wanted = step.limit, step.found, step.wanted
         if why := next(step.refusals(), ""):
-            return _Ended(f"redo.grow_to = {size(goal.size)}: {why}", AGAIN_SECONDS)
+            return _Ended(f"not grown: {why}", AGAIN_SECONDS)
         if self._waits or server.resizing_redo(facts):  # since the loop's thread said that it is due
             return _Ended(again=QUIET_SECONDS)
         resize = to_keep(step.kept, facts, step.sample, wanted, wall=self._wall(), goal=goal.size)
@@ -230,7 +231,7 @@ class Growth:
             took = _set(server, facts, wanted, called=limit is not None)
         except OtherSizeError as error:
             keep(self._directory, replace(resize, wanted=error.there))
-            return _Ended(f"redo.grow_to: {error}", AGAIN_SECONDS)
+            return _Ended(str(error), AGAIN_SECONDS)
         except NotSetError as error:
             self._put_back(step.kept, resize)
             return _Ended(f"{pair} was not set: {error}", AGAIN_SECONDS)
@@ -250,7 +251,7 @@ class Growth:
             return _Ended(f"{by_hand}, by an account that may set {kept.variable}")
         if why := not_to_be_shrunk(kept, sample):
             return _Ended(f"{by_hand}: {why}")
-        set_back(self._directory, kept)
+        keep(self._directory, replace(kept, undone=True))
         try:
             took = _set(server, facts, kept.found, called=False)
         except NotSetError as error:
@@ -263,7 +264,7 @@ class Growth:
         if before is not None:
             keep(self._directory, before)
         else:
-            set_back(self._directory, replace(resize, goal=0))
+            forget(self._directory, resize)
 
 
 class _Step:

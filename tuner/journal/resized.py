@@ -39,14 +39,26 @@ def keep(directory: Path, resize: Resize) -> None:
     _write(directory, [*(one for one in _kept(directory) if one.identity != resize.identity), resize])
 
 
+def forget(directory: Path, resize: Resize) -> None:
+    """Keep nothing of this server any more.
+
+    Raises:
+        ResizeError: it is still kept.
+    """
+    _write(directory, [one for one in _kept(directory) if one.identity != resize.identity])
+
+
 def set_back(directory: Path, resize: Resize) -> None:
     """Keep nothing of this server any more; of a daemon's resize that it was undone, so that none repeats it.
 
     Raises:
         ResizeError: it is still kept as it was.
     """
-    others = [one for one in _kept(directory) if one.identity != resize.identity]
-    _write(directory, [*others, replace(resize, undone=True)] if resize.goal else others)
+    now = next((one for one in _kept(directory) if one.identity == resize.identity), resize)
+    if now.goal:  # a daemon's, which may have been noted since
+        keep(directory, replace(now, undone=True))
+    else:
+        forget(directory, resize)
 
 
 def _kept(directory: Path) -> list[Resize]:
