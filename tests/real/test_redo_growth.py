@@ -36,6 +36,9 @@ GROW_TO = f'[redo]\ngrow_to = "{GOAL // MEBIBYTE}MiB unchecked"\n'
 PACED = Load(tables=2, rows=50_000, threads=4, rate=300)
 """So little that the smallest log fills in minutes, and enough that it is flushed for by age."""
 
+FULL = replace(PACED, rate=0)
+"""So much that the server soon flushes by age, by which its law is verified."""
+
 BEFORE, AFTER = 10, 10
 """Seconds of load that are looked at before the resize and after it."""
 
@@ -193,11 +196,11 @@ CRASHED = "mysql-8.0.31"
 def test_a_kill_of_the_daemon_in_the_middle_of_a_step_is_told_and_gone_on_with(tmp_path: Path) -> None:
     """Killed between note and SET: what was found is on disk, the next daemon says so and grows the log."""
     with named(CRASHED, replace(SPEC, redo_capacity=SMALL)) as server:
-        prepare(server, PACED)
+        prepare(server, FULL)
         remember(server, server.daemon)
         killer = Instead()
         with (
-            SysbenchRun(server, PACED),
+            SysbenchRun(server, FULL),
             Proxy(server.port, killer) as proxy,
             Innobrim(server, tmp_path, port=proxy.port) as daemon,
         ):
@@ -217,7 +220,7 @@ def test_a_kill_of_the_daemon_in_the_middle_of_a_step_is_told_and_gone_on_with(t
 def test_a_kill_of_mysqld_in_the_middle_of_a_step_loses_nothing_and_is_told(tmp_path: Path) -> None:
     """Killed at the SET, mysqld has all that was committed; the daemon says so and grows the log."""
     with named(CRASHED, replace(SPEC, redo_capacity=SMALL)) as server:
-        prepare(server, PACED)
+        prepare(server, FULL)
         server.query("CREATE DATABASE marked")
         server.query("CREATE TABLE marked.marks (id INT PRIMARY KEY)")
         remember(server, server.daemon)
@@ -234,13 +237,13 @@ def test_a_kill_of_mysqld_in_the_middle_of_a_step_loses_nothing_and_is_told(tmp_
         ):
             daemon.configure(mode="active", extra=GROW_TO, tls="off")
             daemon.start()
-            with SysbenchRun(server, PACED):
+            with SysbenchRun(server, FULL):
                 until(lambda: killer.done and not server.alive(), 60.0, daemon.log)
             server.start()
             server.wait_ready(60.0)
             remember(server, server.daemon)
             assert server.query("SELECT id FROM marked.marks") == ((1,),)
-            with SysbenchRun(server, PACED):
+            with SysbenchRun(server, FULL):
                 daemon.await_status(in_force, 150.0, "the size wanted")
             assert f"{BEGUN_BEFORE} (redo.grow_to): mysqld was restarted since" in daemon.log()
             assert daemon.terminate().code == 0
