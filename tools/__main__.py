@@ -6,6 +6,7 @@ import sys
 from pathlib import Path
 
 from tools import (
+    answers,
     configuration_page,
     metrics_page,
     safety_page,
@@ -26,17 +27,22 @@ PAGES: dict[str, Parts] = {
     "setup-sql.md": setup_sql_page.PARTS,
 }
 
+SCHEMA = "answers.schema.json"
+"""A file that is generated as a whole."""
+
 
 def current(name: str) -> str:
-    """Return a page as it should be."""
+    """Return a page, or the schema, as it should be."""
+    if name == SCHEMA:
+        return answers.text()
     return filled((DOCS / name).read_text(encoding="utf-8"), PAGES[name])
 
 
 def main(names: list[str]) -> None:
     """Write the pages named, or all of them."""
-    for name in names or PAGES:
-        if name not in PAGES:
-            sys.exit(f"{name}: no page with generated parts; there are {', '.join(PAGES)}")
+    for name in names or (*PAGES, SCHEMA):
+        if name not in (*PAGES, SCHEMA):
+            sys.exit(f"{name}: no page with generated parts; there are {', '.join((*PAGES, SCHEMA))}")
         (DOCS / name).write_text(current(name), encoding="utf-8")
 
 

@@ -27,6 +27,7 @@ SITUATIONS: dict[str, tuple[str, dict[str, object], int]] = {
     "advise-sync-flushing": ("closed-1gib", {}, 5),
     "advise-no-authority": ("h17-mariadb-light", {}, 5),
     "advise-managed": ("steady-1200iops", {"managed": "Amazon RDS"}, 0),
+    "advise-no-load": ("idle-wake", {"lived": 1800}, 6),
     "advise-blocked": ("steady-1200iops", {"blockers": ("it is a copy",)}, 1),
 }
 """Scenario, what its server shows besides, and the exit code, by the name of the file."""
@@ -41,13 +42,16 @@ class LeftAlone(SimulatedServer):
         Args:
             name: the scenario's.
             clock: that it lives by.
-            shown: fields of the facts that are as given; ``absent`` is why nothing answers.
+            shown: fields of the facts that are as given; ``absent`` is why nothing answers, ``lived`` for how
+                long it ran, seconds.
         """
         scenario = load_scenario(name)
         super().__init__(scenario.plant, clock, seed=scenario.seed)
         self._absent = str(shown.pop("absent", ""))
+        lived = shown.pop("lived", scenario.measured_from)
+        assert isinstance(lived, int)
         self._shown = shown
-        clock.advance_to(clock.monotonic() + scenario.measured_from)
+        clock.advance_to(clock.monotonic() + lived)
 
     def facts(self) -> Facts:
         """Return what this server is, where it answers."""

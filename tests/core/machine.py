@@ -7,10 +7,12 @@ from typing import Any
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, precondition, rule
 
+from policies.flushlaw import LEGACY
 from tests.bench import Bench, FakeServer
 from tests.core.referee import Referee
 from tests.core.strategies import PAIRS, loop_settings, orders, windows
-from tests.factory import MEBIBYTE, SAVED, command
+from tests.factory import DEFAULT, MEBIBYTE, SAVED, A, command
+from tuner.core.ages import LOWEST
 from tuner.core.estimate.tail import KNOTS
 from tuner.core.ownership import foreign
 from tuner.core.state import decode_state, encode_state
@@ -29,6 +31,9 @@ def hardly_lower(pair: Capacity, target: Capacity) -> bool:
     ratios = {one.io_capacity_max / one.io_capacity for one in (pair, target)}
     return pair == target or (0.0 <= room < DEAD_BAND and len(ratios) == 1)
 
+
+TRIED_DENSITY = 0.0002
+"""Pages that the load of a trial dirties for each byte of redo."""
 
 LONG_UP = 5.0
 """Uptime, seconds, from which on a restart shows in it at once."""
@@ -115,10 +120,14 @@ class AskedLoop(RuleBasedStateMachine):
         self.turn(command("override", value=value, ttl=ttl))
         self.go_on(count)
 
-    @rule(share=st.integers(20, 60), ttl=st.sampled_from([5.0, 60.0, 600.0]), count=st.integers(1, 40))
-    def drain(self, share: int, ttl: float, count: int) -> None:
-        """A person wants the age brought down, for a time."""
-        self.turn(command("drain", value=f"{share}%", ttl=ttl))
+    @rule(
+        age=st.one_of(st.just(LOWEST), st.integers(20, 60).map("{}%".format)),
+        ttl=st.sampled_from([5.0, 60.0, 600.0]),
+        count=st.integers(1, 40),
+    )
+    def drain(self, age: str, ttl: float, count: int) -> None:
+        """A person wants the age brought down, for a time: to an age, or as low as it safely goes."""
+        self.turn(command("drain", value=age, ttl=ttl))
         self.go_on(count)
 
     @rule(told=windows(), count=st.integers(1, 30))
@@ -371,3 +380,38 @@ class Loop(AskedLoop):
         self.bench.server.lsn -= back
         self.bench.server.oldest -= back
         self.turn()
+
+
+class Tried(Loop):
+    """The same from a loop that has its own values in force, with a trial under way most of the time."""
+
+    @initialize(
+        set_point=st.sampled_from([0.5, 0.7]),
+        rate=st.sampled_from([1e6, 4e6]),
+        writes_take=st.sampled_from([None, 0.005]),
+        warm=st.booleans(),
+    )
+    def begin(self, set_point: float, rate: float, writes_take: float | None, *, warm: bool) -> None:
+        """Start where a trial can begin at once, and begin one."""
+        wanted = round(rate * TRIED_DENSITY * LEGACY.gain_over_demand(set_point) / 2.0)
+        server = FakeServer(Capacity(wanted, 2 * wanted), redo_rate=rate)
+        server.density, server.write_seconds = TRIED_DENSITY, writes_take
+        server.oldest, server.ours = server.lsn - set_point * A, True
+        chosen = Settings(mode=Mode.ACTIVE, set_point=set_point, max_changes_per_hour=3600)
+        self.bench = Bench(chosen, server, DEFAULT, left=(server.capacity,))
+        self.first = self.bench.state
+        self.referee = Referee(saved=True)
+        self.go_on(60)
+        self.trial(1, 7200.0, 400 if warm else 1)
+
+    @rule(seed=st.integers(0, 3), ttl=st.sampled_from([1800.0, 7200.0, 86_400.0]), count=st.integers(1, 100))
+    def trial(self, seed: int, ttl: float, count: int) -> None:
+        """A person wants it proven what InnoBrim's values bring."""
+        self.turn(command("trial", value=seed, ttl=ttl))
+        self.go_on(count)
+
+    @precondition(lambda self: self.bench.state.proof.running is not None)
+    @rule(count=st.integers(30, 300))
+    def let_it_be_tried(self, count: int) -> None:
+        """The trial under way goes on quietly, through the end of a block or of its time."""
+        self.go_on(count)

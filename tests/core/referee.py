@@ -17,6 +17,7 @@ from tuner.records import (
     Lifecycle,
     Sample,
     TickRecord,
+    TrialEnd,
 )
 from tuner.settings import Mode, Settings
 
@@ -51,6 +52,7 @@ class Referee:
         restoring: a person asked for the originals.
         override_ends: until when a person's value holds.
         drain_ends: until when a person wants the age kept low.
+        trial: a person's is under way; None before the first.
         pacing: audit of every write on this server, and what it uses up.
         kept: by server, whether its originals were on disk when another one answered.
         role_owed: the server's role changed, and no park was made for that yet.
@@ -64,6 +66,7 @@ class Referee:
         self.permit = ""
         self.restoring = False
         self.override_ends = self.drain_ends = float("-inf")
+        self.trial: bool | None = None
         self.pacing = PaceAudit()
         self.tampered: Capacity | None = None
         self.role_owed = False
@@ -115,7 +118,15 @@ class Referee:
             self.permit = ""
         if decision.reason == "restored" or decision.kind is DecisionKind.EMERGENCY:
             self._call_off()
+        if "baseline_trial_ended" in codes:
+            self._trial_ended(after)
         self.last = reading or self.last
+
+    def _trial_ended(self, after: State) -> None:
+        """Note that a trial is over; an emergency may have it go to the originals, where they are safer."""
+        self.trial, result = False, after.proof.result
+        if result is not None and result.end is TrialEnd.EMERGENCY and after.restoring:
+            self.restoring = True
 
     def _moved(self, reading: Sample, after: State) -> None:
         """Begin the books of another server; one that was here before may bring its originals along."""
@@ -173,6 +184,8 @@ class Referee:
             self.override_ends = now + one.ttl
         elif one.name == "drain" and one.ttl is not None:
             self.drain_ends = now + one.ttl
+        elif one.name in {"trial", "stop_trial"}:
+            self.trial = one.name == "trial"
         elif one.name == "cancel_override":
             self.override_ends = float("-inf")
         elif one.name == "cancel_drain":
@@ -231,9 +244,8 @@ class Referee:
             self.pacing.relieves(record.decision, reading, after.settings, now)
         elif kind is DecisionKind.OVERRIDE:
             assert now < self.override_ends, "an override outlived its time"
-        elif kind is DecisionKind.RESTORE:
-            assert self.restoring, "4: a restore that nobody asked for"
-            assert record.mode is Mode.ACTIVE
+        elif kind in {DecisionKind.RESTORE, DecisionKind.TRIAL}:
+            self._originals_may_come(record, after)
         elif kind is DecisionKind.PARK:
             self._permitted(record.decision)
             if self.permit != "asked":
@@ -242,6 +254,16 @@ class Referee:
             if record.mode is Mode.ADVISORY:
                 assert self.permit in {"leaving", "stopping"}, "4: a write in advisory mode"
                 assert before.mode is Mode.ACTIVE or before.park_owed
+
+    def _originals_may_come(self, record: TickRecord, after: State) -> None:
+        """See that somebody asked for the originals: by a restore, or by a trial, which is under way."""
+        assert record.mode is Mode.ACTIVE
+        if record.decision.kind is DecisionKind.RESTORE:
+            assert self.restoring, "4: a restore that nobody asked for"
+            return
+        assert self.trial is not None, "4: a trial that nobody asked for"
+        back = after.proof.result is None or record.decision.target != after.proof.result.baseline
+        assert self.trial or back, "4: a trial that is over goes to the originals"
 
     def _permitted(self, decision: Decision) -> None:
         """See that something permits a park; a change of role does so once."""

@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from policies.types import Suggestion
 from tests.factory import EPOCH, command
+from tuner.core.ages import LOWEST
 from tuner.records import Capacity, Command, Window
 from tuner.settings import Mode, Settings
 
@@ -81,6 +82,8 @@ def orders(draw: st.DrawFn) -> Command:
                 "drain",
                 "drain",
                 "cancel_drain",
+                "trial",
+                "stop_trial",
                 "park",
                 "restore",
                 "mode",
@@ -92,8 +95,11 @@ def orders(draw: st.DrawFn) -> Command:
         value: Any = draw(st.one_of(st.integers(0, 25_000), st.none()))
         return command(name, value=value, ttl=draw(st.sampled_from([None, -1.0, 5.0, 60.0])))
     if name == "drain":
-        age = draw(st.sampled_from(["40%", "28MiB", "60M", "1%", "2T", "a lot", None]))
+        age = draw(st.sampled_from(["40%", "28MiB", "60M", "1%", "2T", LOWEST, LOWEST, "a lot", None]))
         return command(name, value=age, ttl=draw(st.sampled_from([None, 5.0, 60.0, 600.0])))
+    if name == "trial":
+        ttl = draw(st.sampled_from([None, -1.0, 60.0, 1200.0, 7200.0]))
+        return command(name, value=draw(st.sampled_from([1, 2, 3, "a seed"])), ttl=ttl)
     if name == "suggest":
         offset = draw(st.sampled_from([-0.05, 0.03, 7.0, float("nan")]))
         return command(name, value=draw(st.sampled_from([1, 2, None])), suggestion=Suggestion(offset))

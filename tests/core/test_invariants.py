@@ -10,16 +10,17 @@ import pytest
 from hypothesis import HealthCheck, Phase, settings
 from hypothesis.stateful import run_state_machine_as_test
 
-from tests.core.machine import Loop
+from tests.core.machine import Loop, Tried
 
 RULES = 60
 
 
+@pytest.mark.parametrize("machine", [Loop, Tried])
 @pytest.mark.parametrize("examples", [30, pytest.param(250, marks=pytest.mark.long)])
-def test_invariants_hold_whatever_comes_between_two_ticks(examples: int) -> None:
+def test_invariants_hold_whatever_comes_between_two_ticks(machine: type[Loop], examples: int) -> None:
     """No order of faults, commands and changes makes the loop break what the docs promise, or fail."""
     run_state_machine_as_test(
-        Loop,
+        machine,
         settings=settings(
             max_examples=examples,
             stateful_step_count=RULES,

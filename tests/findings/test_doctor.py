@@ -40,7 +40,7 @@ CASES: dict[str, tuple[Change, Change, str]] = {
     "redo-too-small": (
         {"reading": {"redo_capacity": 20 * MIB}},
         {"reading": {"redo_capacity": 40 * MIB}},
-        "SET GLOBAL innodb_redo_log_capacity = 83886080",
+        "SET GLOBAL innodb_redo_log_capacity = 1073741824",
     ),
     "io-capacity-too-low": ({"grown": {"pages_sync": 40}}, {"grown": {"pages_sync": 1}}, "innobrim advise"),
     "io-capacity-too-high": (
@@ -144,8 +144,8 @@ CASES: dict[str, tuple[Change, Change, str]] = {
         "SET GLOBAL innodb_log_buffer_size = 33554432",
     ),
     "known-bug": (
+        {"facts": MARIADB, "grown": {"free_page_waits": 5}, "reading": {"age": 1.05 * A}},
         {"facts": MARIADB, "grown": {"free_page_waits": 5}},
-        {"facts": MARIADB | {"version": "11.4.6-MariaDB"}},
         "upgrade to 11.4.6 or later",
     ),
 }
@@ -237,6 +237,36 @@ def test_bugs_of_a_release_are_named_only_in_it() -> None:
     assert "MDEV-31939" in blind["known-bug"].title
     assert "10.6.17" in blind["known-bug"].fix
     assert "known-bug" not in found(patient(facts=MARIADB))
+
+
+def test_of_two_bugs_that_make_statements_wait_the_age_tells_which() -> None:
+    """MDEV-36226 needs an age beyond the soft limit; below it a 10.6.7 has another bug."""
+    waits: Change = {
+        "facts": MARIADB | {"version": "10.6.7-MariaDB"},
+        "grown": {"free_page_waits": 5},
+    }
+
+    assert "MDEV-33053" in found(patient(**waits))["known-bug"].title
+    assert "MDEV-36226" in found(patient(**waits, reading={"age": 1.05 * A}))["known-bug"].title
+
+
+def test_without_counters_an_age_beyond_the_sync_point_is_late() -> None:
+    """A server that nobody turned the counters on for is told of sync flushing all the same."""
+    off = {"degraded": True, "age": 1.1 * A}
+    late = found(patient(reading=off))["io-capacity-too-low"]
+
+    assert "the counters are off" in late.reason
+    assert "io-capacity-too-low" not in found(patient(reading=off | {"age": 0.9 * A}))
+    assert "io-capacity-too-low" not in found(patient(reading=off, facts=MARIADB)), "it rests at its limit"
+
+
+def test_logs_alone_are_a_load() -> None:
+    """A server that syncs forty commits a second and hardly flushes is told that its logs are the load."""
+    kinds = ("pages_adaptive", "pages_sync", "pages_background", "pages_lru")
+    rates = {"writes:data": 5, "writes:redo": 42, "writes:binlog": 0}
+    quiet = found(patient(grown=dict.fromkeys(kinds, 0), rates=rates, variables={"log_bin": "OFF"}))
+
+    assert "89 % of 47 write calls/s" in quiet["log-syncs"].reason
 
 
 def test_a_bug_is_not_named_where_its_end_changes_nothing() -> None:

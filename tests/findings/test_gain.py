@@ -13,7 +13,9 @@ from lab.scenarios import Scenario, load_scenario
 from lab.simulate_loop import SimInbox
 from tuner.core.state import State
 from tuner.core.step import start
-from tuner.findings.gain import Span, Verdict, judged
+from tuner.findings.combining import Figure
+from tuner.findings.gain import judged
+from tuner.findings.sizing import sizing
 from tuner.loop import drive
 from tuner.records import Command, TickRecord
 from tuner.settings import Mode, Settings
@@ -40,8 +42,8 @@ def brought() -> Iterator[tuple[str, float, float]]:
             yield cells[0], 100.0 * (float(cells[3]) - 1.0), 100.0 * (1.0 - float(cells[4]))
 
 
-def watched(scenario: Scenario) -> Verdict:
-    """Return the verdict on a server that was left alone for long, after two minutes beside it."""
+def watched(scenario: Scenario) -> tuple[list[TickRecord], State]:
+    """Return what two minutes beside a server show that was left alone for long."""
     clock = SimClock()
     server = SimulatedServer(scenario.plant, clock, seed=scenario.seed)
     server.read()
@@ -64,12 +66,12 @@ def watched(scenario: Scenario) -> Verdict:
         publish=publish,
         until=clock.monotonic() + WATCHED_SECONDS,
     )
-    return judged(records, states[0])
+    return records, states[0]
 
 
-def inside(span: Span, percent: float) -> bool:
+def inside(figure: Figure, percent: float) -> bool:
     """Tell whether a range has a figure in it, as the figures are rounded."""
-    return span.least - 0.1 <= percent <= span.most + 0.1
+    return 100.0 * figure.low - 0.1 <= percent <= 100.0 * figure.high + 0.1
 
 
 def device_time(gained: float) -> float:
@@ -85,19 +87,23 @@ def test_what_is_foretold_comes_true(name: str, commits: float, saved: float) ->
     writes alone has to hold. More commits are compared by the device's time that each of them saves.
     """
     scenario = load_scenario(name)
-    found = watched(scenario)
+    records, state = watched(scenario)
+    found, table = judged(records, state), sizing(records, state, None)
     pages, gained = found.page_writes_saved, found.commits_gained
     stays = not scenario.moves and found.sure != "low"
 
     if max(commits, saved) >= CLEAR:
         assert found.answer == "gain"
     if max(commits, saved) <= 0.0:
-        assert found.answer == "nothing"
+        assert found.answer in {"nothing", "no-load"}
+    assert pages is None or (table is not None and table.sizes[1].page_writes_saved == pages)
     assert pages is None or inside(pages, saved)
-    assert not stays or pages is None or abs(pages.likely - saved) <= WITHIN
+    assert not stays or pages is None or abs(100.0 * pages.likeliest - saved) <= WITHIN
     if gained is not None and not scenario.moves:
         assert inside(gained, commits)
-        assert found.sure == "low" or abs(device_time(gained.likely) - device_time(commits)) <= WITHIN
+        assert (
+            found.sure == "low" or abs(device_time(100.0 * gained.likeliest) - device_time(commits)) <= WITHIN
+        )
 
 
 def test_the_table_that_it_is_held_against_has_every_scenario() -> None:

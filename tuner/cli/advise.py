@@ -16,6 +16,7 @@ from policies.setpoint import LOWEST
 from tuner.cli.answer import (
     FINE,
     NO,
+    NO_LOAD,
     NOTHING_TO_GAIN,
     Refused,
     Unreachable,
@@ -44,13 +45,18 @@ from tuner.core.step import start
 from tuner.daemon.board import Board, BoardInbox
 from tuner.findings.advice import advise as advise_on
 from tuner.findings.advice import broken_budgets, durations, statements
-from tuner.findings.check import check
+from tuner.findings.check import Report, check
+from tuner.findings.combining import Figure
+from tuner.findings.devicewrites import DeviceWrites, device_writes
 from tuner.findings.doctor import costliest
 from tuner.findings.evidence import OTHER_RUN, evidence, local_volumes, one_run
 from tuner.findings.finding import Finding
-from tuner.findings.gain import Answer, Span, Verdict, judged, page_writes_saved, seen_in
+from tuner.findings.gain import Answer, Verdict, judged
 from tuner.findings.hours import LEAST_SECONDS, Hour, by_hour, of_all
+from tuner.findings.load import Load, load_of
 from tuner.findings.providers import in_its_way
+from tuner.findings.redo_size import percent
+from tuner.findings.sizing import Table
 from tuner.journal.reader import runs, trace
 from tuner.journal.tables import JournalError
 from tuner.loop import drive
@@ -61,7 +67,7 @@ from tuner.system.clock import Clock, SystemClock
 
 PROGRESS_TICKS = 10
 
-EXITS: dict[Answer, int] = {"gain": FINE, "nothing": NOTHING_TO_GAIN, "cannot": NO}
+EXITS: dict[Answer, int] = {"gain": FINE, "nothing": NOTHING_TO_GAIN, "no-load": NO_LOAD, "cannot": NO}
 
 
 class Advised(Struct, frozen=True):
@@ -139,8 +145,9 @@ def advise(
     It needs no daemon and no configuration file, and works on managed servers as well. The first line is the
     verdict, with its range: of the load seen. Each advice has a stable id and SQL to paste.
 
-    Exit 0: there is something to gain. Exit 5: nothing to gain. Exit 1: this server cannot be controlled as
-    it is, or too little was seen. Exit 3: nothing answers.
+    Exit 0: there is something to gain. Exit 5: nothing to gain. Exit 6: no load was seen, so that it cannot
+    be told. Exit 1: this server cannot be controlled as it is, or too little was seen. Exit 3: nothing
+    answers.
 
     With --from a recording of a day or a week takes the server's place, as of innobrim record or of a daemon:
     hour by hour load, age and the pair that suits it, and what the loop would have brought, or did bring.
@@ -150,7 +157,7 @@ def advise(
     with answering(as_json=as_json, means={JournalError: Unusable}):
         if journal is None:
             config = configuration(config_path, {**server_flags, "loop.mode": "advisory"})
-            advised = _in_the_way(config) or _watched(config, seconds)
+            advised = _asked(config, seconds)
         else:
             refuse_given(click.get_current_context(), {"journal", "as_json"}, " is no option with --from")
             advised = _recorded(journal)
@@ -161,17 +168,35 @@ def advise(
     sys.exit(EXITS[advised.verdict.answer])
 
 
-def _in_the_way(config: Config) -> Advised | None:
-    """Return why this server cannot be controlled, as ``check`` sees it; None where it can.
+def _asked(config: Config, seconds: int) -> Advised:
+    """Return what a server shows: why it cannot be controlled, as ``check`` sees it, or what it would gain.
 
     Raises:
         Unreachable: nothing answers.
     """
-    server = real_server(config, SystemClock())
+    clock = SystemClock()
+    server = real_server(config, clock)
     try:
-        report = check(server, active=False, settings=config.loop)
+        if (barred := _in_the_way(check(server, active=False, settings=config.loop))) is not None:
+            return barred
+        before = server.survey()
+        volumes = local_volumes(before)
+        watched = watch(server, clock, config, seconds)
+        after = server.survey()
     finally:
         server.close()
+    facts = watched.last()[1].facts
+    advised = _advised(watched, device_writes(before, after, facts.family))
+    samples = watched.samples()
+    if len(samples) < 2:  # noqa: PLR2004 - a rate needs two
+        return advised
+    seen = evidence(facts, samples, before, after, volumes)
+    known = {one.id for one in advised.advice}
+    costs = [one for one in costliest(seen) if one.id not in known]
+    return msgspec.structs.replace(advised, advice=[*advised.advice, *in_its_way(costs, seen.facts)])
+
+
+def _in_the_way(report: Report) -> Advised | None:
     problems = [one for one in report.findings if one.severity == "problem"]
     if not report.reachable:
         raise Unreachable("; ".join(said for one in problems for said in (one.title, one.fix) if said))
@@ -179,26 +204,6 @@ def _in_the_way(config: Config) -> Advised | None:
         return None
     why = "; ".join(one.title for one in problems)
     return Advised(Verdict("cannot", why, sure="high"), problems, 0)
-
-
-def _watched(config: Config, seconds: int) -> Advised:
-    clock = SystemClock()
-    server = real_server(config, clock)
-    try:
-        before = server.survey()
-        volumes = local_volumes(before)
-        watched = watch(server, clock, config, seconds)
-        after = server.survey()
-    finally:
-        server.close()
-    advised = _advised(watched)
-    samples = watched.samples()
-    if len(samples) < 2:  # noqa: PLR2004 - a rate needs two
-        return advised
-    seen = evidence(watched.last()[1].facts, samples, before, after, volumes)
-    known = {one.id for one in advised.advice}
-    costs = [one for one in costliest(seen) if one.id not in known]
-    return msgspec.structs.replace(advised, advice=[*advised.advice, *in_its_way(costs, seen.facts)])
 
 
 def watch(server: Server, clock: Clock, config: Config, seconds: int) -> Watched:
@@ -217,16 +222,16 @@ def watch(server: Server, clock: Clock, config: Config, seconds: int) -> Watched
     return watched
 
 
-def _advised(watched: Watched) -> Advised:
+def _advised(watched: Watched, writes: DeviceWrites | None = None) -> Advised:
     last, state = watched.last()
     facts = state.facts
     dirtied = max(one.estimate.dirty_rate for one in watched.records if one.estimate is not None)
     findings = advise_on(last, facts, state.settings, dirtied=dirtied)
-    static = static_value(watched.records, state)
+    static = static_value(watched.records, state, load_of(watched.records, writes))
     ids = {"set-io-capacity", *(one.id for one in static)}  # a step of the loop's is no setting to keep
     findings = in_its_way(static, facts) + [one for one in findings if one.id not in ids]
-    verdict = judged(watched.records, state)
-    if verdict.answer == "nothing":
+    verdict = judged(watched.records, state, writes)
+    if verdict.answer != "gain":
         findings = [one for one in findings if one.id != "static-io-capacity" or not one.sql]
     return Advised(verdict, findings, len(watched.records))
 
@@ -289,17 +294,23 @@ def _table(hours: list[Hour]) -> list[str]:
         lines.append(
             f"{_hour_of(one):16} {one.row_changes:8.0f} {one.age_ratio:5.2f} {one.demand:7.0f} "
             f"{one.in_force.io_capacity_max:6d} {one.static or '–'!s:>12} {wanted:>12} "
-            f"{'–' if saved is None else f'{saved.likely:z.0f} %':>6} "
-            f"{'–' if gained is None else f'{gained.likely:z.0f} %':>7}{'  active' if one.active else ''}"
+            f"{_likeliest(saved):>6} {_likeliest(gained):>7}{'  active' if one.active else ''}"
         )
     return lines
+
+
+def _likeliest(figure: Figure | None) -> str:
+    return "–" if figure is None else f"{100.0 * figure.likeliest:z.0f} %"
 
 
 def tell(advised: Advised) -> None:
     """Print the verdict and what it depends on, then each advice."""
     verdict = advised.verdict
     say(f"{headline(verdict)}")
-    if verdict.answer != "cannot":
+    if verdict.answer == "no-load":
+        say("  do:      ask again at a busy hour; or innobrim record --for 24h --output day.db, and then")
+        say("           innobrim advise --from day.db")
+    elif verdict.answer != "cannot":
         say(f"  sure:    {verdict.sure}, for the load seen: another hour may gain more, or less")
     if verdict.answer == "gain":
         say(f"  because: {verdict.because}")
@@ -318,25 +329,28 @@ def headline(verdict: Verdict) -> str:
     """Return the verdict as one sentence."""
     if verdict.answer == "cannot":
         return f"cannot be controlled, because {verdict.because}"
+    if verdict.answer == "no-load":
+        return f"no load was seen, so that nothing can be foretold: {verdict.because}"
     if verdict.answer == "nothing":
         return f"nothing to gain, because {verdict.because}"
     pages, commits = verdict.page_writes_saved, verdict.commits_gained
-    gains = [] if pages is None or pages.likely <= 0.0 else [f"{_figures(pages)} fewer page writes"]
-    if commits is not None and commits.most > 0.0:
-        gains.append(f"{_figures(commits)} more commits/s")
+    gains = [] if pages is None or pages.likeliest <= 0.0 else [f"about {percent(pages)} fewer page writes"]
+    if commits is not None and commits.high > 0.0:
+        gains.append(f"about {percent(commits)} more commits/s")
     elif verdict.device_is_limit is False:
         gains.append("as many commits/s, as the device is not the limit")
     return f"you gain {' and '.join(gains)}"
 
 
-def _figures(span: Span) -> str:
-    return f"about {span.likely:z.0f} % ({span.least:z.0f} to {span.most:z.0f} %)"
-
-
-def static_value(records: list[TickRecord], state: State) -> list[Finding]:
+def static_value(records: list[TickRecord], state: State, load: Load | None) -> list[Finding]:
     """Return the one M that suits the window seen, its busiest seconds included, inside budgets that are set.
 
     With it which budget is not kept, and what recovery and shutdown would take; nothing without load.
+
+    Args:
+        records: of the window.
+        state: after it.
+        load: that it shows; None where it shows none.
     """
     demands = [r.estimate.demand for r in records if r.estimate is not None and r.estimate.redo_rate > 0]
     last = next((r for r in reversed(records) if r.estimate is not None), None)
@@ -351,7 +365,9 @@ def static_value(records: list[TickRecord], state: State) -> list[Finding]:
     law = law_of(state)
     standing = budgets_now(state, sample, now, headroom_of(state, sample, now))
     held, why = _static_ratio(standing)
-    rests, effect = f"holds about {held:.0%} of the flush limit", _effect(records, held)
+    rests, effect = f"holds about {held:.0%} of the flush limit", "no effect can be predicted"
+    if load is not None:
+        effect = _effect(Table(load, state, sample, set_point=held).size(1.0).page_writes_saved)
     if law.sleeps:
         rests += " while the page cleaner is awake"
     if not law.m_moves_age:
@@ -393,15 +409,12 @@ def static_value(records: list[TickRecord], state: State) -> list[Finding]:
     return [*([] if broken is None else [broken]), static, _times(records, now, state.settings)]
 
 
-def _effect(records: list[TickRecord], held: float) -> str:
-    """Return in words what holding an age ratio brings, by the time seen."""
-    seen = seen_in([one.tick.reading for one in records if isinstance(one.tick.reading, Sample)])
-    if seen is None or seen.age_ratio <= 0.0 or seen.dirtied <= 0.0:
-        return "no effect can be predicted"
-    saved = page_writes_saved(seen, held)
-    if saved.likely < 0.0:
-        return f"about {-saved.likely:.0f} % more page writes, in exchange for room before sync flushing"
-    return f"{_figures(saved)} fewer page writes"
+def _effect(saved: Figure) -> str:
+    """Return in words what holding an age ratio brings."""
+    if saved.likeliest < 0.0:
+        more = f"about {-100.0 * saved.likeliest:.0f} % more page writes"
+        return f"{more}, in exchange for room before sync flushing"
+    return f"about {percent(saved)} fewer page writes"
 
 
 def _times(records: list[TickRecord], last: Estimate, settings: Settings) -> Finding:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import sys
 
 import click
-import msgspec
 
 from tuner.cli.answer import FINE, NO, UNREACHABLE, Unusable, answering, say, say_json
 from tuner.cli.options import configuration, endpoint, json_option, real_server, server_options
@@ -15,6 +14,17 @@ from tuner.findings.check import check as look
 from tuner.findings.preconditions import connection_line
 from tuner.settings import Mode
 from tuner.system.clock import SystemClock
+
+
+class Answer(Report, frozen=True):
+    """What ``--json`` prints.
+
+    Attributes:
+        controllable: nothing stands in the way of active mode.
+    """
+
+    controllable: bool = True
+
 
 MARKS = {"ok": "ok      ", "warning": "warning ", "problem": "PROBLEM ", "untested": "untested"}
 
@@ -49,7 +59,7 @@ def check(config_path: str | None, *, active: bool, as_json: bool, **server_flag
     finally:
         server.close()
     if as_json:
-        say_json({"controllable": report.controllable, **msgspec.to_builtins(report)})
+        say_json(Answer(report.findings, report.reachable, report.lacking, report.controllable))
     else:
         show(report)
     sys.exit(UNREACHABLE if not report.reachable else FINE if report.fine else NO)

@@ -122,6 +122,12 @@ class Explained(Struct, frozen=True):
     now: InForce | None
 
 
+class Keys(Struct, frozen=True):
+    """What ``config explain`` prints: the keys that were asked for."""
+
+    keys: tuple[Explained, ...]
+
+
 @click.group(cls=Group)
 def config() -> None:
     """Check the configuration, show what is in force and from where, and explain its keys.
@@ -282,7 +288,7 @@ def explain_config(found: Examined, *, name: str, as_json: bool) -> None:
     names = named(name)
     answer = [_explained(found, dotted) for dotted in names]
     if as_json:
-        say_json({"keys": answer})
+        say_json(Keys(tuple(answer)))
     elif len(answer) == 1:
         say(*_explanation(answer[0]))
     else:

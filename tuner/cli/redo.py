@@ -25,6 +25,7 @@ from tuner.cli.redo_table import table
 from tuner.config.schema import Config
 from tuner.findings.devicewrites import device_writes
 from tuner.findings.finding import Finding
+from tuner.findings.load import LEAST_PAGES
 from tuner.findings.providers import in_its_way
 from tuner.findings.redo_size import redo_size
 from tuner.findings.sizing import Sizing, sizing
@@ -123,7 +124,7 @@ def _foretell(server: RealServer, config: Config, seconds: int, *, as_json: bool
     found = sizing(watched.records, state, device_writes(before, after, state.facts.family))
     sample = record.tick.reading
     if found is None or not isinstance(sample, Sample):
-        raise Refused("no redo was written, or no page became dirty: watch longer, at a busy hour")
+        raise Refused(f"no load: fewer than {LEAST_PAGES:g} pages a second became dirty; ask at a busy hour")
     advice = tuple(in_its_way([redo_size(found, state.facts, state.settings)], state.facts))
     if as_json:
         say_json(Answer(found, advice, begun))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from tuner.findings.combining import Figure
 from tuner.findings.devicewrites import DeviceWrites
 from tuner.findings.redo_size import percent, size
@@ -109,6 +111,7 @@ def _remarks(found: Sizing, capacity: Capacity) -> list[str]:
             f"a log {FACTORS[-1]:.0f} times as large, with C and M left at {capacity}, saves "
             f"{found.as_set:.0%} of the page writes"
         )
+    lines.append(f"sure: {_sure(found.sizes)}")
     if found.ages_seen <= 1:
         lines.append("one age was seen, which tells little of others: the ranges are wide")
     if found.lru_share > LITTLE:
@@ -116,3 +119,9 @@ def _remarks(found: Sizing, capacity: Capacity) -> list[str]:
             f"{found.lru_share:.0%} of the page writes free pages in the buffer pool, whatever the log"
         )
     return lines
+
+
+def _sure(sizes: Sequence[Size]) -> str:
+    """Return how sure the figures are; ``advise`` says the same of the log of today."""
+    today, largest = sizes[FACTORS.index(1.0)].sure, sizes[-1].sure
+    return today if today == largest else f"{today} for the log of today, {largest} for the largest"

@@ -7,6 +7,7 @@ from functools import partial
 from typing import Any
 
 import click
+from msgspec import Struct
 from msgspec.structs import replace
 
 from api.models import Change, State, Status
@@ -31,6 +32,13 @@ from tuner.settings import Mode
 
 reason_option = click.option("--reason", default="", help="Why, for the record.")
 wait_option = click.option("--wait", is_flag=True, help="Wait until it is done, and say how far it is.")
+
+
+class Done(Struct, frozen=True):
+    """What is printed as JSON once a command has waited for its end, or did it without a daemon."""
+
+    command: str
+    message: str
 
 
 def require_meant(status: Status, given: Mapping[str, object]) -> None:
@@ -243,7 +251,7 @@ _say_aside = partial(say, err=True)
 
 def _print_done(command: str, done: str, *, as_json: bool) -> None:
     if as_json:
-        say_json({"command": command, "message": done})
+        say_json(Done(command, done))
     else:
         say(done)
 

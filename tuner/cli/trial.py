@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import secrets
+from typing import NoReturn
 
 import click
 
 from api.models import Status, TrialShown
-from tuner.cli.answer import Group, Refused, say, say_json
+from tuner.cli.answer import NO, Group, Refused, complain, say, say_json
 from tuner.cli.client import DaemonClient, Where, daemon_options
 from tuner.cli.options import WholeNumber
 from tuner.cli.steering import ask, reason_option, show
@@ -18,6 +19,15 @@ from tuner.records import LONGEST_TTL, TrialEnd, TrialProgress, TrialVerdict
 
 MOST_HOURS = LONGEST_TTL / 3600.0
 HIGHEST_SEED = 2**32 - 1
+
+ENDED = {
+    TrialEnd.TIME: "its time was over",
+    TrialEnd.STOPPED: "a person stopped it",
+    TrialEnd.EMERGENCY: "an emergency ended it",
+    TrialEnd.HELD: "a hold ended it",
+    TrialEnd.OVERRULED: "something else that was asked for ended it",
+    TrialEnd.ORIGINALS: "it ended as the originals are others now",
+}
 
 wait_option = click.option("--wait", is_flag=True, help="Show it live, and wait for its end.")
 
@@ -114,9 +124,10 @@ def trial_lines(shown: TrialProgress) -> list[str]:
         head = f"so far: {verdict_text(result)}"
         when = f"under way until {stamp(shown.ends or 0.0)}; {now}"
     else:
-        head, end = verdict_text(result), "" if result.end is None else f" ({result.end.value})"
+        head, end = verdict_text(result), "" if result.end is None else f"; {ENDED[result.end]}"
         when = f"from {stamp(result.began)} to {stamp(result.ended or 0.0)}{end}"
-    return [head, *(f"  {line}" for line in figure_texts(result)), f"  {when}; {counted}"]
+    figures = [f"  {line}" for line in figure_texts(result)]
+    return [head, *figures, *(["  in brackets: 95 % bounds"] if figures else []), f"  {when}; {counted}"]
 
 
 def _until_ended(daemon: DaemonClient, *, as_json: bool) -> None:
@@ -130,7 +141,7 @@ def _until_ended(daemon: DaemonClient, *, as_json: bool) -> None:
         if not progress.running:
             _show(progress, as_json=as_json)
             if progress.result.end is not TrialEnd.TIME:
-                raise Refused("the trial ended before its time")
+                _answer_is_no("the trial ended before its time")
             return
         if told != progress.result.pairs:
             told = progress.result.pairs
@@ -143,4 +154,10 @@ def _show(shown: TrialProgress, *, as_json: bool) -> None:
     else:
         say(*trial_lines(shown))
     if not shown.running and shown.result.verdict is TrialVerdict.WORSE:
-        raise Refused("InnoBrim's values are worse here: innobrim restore goes back to the originals")
+        _answer_is_no("InnoBrim's values are worse here: innobrim restore goes back to the originals")
+
+
+def _answer_is_no(why: str) -> NoReturn:
+    """End with no after the answer was printed, as JSON or in words."""
+    complain(why)
+    raise click.exceptions.Exit(NO)

@@ -33,6 +33,9 @@ from tuner.settings import Mode, Settings
 SMALL_REDO_SECONDS = 30.0
 """A redo log that the load fills faster than this leaves no room to tune in."""
 
+AMPLE_REDO = 1024 * 1024 * 1024
+"""What is proposed in place of a small redo log at least, bytes."""
+
 
 def advise(
     record: TickRecord, facts: Facts, settings: Settings, *, dirtied: float | None = None
@@ -244,5 +247,5 @@ def small_redo(sample: Sample, facts: Facts, *, redo_rate: float) -> Finding | N
 
 
 def _grown(capacity: int) -> int:
-    """Return a capacity four times as large, in whole MiB as the server wants it."""
-    return capacity * 4 // 1_048_576 * 1_048_576
+    """Return a capacity four times as large, and ample, in whole MiB as the server wants it."""
+    return max(AMPLE_REDO, capacity * 4 // 1_048_576 * 1_048_576)

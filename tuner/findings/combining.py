@@ -139,23 +139,14 @@ def fit(seen: Sequence[Seen], *, rows: float) -> Combining:
     return Combining(tuple(curves))
 
 
-def touches_of(rows: float, density: float, touch: float = TOUCH) -> float:
+def touches_of(rows: float, density: float) -> float:
     """Return the touches per redo byte that are likeliest.
 
     Args:
         rows: row changes per redo byte; 0 where none are counted.
         density: pages newly dirtied per redo byte, the most that was seen.
-        touch: redo of one touch, bytes.
     """
-    return max(rows, 1.0 / touch, LEAST * density)
-
-
-def even(touches: float, age: float, density: float) -> Curve:
-    """Return the curve through what was seen at one age, with pages that are all touched alike.
-
-    It is the likeliest of ``fit`` where one age was seen.
-    """
-    return Curve(touches, (touches / density - 1.0) / age, 1.0)
+    return max(rows, 1.0 / TOUCH, LEAST * density)
 
 
 def _likely(touches: float) -> float:

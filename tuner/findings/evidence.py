@@ -10,13 +10,11 @@ from itertools import pairwise
 from msgspec import Struct
 
 from tuner.core.ownership.restarts import restarted
+from tuner.findings.load import LEAST_PAGES
 from tuner.records import Facts, Sample
 from tuner.servers.release import release_of
 from tuner.servers.survey import FILES, Survey
 from tuner.system.storage import Volume, volume_of
-
-LEAST_PAGES = 5.0
-"""Pages flushed a second below which there is no load by which any setting could be judged."""
 
 OTHER_RUN = "the server was restarted, or another one answered, meanwhile: ask again"
 

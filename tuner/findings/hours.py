@@ -14,15 +14,9 @@ from tuner.core.laws import law_of, why_m_moves_no_age
 from tuner.core.leaving.park import PARKED_RATIO, pair_for
 from tuner.core.limits import bounds
 from tuner.core.state import State
-from tuner.findings.gain import (
-    WORTH_COMMITS,
-    WORTH_PAGES,
-    Span,
-    Verdict,
-    saved_against,
-    seen_in,
-    verdict,
-)
+from tuner.findings.combining import Figure
+from tuner.findings.gain import Verdict, saved_against, verdict, worth_it
+from tuner.findings.load import load_of
 from tuner.records import Capacity, Estimate, Sample, TickRecord
 from tuner.settings import Mode
 
@@ -75,14 +69,11 @@ def of_all(hours: Sequence[Hour]) -> Verdict:
     """Return one verdict on a recording: that of its hours, one or more, by the pages that each wrote."""
     told = [one for one in hours if one.verdict.page_writes_saved is not None]
     if not told:
-        return Verdict("nothing", hours[0].verdict.because, sure="low")
+        return next((one.verdict for one in hours if one.verdict.answer != "no-load"), hours[0].verdict)
     saved = _mean([(one.verdict.page_writes_saved, one.pages) for one in told])
     commits = _mean([(one.verdict.commits_gained, one.row_changes) for one in told])
     gaining = [one for one in hours if one.verdict.answer == "gain"]
-    gains = bool(gaining) and (
-        (saved is not None and saved.likely >= 100.0 * WORTH_PAGES)
-        or (commits is not None and commits.likely >= 100.0 * WORTH_COMMITS)
-    )
+    gains = bool(gaining) and worth_it(saved, commits)
     because = f"active mode gains in {len(gaining)} of {len(hours)} hours"
     return Verdict(
         "gain" if gains else "nothing",
@@ -93,16 +84,16 @@ def of_all(hours: Sequence[Hour]) -> Verdict:
     )
 
 
-def _mean(parts: Sequence[tuple[Span | None, float]]) -> Span | None:
+def _mean(parts: Sequence[tuple[Figure | None, float]]) -> Figure | None:
     """Return the mean of what is told, each with its weight; None where nothing is."""
-    told = [(span, weight) for span, weight in parts if span is not None]
+    told = [(figure, weight) for figure, weight in parts if figure is not None]
     whole = sum(weight for _, weight in told)
     if whole <= 0.0:
         return None
-    return Span(
+    return Figure(
         *(
-            round(sum(getattr(span, name) * weight for span, weight in told) / whole, 1)
-            for name in ("likely", "least", "most")
+            sum(getattr(figure, name) * weight for figure, weight in told) / whole
+            for name in ("low", "likeliest", "high")
         )
     )
 
@@ -114,25 +105,19 @@ def _hour(began: float, records: list[TickRecord], state: State) -> Hour | None:
         return None
     set_points = [s for one in records if (s := one.decision.set_point) is not None]
     set_point = statistics.fmean(set_points) if set_points else PARKED_RATIO
-    seen, unmoved = seen_in(samples), why_m_moves_no_age(law_of(state))
+    load, unmoved = load_of(records), why_m_moves_no_age(law_of(state))
     active = sum(one.mode is Mode.ACTIVE and not one.holds for one in records) > len(records) / 2
     baselines = [b for one in estimates if (b := one.baseline_ratio) is not None]
-    found = verdict(
-        seen,
-        set_point=set_point,
-        moves_age=unmoved,
-        sync_stalls=state.facts.sync_stalls,
-        degraded=samples[-1].degraded,
-    )
-    if active and seen is not None and baselines and not unmoved:
-        found = saved_against(seen, statistics.fmean(baselines))
+    found = verdict(load, state, samples[-1], set_point=set_point)
+    if active and load is not None and baselines and not unmoved:
+        found = saved_against(load, statistics.fmean(baselines))
     held = [one.io_capacity_max for one in samples]
     if not active and not unmoved:
         held = [_pair(estimates, samples[-1], state, set_point).io_capacity_max]
     return Hour(
         began=began,
         seconds=len(samples),
-        row_changes=0.0 if seen is None else seen.rows,
+        row_changes=0.0 if load is None else load.row_rate,
         age_ratio=statistics.fmean(one.age_ratio for one in samples),
         demand=statistics.fmean(one.demand for one in estimates),
         in_force=samples[-1].capacity,
@@ -140,7 +125,7 @@ def _hour(began: float, records: list[TickRecord], state: State) -> Hour | None:
         static=None if unmoved else _pair(estimates, samples[-1], state, min(PARKED_RATIO, set_point)),
         loop=None if unmoved and not active else (min(held), max(held)),
         verdict=found,
-        pages=0.0 if seen is None else seen.pages,
+        pages=0.0 if load is None else load.flush_rate,
     )
 
 

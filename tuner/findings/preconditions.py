@@ -16,7 +16,7 @@ from tuner.core.setpoint.budgets import (
     set_point_at_first_sight,
 )
 from tuner.core.writes.plan import near
-from tuner.findings.advice import broken_budgets, durations, statements
+from tuner.findings.advice import AMPLE_REDO, broken_budgets, durations, statements
 from tuner.findings.finding import Finding
 from tuner.findings.m_moves_age import m_moves_no_age, while_asleep
 from tuner.records import CAPACITY_MINIMUM, SET_GLOBAL, Facts, Sample, revoke
@@ -26,9 +26,6 @@ from tuner.settings import Settings, as_formerly
 
 SMALL_REDO = 256 * 1024 * 1024
 """Below this a busy server's checkpoints, 7 s apart, take up much of the redo log."""
-
-AMPLE_REDO = 1024 * 1024 * 1024
-"""What is proposed in its place."""
 
 LARGER_REDO = "it costs disk space, and a crash recovery takes longer"
 

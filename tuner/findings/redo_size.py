@@ -58,7 +58,7 @@ def redo_size(found: Sizing, facts: Facts, settings: Settings) -> Finding:
         severity="info",
         title=f"a redo log of {size(best.redo_capacity)}, in place of {size(found.redo_capacity)}",
         reason=reason,
-        effect=_effect(found, best),
+        effect=f"{_effect(found, best)}; sure: {best.sure}",
         risk=f"{times}; {size(best.redo_capacity - found.redo_capacity)} more disk space{beside}",
         fix=fix,
         sql=sql,

@@ -28,6 +28,9 @@ UNSAFE = frozenset({"nosync", "littlesync"})
 MOSTLY_LOGS = 0.7
 """Share of the writes from which on pages are not what the device is busy with."""
 
+LEAST_LOGS = 5.0
+"""Writes of logs a second below which there is no load by which they could be judged."""
+
 SHARED_LOGS = 0.3
 """Share of the writes from which on a device of their own gains something for the logs."""
 
@@ -187,8 +190,10 @@ def log_syncs(seen: Evidence) -> Finding | None:
     synced = seen.setting("innodb_flush_log_at_trx_commit")
     binlog = seen.setting("log_bin").upper() in {"1", "ON"}
     writes = seen.writes()
-    seen.must_flush()
-    share = (writes.get("redo", 0.0) + writes.get("binlog", 0.0)) / sum(writes.values())
+    logs = writes.get("redo", 0.0) + writes.get("binlog", 0.0)
+    if logs < LEAST_LOGS:
+        raise NotKnownError(f"no load: {logs:.1f} log writes/s")
+    share = logs / sum(writes.values())
     if synced != "1" or share < MOSTLY_LOGS:
         return None
     both = binlog and seen.setting("sync_binlog") == "1"
@@ -258,6 +263,11 @@ def _waits(seen: Evidence) -> bool:
     return seen.per_second("free_page_waits") > 0.0
 
 
+def _waits_beyond(seen: Evidence) -> bool:
+    """Tell whether statements waited for free pages while the age was beyond the soft limit."""
+    return _waits(seen) and seen.peak_age >= 1.0
+
+
 def _heeds_dirty(seen: Evidence) -> bool:
     """Tell whether a release without MDEV-31939 would do anything else: with a mark of 0 it does the same."""
     seen.must_flush()
@@ -285,7 +295,7 @@ BUGS = (
             ((11, 8), (11, 8, 2)),
         ),
         f"{NOTES}10.6.22, 10.11.12, 11.4.6 and 11.8.2",
-        _waits,
+        _waits_beyond,
     ),
     Bug(
         "MDEV-33053",

@@ -1,49 +1,50 @@
 """What a smaller or larger redo log would bring, from watching the one that there is.
 
 For each size the age is taken to be held at the same share of the flush limit, which grows with the log; what
-that makes of page writes is ``combining``, and of the load, where the device is its limit,
-``policies.equilibrium``: it gives up so much redo for each page that is written.
+that makes of page writes is ``combining``. Where the device is the limit, commits take the time of it that
+fewer page writes leave: ``load`` says how much that is. The row of today's size is what ``gain`` makes its
+verdict of.
 """
 
 from __future__ import annotations
 
 import math
-import statistics
 from collections.abc import Sequence
 from itertools import pairwise
-from typing import Annotated
+from typing import Annotated, Literal
 
 from msgspec import Meta, Struct
 
-from policies.equilibrium import rate_at_rest
-from tuner.core.estimate.window import all_flushed, list_flushed
+from policies.setpoint import highest_ratio
 from tuner.core.laws import law_of
 from tuner.core.limits import bounds
+from tuner.core.setpoint.choose import headroom_of
 from tuner.core.setpoint.resting import MOST_RATIO, resting_ratio
 from tuner.core.state import State
-from tuner.findings.combining import Combining, Figure, classes, fit
+from tuner.findings.combining import Figure
 from tuner.findings.devicewrites import DeviceWrites
-from tuner.findings.slope import line
+from tuner.findings.load import Load, load_of
 from tuner.records import Capacity, Estimate, Sample, TickRecord
+
+Sure = Literal["high", "medium", "low"]
 
 FACTORS = (0.5, 1.0, 2.0, 4.0, 8.0, 16.0)
 """Sizes that are looked at, over today's."""
 
-HELD = 0.85
-"""Age ratio that is taken to be held where the loop has no set-point yet."""
+LOWER, MUCH_LOWER = 0.55, 0.4
+"""Share of the set-point that the age may rest at instead, as bursts lower it; where load or device moved."""
 
-WINDOW = 2
-"""Readings that a mean is taken of where commits are told from page writes: the server counts the pages of a
-batch at its end, the commits that it held up before that. With more, the answer is mixed with what the load
-dirties the more for it."""
+FARTHEST, CERTAIN = 10.0, 5.0
+"""No age of more than the first times the one seen is certain to be reached; the second times is."""
 
-CERTAIN = 4.0
-"""Over its standard error: what the load gives up for a page is believed from there on."""
+BELOW, HIGHEST = 0.9, 1.05
+"""Share of the set-point, and age ratio, that an age which was above the set-point rests between."""
 
-MOST_CREATED = 0.95
-"""Share of the pages flushed that new ones are taken to be at most."""
+NARROW = 0.4
+"""Width of the range of the page writes saved, share of today's, up to which figures can be sure."""
 
-FEWEST = 20  # Such means that an answer of the load is told from at least
+MOST_SHARE = 0.99
+"""Share of the device's time that page writes are taken to be at most."""
 
 NOTHING_MORE = {"device": 0.02, "pages": 0.05}
 """Doubling the log brings nothing more where it saves less than this share of what the device writes today,
@@ -71,6 +72,7 @@ class Size(Struct, frozen=True):
     ]
     recovery_seconds: Annotated[float, Meta(description="crash recovery of InnoDB, seconds")]
     shutdown_seconds: Annotated[float, Meta(description="flushing of all dirty pages at shutdown, seconds")]
+    sure: Annotated[Sure, Meta(description="how sure the figures are: high, medium or low")]
     bound_by: Annotated[
         str, Meta(description="why the age is held lower than today, in words; else empty")
     ] = ""
@@ -90,7 +92,9 @@ class Sizing(Struct, frozen=True):
     pages_share_from: Annotated[
         str, Meta(description="load: commits fell as pages rose; counts: counted writes; else empty")
     ]
-    device_is_limit: Annotated[bool, Meta(description="commits were seen to fall as page writes rose")]
+    device_is_limit: Annotated[
+        bool | None, Meta(description="commits wait for the device; null where the time did not show it")
+    ]
     ages_seen: Annotated[int, Meta(description="classes of ages seen, of 15 % each; one tells little")]
     lru_share: Annotated[
         float, Meta(description="share of page writes made for free pages, whatever the log")
@@ -109,32 +113,6 @@ class Sizing(Struct, frozen=True):
     writes: Annotated[DeviceWrites | None, Meta(description="writes counted meanwhile; null: not counted")]
 
 
-class _Load(Struct, frozen=True):
-    """Means of the time watched."""
-
-    redo_rate: float  # bytes/s
-    flush_rate: float  # pages/s from the flush list
-    lru_rate: float  # pages/s for free pages
-    created_rate: float  # new pages, pages/s; 0 where not counted
-    row_rate: float  # rows/s
-    commit_rate: float  # 1/s
-    dirty: float  # dirty pages
-    dirty_rate: float  # pages newly dirtied, pages/s
-    age_ratio: float
-    response: float  # redo given up for each page flushed, bytes; 0: none seen, or none known
-    response_from: str  # as ``Sizing.pages_share_from``
-
-    @property
-    def fixed_density(self) -> float:
-        """Return the pages written whatever the age, for free pages and as they are new, per redo byte."""
-        return self.lru_rate / self.redo_rate + self.created_density
-
-    @property
-    def created_density(self) -> float:
-        """Return the new pages among those in the flush list, per redo byte."""
-        return min(self.created_rate, MOST_CREATED * self.flush_rate) / self.redo_rate
-
-
 def sizing(
     records: Sequence[TickRecord],
     state: State,
@@ -149,30 +127,25 @@ def sizing(
         writes: what was written to the device meanwhile; None where that was not counted.
         factors: sizes to look at, over today's.
     """
-    ticks = [(one.tick.reading, one.estimate) for one in records]
-    seen = [(s, e) for s, e in ticks if isinstance(s, Sample) and e is not None and e.redo_rate > 0.0]
-    if len(seen) <= 1 or seen[-1][0].lsn_current <= seen[0][0].lsn_current:
+    load = load_of(records, writes)
+    last = last_seen(records)
+    if load is None or last is None:
         return None
-    first, last = seen[0][0], seen[-1][0]
-    load = _load([sample for sample, _ in seen], [estimate for _, estimate in seen], writes)
-    ages = classes([(_combined(s, e, load), max(0.0, e.new_density - load.fixed_density)) for s, e in seen])
-    combining = fit(ages, rows=load.row_rate / load.redo_rate)
-    if not combining.curves or load.dirty_rate <= 0.0:
-        return None
-    table = _Table(load, state, last, combining)
+    sample, estimate = last
+    table = Table(load, state, sample, set_point=set_point_of(load, state, sample, estimate))
     sizes = tuple(table.size(factor) for factor in factors)
-    share = load.response * table.now / (1.0 + load.response * table.now) if load.response_from else None
+    cost = load.page_cost
     return Sizing(
-        seconds=round(last.monotonic - first.monotonic),
-        redo_capacity=last.redo_capacity,
+        seconds=round(load.seconds),
+        redo_capacity=sample.redo_capacity,
         age_ratio=load.age_ratio,
-        pages_per_row=table.per_row(table.now),
+        pages_per_row=table.per_row(load.density),
         commit_rate=load.commit_rate,
-        pages_share=share,
-        pages_share_from=load.response_from,
-        device_is_limit=load.response_from == "load",
-        ages_seen=len(ages),
-        lru_share=load.lru_rate / load.redo_rate / table.now,
+        pages_share=None if cost.share is None else cost.share.likeliest,
+        pages_share_from="" if cost.share is None else "counts" if cost.counted else "load",
+        device_is_limit=cost.device_is_limit,
+        ages_seen=load.ages_seen,
+        lru_share=load.lru_rate / load.dirty_rate,
         sizes=sizes,
         knee=_knee(sizes),
         as_set=table.as_set(factors[-1]),
@@ -180,15 +153,37 @@ def sizing(
     )
 
 
-class _Table:
-    """One row after the other."""
+def last_seen(records: Sequence[TickRecord]) -> tuple[Sample, Estimate] | None:
+    """Return the newest reading that an estimate was made of, and that; None without one."""
+    for one in reversed(records):
+        if isinstance(one.tick.reading, Sample) and one.estimate is not None:
+            return one.tick.reading, one.estimate
+    return None
 
-    def __init__(self, load: _Load, state: State, last: Sample, combining: Combining) -> None:
-        self._load, self._state, self._last, self._combining = load, state, last, combining
+
+def set_point_of(load: Load, state: State, sample: Sample, estimate: Estimate) -> float:
+    """Return the set-point that is held once the load has come to what fewer page writes let it."""
+    gained = Table(load, state, sample, set_point=state.set_point_now).size(1.0).commits_gained
+    more = 0.0 if gained is None or load.page_cost.counted else max(0.0, gained.likeliest)
+    headroom = headroom_of(state, sample, estimate)
+    grown = headroom._replace(redo_rate=headroom.redo_rate * (1.0 + more), baseline=0.0)
+    return min(state.set_point_now, highest_ratio(grown, {})[0])
+
+
+class Table:
+    """One row after the other.
+
+    Args:
+        load: what was watched.
+        state: of which facts, law, settings and what is known of recovery count.
+        last: the newest reading.
+        set_point: age ratio that is held where M moves the age.
+    """
+
+    def __init__(self, load: Load, state: State, last: Sample, *, set_point: float) -> None:
+        self._load, self._state, self._last = load, state, last
         self._law, self._fixed = law_of(state), load.fixed_density
-        self.now = load.dirty_rate / load.redo_rate
-        """Pages written per redo byte today: those newly dirtied, as the age may have moved meanwhile."""
-        self._held = (state.set_point or HELD) if self._law.m_moves_age else self._rests
+        self._held = set_point if self._law.m_moves_age else self._rests
 
     def per_row(self, density: float) -> float | None:
         """Return pages per row change, from pages per redo byte."""
@@ -197,26 +192,51 @@ class _Table:
     def size(self, factor: float) -> Size:
         """Return what a log of so many times today's size comes to."""
         limit = factor * self._last.flush_limit
-        ratio, bound_by = self._rest(limit)
-        age = ratio * limit
-        density = self._combining.at(age)
-        wholes = [one + self._fixed for one in (density.low, density.likeliest, density.high)]
-        low, likeliest, high = wholes
+        set_point, bound_by = self._rest(limit)
+        held = self._ages(set_point, limit)
+        age = held.likeliest * limit
+        saved = self.saved(held, limit)
         recovery = self._state.estimator.recovery
         dirty = min(self._dirty(age), float(self._last.pages_total))
         lag = max(0, self._last.checkpoint_age - self._last.modified_age)
-        known = bool(self._load.response_from)
+        wholes = [(1.0 - one) * self._load.density for one in (saved.high, saved.likeliest, saved.low)]
         per_row = [one for one in map(self.per_row, wholes) if one is not None]
+        share = self._load.page_cost.share
         return Size(
             redo_capacity=round(factor * self._last.redo_capacity),
-            age_ratio=ratio,
+            age_ratio=held.likeliest,
             pages_per_row=Figure(*per_row) if per_row else None,
-            page_writes_saved=Figure(*(1.0 - one / self.now for one in (high, likeliest, low))),
-            device_writes_saved=Figure(*map(self._saved, (high, likeliest, low))) if known else None,
-            commits_gained=Figure(*map(self._gained, (high, likeliest, low))) if known else None,
+            page_writes_saved=saved,
+            device_writes_saved=None if share is None else _times(share, saved),
+            commits_gained=None if share is None else _gained(_times(share, saved)),
             recovery_seconds=recovery.recovery_of(round(age + lag), round(age), round(dirty)),
             shutdown_seconds=dirty / recovery.flush_rate,
+            sure=self._sure(set_point, limit, saved),
             bound_by=bound_by,
+        )
+
+    def saved(self, held: Figure, limit: float) -> Figure:
+        """Return the share of today's page writes that ages save for the same work.
+
+        How pages combine and which age is held are off apart from each other: both together make the range.
+
+        Args:
+            held: age ratios: the likeliest, and between which it lies.
+            limit: flush limit, bytes.
+        """
+        curves, curve = self._load.combining, self._load.combining.curves[0]
+
+        def at(density: float) -> float:
+            return 1.0 - (density + self._fixed) / self._load.density
+
+        by_pages = curves.at(held.likeliest * limit)
+        likeliest = at(by_pages.likeliest)
+        low, high = at(by_pages.high), at(by_pages.low)
+        lower, higher = sorted(at(curve.at(ratio * limit)) for ratio in (held.low, held.high))
+        return Figure(
+            likeliest - math.hypot(likeliest - low, likeliest - lower),
+            likeliest,
+            min(1.0, likeliest + math.hypot(high - likeliest, higher - likeliest)),
         )
 
     def as_set(self, factor: float) -> float | None:
@@ -225,12 +245,33 @@ class _Table:
             return None
         limit = factor * self._last.flush_limit
         age = self._resting(limit, self._last.capacity) * limit
-        return 1.0 - (self._combining.curves[0].at(age) + self._fixed) / self.now
+        return 1.0 - (self._load.combining.curves[0].at(age) + self._fixed) / self._load.density
+
+    def _ages(self, set_point: float, limit: float) -> Figure:
+        """Return the age ratio that comes, and between which it lies, where one is to be held."""
+        if not self._law.m_moves_age:
+            return Figure(set_point, set_point, set_point)
+        today = self._load.age_ratio * self._load.flush_limit / limit
+        if today > set_point:
+            highest = min(today, HIGHEST)
+            return Figure(BELOW * set_point, max(BELOW * set_point, 0.5 * (set_point + highest)), highest)
+        lowest = max(today, set_point * (MUCH_LOWER if self._load.moved else LOWER))
+        if set_point > FARTHEST * today:
+            lowest = min(MUCH_LOWER * set_point, CERTAIN * today)
+        highest = min(HIGHEST, 1.1 * max(self._held, self._state.set_point_now))
+        return Figure(lowest, set_point, max(set_point, highest))
+
+    def _sure(self, set_point: float, limit: float, saved: Figure) -> Sure:
+        today = self._load.age_ratio * self._load.flush_limit / limit
+        if self._load.moved or self._last.degraded or set_point > FARTHEST * today:
+            return "low"
+        known = self._load.page_cost.device_is_limit is not None
+        return "high" if known and saved.high - saved.low <= NARROW else "medium"
 
     @property
     def _rests(self) -> float:
         """Return the age ratio at which as many pages would be dirty for good as are on average today."""
-        return self._load.dirty / self.now / self._last.flush_limit
+        return self._load.dirty / self._load.density / self._last.flush_limit
 
     def _rest(self, limit: float) -> tuple[float, str]:
         """Return the age ratio that is held with such a flush limit, and what keeps it lower than today."""
@@ -254,74 +295,32 @@ class _Table:
 
     def _listed(self, age: float) -> float:
         """Return the pages that the flush list has to write at an age, per redo byte."""
-        return self._combining.curves[0].at(age) + self._load.created_density
+        return self._load.combining.curves[0].at(age) + self._load.created_density
 
     def _resting(self, limit: float, pair: Capacity) -> float:
+        load = self._load
+        share = 0.0 if load.page_cost.share is None else min(MOST_SHARE, load.page_cost.share.likeliest)
         return resting_ratio(
             self._law,
             lambda log_ratio: self._listed(math.exp(log_ratio) * limit),
             pair=pair,
-            redo_rate=self._load.redo_rate,
-            flush_rate=self._load.dirty_rate - self._load.lru_rate,
-            response=self._load.response,
-        )
-
-    def _gained(self, density: float) -> float:
-        load = self._load
-        rate = rate_at_rest(
             redo_rate=load.redo_rate,
-            flush_rate=load.dirty_rate,
-            density=density,
-            response=load.response,
+            flush_rate=load.dirty_rate - load.lru_rate,
+            response=share / (1.0 - share) / load.density,
         )
-        return rate / load.redo_rate - 1.0
-
-    def _saved(self, density: float) -> float:
-        return 1.0 - 1.0 / (1.0 + self._gained(density))
 
 
-def _load(samples: Sequence[Sample], estimates: Sequence[Estimate], writes: DeviceWrites | None) -> _Load:
-    first, last = samples[0], samples[-1]
-    seconds = last.monotonic - first.monotonic
-    redo_rate = (last.lsn_current - first.lsn_current) / seconds
-    flush_rate = (list_flushed(last) - list_flushed(first)) / seconds
-    lru_rate = (last.pages_lru - first.pages_lru) / seconds
-    response = max(_answer(samples), 0.0)
-    source = "load" if response > 0.0 else ""
-    pages = flush_rate + lru_rate
-    if not source and writes is not None and writes.pages and writes.logs > 0 and pages > 0.0:
-        response, source = writes.pages / writes.logs * redo_rate / pages, "counts"
-    return _Load(
-        redo_rate=redo_rate,
-        flush_rate=flush_rate,
-        lru_rate=lru_rate,
-        dirty=statistics.fmean(one.pages_dirty for one in samples),
-        dirty_rate=pages + (last.pages_dirty - first.pages_dirty) / seconds,
-        created_rate=0.0 if writes is None else writes.created / seconds,
-        row_rate=(last.row_changes - first.row_changes) / seconds,
-        commit_rate=(last.commits - first.commits) / seconds,
-        age_ratio=statistics.fmean(one.age_ratio for one in estimates),
-        response=response,
-        response_from=source,
+def _times(share: Figure, saved: Figure) -> Figure:
+    """Return the share of all that the device does that fewer page writes save."""
+    each = [one * part for one in (share.low, share.high) for part in (saved.low, saved.high)]
+    return Figure(min(each), share.likeliest * saved.likeliest, max(each))
+
+
+def _gained(saved: Figure) -> Figure:
+    """Return the commits that fit into the time of the device that is saved, share of today's."""
+    return Figure(
+        *(1.0 / (1.0 - min(MOST_SHARE, one)) - 1.0 for one in (saved.low, saved.likeliest, saved.high))
     )
-
-
-def _combined(sample: Sample, estimate: Estimate, load: _Load) -> float:
-    """Return the dirty pages without those that are written whatever the age."""
-    fixed = min(1.0, load.fixed_density / estimate.new_density) if estimate.new_density > 0.0 else 0.0
-    return sample.pages_dirty * (1.0 - fixed)
-
-
-def _answer(samples: Sequence[Sample]) -> float:
-    """Return the redo that the load gave up for each page written, bytes; 0 where that is not certain."""
-    marks = samples[::WINDOW]
-    pages, redo = [], []
-    for before, after in pairwise(marks):
-        seconds = after.monotonic - before.monotonic
-        pages.append((all_flushed(after) - all_flushed(before)) / seconds)
-        redo.append((after.lsn_current - before.lsn_current) / seconds)
-    found = line(pages, redo) if len(pages) >= FEWEST else None
-    return -found.slope if found is not None and -found.slope > CERTAIN * found.error else 0.0
 
 
 def _knee(sizes: Sequence[Size]) -> int | None:

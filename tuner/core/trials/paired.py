@@ -104,7 +104,8 @@ def more_hours(one: PairedRatio, pairs: int, pair_seconds: float) -> float:
 def verdict_text(result: TrialResult) -> str:
     """Return what a trial came to, or has come to so far, in one sentence."""
     if result.verdict is TrialVerdict.TOO_FEW:
-        return f"nothing can be said yet of {pairs_text(result.pairs)}; two are the fewest"
+        yet = " yet" if result.ended is None else ""
+        return f"nothing can be said{yet} of {pairs_text(result.pairs)}; two are the fewest"
     name, _, more = MEASURES[result.by]
     ratio = getattr(result, result.by)
     if result.verdict is TrialVerdict.NO_DIFFERENCE:
@@ -113,10 +114,10 @@ def verdict_text(result: TrialResult) -> str:
         return f"no difference could be shown: {name} {bounds_text(ratio)}{longer}"
     word = "more" if ratio.ratio > 1.0 else "fewer"
     low, high = sorted((abs(ratio.low - 1.0), abs(ratio.high - 1.0)))
-    size = f"{abs(ratio.ratio - 1.0):.1%} ({low:.1%} to {high:.1%})"
+    size = f"{abs(ratio.ratio - 1.0):.1%} {word} {name} ({low:.1%} to {high:.1%})"
     better = "better" if result.verdict is TrialVerdict.BETTER else "worse"
-    equal = "" if more else f"; no difference in {'commits/s' if result.commits else 'row changes/s'}"
-    return f"InnoBrim's values are {better} than the baseline by {size}: {word} {name}{equal}"
+    equal = "" if more else f"; no difference shown in {'commits/s' if result.commits else 'row changes/s'}"
+    return f"InnoBrim's values are {better} than the baseline: {size}{equal}"
 
 
 def bounds_text(one: PairedRatio) -> str:
