@@ -95,10 +95,10 @@ class Server:
         """Return how it is."""
         if self.silent:
             return Missed(1.0, 1.0, "dba@db1:3306: lost connection")
-        if self.sets:
+        if self.sets and self.looks > 0:  # what is said twice is printed once, however late the SET ends
             self.looks -= 1
             self.age -= MEBIBYTE
-            if self.looks <= 0:
+            if self.looks == 0:
                 self.looked.set()
         size, resizing = self.readings.pop(0) if self.sets and self.readings else (self.size, False)
         return sample(
