@@ -233,6 +233,8 @@ def _advised(watched: Watched, writes: DeviceWrites | None = None) -> Advised:
     verdict = judged(watched.records, state, writes)
     if verdict.answer != "gain":
         findings = [one for one in findings if one.id != "static-io-capacity" or not one.sql]
+    elif any(one.id == "static-io-capacity" and one.sql for one in findings):
+        findings = [one for one in findings if one.id != "ratio-not-whole"]  # the one pair is whole
     return Advised(verdict, findings, len(watched.records))
 
 
@@ -339,7 +341,7 @@ def headline(verdict: Verdict) -> str:
         gains.append(f"about {percent(commits)} more commits/s")
     elif verdict.device_is_limit is False:
         gains.append("as many commits/s, as the device is not the limit")
-    return f"you gain {' and '.join(gains)}"
+    return f"you gain {' and '.join(gains) or 'commits that no longer wait for redo space'}"
 
 
 def static_value(records: list[TickRecord], state: State, load: Load | None) -> list[Finding]:
@@ -365,9 +367,11 @@ def static_value(records: list[TickRecord], state: State, load: Load | None) -> 
     law = law_of(state)
     standing = budgets_now(state, sample, now, headroom_of(state, sample, now))
     held, why = _static_ratio(standing)
-    rests, effect = f"holds about {held:.0%} of the flush limit", "no effect can be predicted"
+    ratio, effect = held, "no effect can be predicted"
     if load is not None:
-        effect = _effect(Table(load, state, sample, set_point=held).size(1.0).page_writes_saved)
+        size = Table(load, state, sample, set_point=held).size(1.0)
+        ratio, effect = size.age_ratio, _effect(size.page_writes_saved)
+    rests = f"holds about {ratio:.0%} of the flush limit"
     if law.sleeps:
         rests += " while the page cleaner is awake"
     if not law.m_moves_age:

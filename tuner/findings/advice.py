@@ -199,17 +199,7 @@ def _noticed(sample: Sample, estimate: Estimate, settings: Settings, facts: Fact
     findings: list[Finding] = []
     if sample.io_capacity_max % sample.io_capacity:
         gain = sample.io_capacity * (sample.io_capacity_max // sample.io_capacity)
-        beyond = (
-            sample.io_capacity_max > facts.capacity_maximum
-        )  # as SET … = DEFAULT leaves it before MySQL 8.4
-        highest = settings.max_io_capacity_max if beyond else facts.capacity_maximum
-        whole = near(
-            min(sample.io_capacity_max, highest),
-            home=sample.io_capacity,
-            ratio=settings.ratio,
-            lowest=CAPACITY_MINIMUM,
-            highest=min(2 * sample.io_capacity_max, highest),
-        )
+        whole = whole_pair(sample, facts, settings)
         findings.append(
             Finding(
                 id="ratio-not-whole",
@@ -225,6 +215,19 @@ def _noticed(sample: Sample, estimate: Estimate, settings: Settings, facts: Fact
         )
     small = small_redo(sample, facts, redo_rate=estimate.redo_rate)
     return findings if small is None else [*findings, small]
+
+
+def whole_pair(sample: Sample, facts: Facts, settings: Settings) -> Capacity:
+    """Return the pair near the one in force that is whole, and that the server takes."""
+    beyond = sample.io_capacity_max > facts.capacity_maximum  # as SET … = DEFAULT leaves it before MySQL 8.4
+    highest = settings.max_io_capacity_max if beyond else facts.capacity_maximum
+    return near(
+        min(sample.io_capacity_max, highest),
+        home=sample.io_capacity,
+        ratio=settings.ratio,
+        lowest=CAPACITY_MINIMUM,
+        highest=min(2 * sample.io_capacity_max, highest),
+    )
 
 
 def small_redo(sample: Sample, facts: Facts, *, redo_rate: float) -> Finding | None:

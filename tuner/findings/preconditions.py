@@ -15,11 +15,10 @@ from tuner.core.setpoint.budgets import (
     durations_at_first_sight,
     set_point_at_first_sight,
 )
-from tuner.core.writes.plan import near
-from tuner.findings.advice import AMPLE_REDO, broken_budgets, durations, statements
+from tuner.findings.advice import AMPLE_REDO, broken_budgets, durations, statements, whole_pair
 from tuner.findings.finding import Finding
 from tuner.findings.m_moves_age import m_moves_no_age, while_asleep
-from tuner.records import CAPACITY_MINIMUM, SET_GLOBAL, Facts, Sample, revoke
+from tuner.records import SET_GLOBAL, Facts, Sample, revoke
 from tuner.servers.endpoint import Endpoint, signed_for_anybody
 from tuner.servers.passwords import CHECKED_TLS
 from tuner.settings import Settings, as_formerly
@@ -127,12 +126,12 @@ def writer(sample: Sample, _facts: Facts, _settings: Settings) -> Finding:
     return Finding("writer", "warning", "another InnoBrim holds the writer lock; a second one stays advisory")
 
 
-def ratio(sample: Sample, _facts: Facts, settings: Settings) -> Finding:
+def ratio(sample: Sample, facts: Facts, settings: Settings) -> Finding:
     """Say whether M is a whole multiple of C."""
     capacity, maximum = sample.io_capacity, sample.io_capacity_max
     if maximum % capacity == 0:
         return Finding("ratio", "ok", f"M = {maximum} is {maximum // capacity} × C = {capacity}")
-    whole = near(maximum, home=capacity, ratio=settings.ratio, lowest=CAPACITY_MINIMUM, highest=2 * maximum)
+    whole = whole_pair(sample, facts, settings)
     return Finding(
         "ratio",
         "warning",

@@ -258,6 +258,8 @@ class Table:
         lowest = max(today, set_point * (MUCH_LOWER if self._load.moved else LOWER))
         if set_point > FARTHEST * today:
             lowest = min(MUCH_LOWER * set_point, CERTAIN * today)
+        if self._load.below_low_water:
+            lowest = today  # what has pages written there may go on
         highest = min(HIGHEST, 1.1 * max(self._held, self._state.set_point_now))
         return Figure(lowest, set_point, max(set_point, highest))
 
