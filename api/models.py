@@ -13,6 +13,7 @@ from tuner.core.memory import Known
 from tuner.core.setpoint.budgets import WARN_SECONDS
 from tuner.daemon.history import COLUMNS
 from tuner.findings.finding import Finding
+from tuner.findings.redo_growth import Growing
 from tuner.records import (
     Capacity,
     Decision,
@@ -280,6 +281,9 @@ class Status(Struct, frozen=True):
     ] = ()
     learned: Annotated[
         Known | None, Meta(description="what was learned of the server; none where nothing is known yet")
+    ] = None
+    growth: Annotated[
+        Growing | None, Meta(description="how far redo.grow_to is; none without it, or without a daemon")
     ] = None
     trial: Annotated[
         TrialShown | None, Meta(description="a trial against the baseline; none before the first")

@@ -134,6 +134,7 @@ def present_routes(daemon: DaemonView) -> APIRouter:
                 drain_ended=_drain_ended(board, now),
                 forgotten=_forgotten(board, now),
                 optimiser=tally.optimiser,
+                growth=board.growth(),
                 trial=board.trial(),
                 learned=board.learned(),
                 price=daemon.about.configuration().daemon.write_price,

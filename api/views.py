@@ -35,6 +35,7 @@ from tuner.core.limits import allowed
 from tuner.core.memory import Learned, known_of
 from tuner.core.setpoint.budgets import KEYS, Durations, Name, durations_of
 from tuner.core.trials.paired import verdict_text
+from tuner.findings.redo_growth import Growing
 from tuner.findings.remedies import clears, needs_resume, told
 from tuner.records import (
     Capacity,
@@ -67,6 +68,7 @@ def status_of(
     drain_ended: str = "",
     forgotten: tuple[str, ...] = (),
     optimiser: OptimiserHealth | None = None,
+    growth: Growing | None = None,
     trial: TrialProgress | None = None,
     learned: Learned | None = None,
     price: str | None = None,
@@ -100,6 +102,7 @@ def status_of(
         drain=_drain(record),
         drain_ended=drain_ended or None,
         forgotten=forgotten,
+        growth=growth,
         trial=None if trial is None else TrialShown(trial, verdict_text(trial.result)),
         learned=None if learned is None else known_of(learned),
         ledger=ledger_of(learned, facts, price=price),

@@ -11,6 +11,7 @@ from msgspec.structs import replace
 from lab.plant.clock import SimClock
 from tests.bench import FakeServer
 from tests.factory import ACTIVE, DEFAULT, FACTS, REDO, SAVED, command
+from tuner.core.ages import readable
 from tuner.core.state import State
 from tuner.core.step import start
 from tuner.loop import drive
@@ -297,6 +298,23 @@ def test_a_resize_has_the_server_looked_at_again() -> None:
     assert seen == [(32, blocked["blockers"]), (42, ())]
     inert = [one.tick.number for one in run.records if "inert" in {hold.code.value for hold in one.holds}]
     assert inert == list(range(33, 43))
+
+
+def test_another_size_of_the_redo_log_is_told_once() -> None:
+    """Who resizes it beside the loop reads that it was seen, with both sizes."""
+    run = Run()
+
+    def watch(record: TickRecord) -> None:
+        if record.tick.number == 20:
+            run.server.redo_capacity = 2 * REDO
+
+    run.watch = watch
+    run.go(60.0)
+
+    said = [one.message for record in run.records for one in record.events if one.code == "redo_capacity"]
+    (message,) = said
+    assert readable(REDO) in message
+    assert readable(2 * REDO) in message
 
 
 def test_a_server_that_is_no_longer_supported_is_left_alone() -> None:

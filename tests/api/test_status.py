@@ -14,6 +14,7 @@ from tests.api.factory import FACTS, START, application, estimate, get, missed, 
 from tuner.cli.status import table
 from tuner.daemon.board import Board
 from tuner.daemon.ticklog import canonical
+from tuner.findings.redo_growth import Growing
 from tuner.records import Capacity, Facts, Hold, HoldCode, Remedy, TickRecord, Window
 from tuner.settings import Mode, Settings
 
@@ -42,6 +43,15 @@ def test_limits_that_are_taken_from_the_server_are_shown() -> None:
 
     assert own in shown(facts=replace(FACTS, own_limits=(own,)))
     assert "limits" not in shown()
+
+
+def test_how_far_the_redo_log_is_grown_is_shown() -> None:
+    """Who set redo.grow_to reads the size now, the size wanted, and what is waited for."""
+    growing = Growing(2**31, 2**30, None, "held: paused")
+    found = status_of(record(7), facts=FACTS, wall=START, process=None, growth=growing)
+
+    assert "1 GiB; grow_to 2 GiB: held: paused" in table(found)
+    assert "redo log" not in shown()
 
 
 def test_the_policy_is_the_one_that_rules_this_server() -> None:

@@ -95,10 +95,10 @@ class Server:
         """Return how it is."""
         if self.silent:
             return Missed(1.0, 1.0, "dba@db1:3306: lost connection")
-        if self.sets:
+        if self.sets and self.looks > 0:  # what is said twice is printed once, however late the SET ends
             self.looks -= 1
             self.age -= MEBIBYTE
-            if self.looks <= 0:
+            if self.looks == 0:
                 self.looked.set()
         size, resizing = self.readings.pop(0) if self.sets and self.readings else (self.size, False)
         return sample(
@@ -194,7 +194,7 @@ def in_place_of_a_server(server: Server, directory: Path, *, room: Room | None =
     with ExitStack() as stack:
         for name, made in (
             ("tuner.cli.redo.real_server", lambda *_, **__: server),
-            ("tuner.cli.redo_growth.room_of", lambda _: room or Room(20 * GIBIBYTE, 100 * GIBIBYTE)),
+            ("tuner.findings.redo_growth.room_of", lambda _: room or Room(20 * GIBIBYTE, 100 * GIBIBYTE)),
             ("tuner.cli.redo_growth.watch", lambda *_, **__: watched),
             ("tuner.cli.redo.watch", lambda *_, **__: watched),
             ("tuner.cli.redo_growth.LOOK_SECONDS", 0.02),

@@ -16,6 +16,7 @@ from msgspec.structs import replace
 from tests.api import factory
 from tests.api.factory import START, AnsweringLoop
 from tests.cli import support
+from tests.cli.redo_growth_outputs import BEGUN
 from tests.cli.support import FakeServer, Run, ended, write_journal
 from tuner.cli import offline
 from tuner.cli.wording import stamp
@@ -23,6 +24,7 @@ from tuner.core.ownership.standing import why_advisory
 from tuner.core.state import State
 from tuner.daemon.predecessors import look
 from tuner.journal.ending import ending
+from tuner.journal.resized import keep
 from tuner.journal.writer import JournalWriter
 from tuner.records import Capacity, Facts, Receipt
 from tuner.settings import Mode, Settings
@@ -142,6 +144,20 @@ def test_restore_without_a_daemon_uses_the_journal(folder: Path, run: Run, put_s
     assert (server.capacity, server.watches_latency, server.closed) == (ORIGINALS, True, True)
     assert f"restored C 250, M 500 on {FACTS.endpoint}" in status
     assert "C 225, M 450 at that tick" in status
+
+
+@pytest.mark.parametrize("undone", [False, True])
+def test_restore_without_a_daemon_says_how_the_redo_log_goes_back(
+    folder: Path, run: Run, put_server: PutServer, *, undone: bool
+) -> None:
+    """A log that a daemon grew stays, and the command that sets back what was found is named; once."""
+    write_journal(folder, originals=ORIGINALS)
+    put_server(UNTIMED)
+    grown = replace(BEGUN, identity=UNTIMED.identity, goal=BEGUN.wanted, undone=undone)
+    keep(folder, grown)
+    said = run("restore").output
+
+    assert ("innobrim redo --undo sets 100 MiB back" in said) is not undone
 
 
 @pytest.mark.parametrize("facts", [FACTS, LATER], ids=["written", "restarted since"])

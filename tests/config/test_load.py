@@ -30,6 +30,27 @@ def test_there_are_at_most_forty_keys() -> None:
     assert len(KEYS) <= 40
 
 
+@pytest.mark.parametrize(
+    ("written", "goal"),
+    [
+        ("2GiB", (2 * 2**30, False)),
+        ("512G unchecked", (512 * 2**30, True)),
+        ("64M", (64 * 2**20, False)),
+        ("300MiB unchecked", (300 * 2**20, True)),
+        *((one, None) for one in ("2", "2 GiB", "600G", "0G", "-1G", "9M", "2T", "2GiB checked", "10%")),
+    ],
+)
+def test_a_redo_log_grows_to_a_size_alone(given: Given, written: str, goal: tuple[int, bool] | None) -> None:
+    """Whole MiB or GiB are taken, also with unchecked; all else is refused with what would be right."""
+    text = f'[redo]\ngrow_to = "{written}"\n'
+    if goal is not None:
+        assert given.load(text).redo.goal == goal
+        return
+    (problem,) = given.refused(text)
+    for part in ("redo.grow_to", written, "such as 2GiB"):
+        assert part in problem
+
+
 def test_a_long_interval_is_no_stale_reading(given: Given) -> None:
     """What is called stale, or an emergency, takes two readings at least."""
     loop = given.load("[daemon]\ninterval = 10.0\n").loop

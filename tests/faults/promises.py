@@ -40,7 +40,10 @@ INVARIANTS = {
         "anew after a restart of mysqld. Never `SET … DEFAULT`, never `SET PERSIST`."
     ),
     8: "A dead daemon leaves a parked setting, or one that was written while it was safe.",
-    9: "One connection, a limit on every statement, bounded memory, no SQL in a health probe.",
+    9: (
+        "One connection, and another only for a step of `redo.grow_to`; a limit on every statement, bounded "
+        "memory, no SQL in a health probe."
+    ),
     10: (
         "One writer for each server: a second daemon only watches. Where a session that is no InnoBrim's has "
         "the writer lock, nobody writes but an emergency raise."

@@ -35,6 +35,7 @@ def guard(
     *,
     pause: float = 0.0,
     low_water: bool = False,
+    grow_redo_to: int | None = None,
 ) -> Account:
     """Make such an account with its procedures, or these anew, and return its login.
 
@@ -44,9 +45,10 @@ def guard(
         bounds: of the procedure.
         pause: that it makes between its check and its SET, seconds, so that others get in between.
         low_water: with the procedure for MariaDB's low-water mark.
+        grow_redo_to: with the procedure that grows the redo log, up to so many bytes.
     """
     slowly = f"    DO SLEEP({pause});\n    SET GLOBAL " if pause else "    SET GLOBAL "
-    wanted = replace(asked(server, account, bounds), low_water=low_water)
+    wanted = replace(asked(server, account, bounds), low_water=low_water, grow_redo_to=grow_redo_to)
     made = (one for part in setup(wanted) for one in part.statements)
     run(server, (one.replace("    SET GLOBAL ", slowly) for one in made))
     return account

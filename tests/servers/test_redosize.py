@@ -15,7 +15,7 @@ from tuner.servers.families.mariadb import MariaDBAdapter
 from tuner.servers.port import Unreachable
 from tuner.servers.redosize import DeniedError, NotSetError, OtherSizeError, TimeUpError, resize
 from tuner.servers.server import RealServer
-from tuner.servers.writing import BY_A_PERSON
+from tuner.servers.writing import REDO_LOG
 
 UUID = "11111111-2222-3333-4444-555555555555"
 IDENTITY = "@@GLOBAL.server_uuid"
@@ -29,7 +29,7 @@ def session() -> Fixtured:
     """Return a session to a server that takes the size."""
     made = Fixtured(plain())
     made.instead[f"SELECT {IDENTITY}"] = [(UUID,)]
-    for name in BY_A_PERSON:
+    for name in REDO_LOG:
         made.instead[f"SET GLOBAL {name}"] = []
         made.instead[f"SELECT @@GLOBAL.{name}"] = [(SIZE,)]
     return made
@@ -43,6 +43,14 @@ def test_mysql_takes_one_set(session: Fixtured) -> None:
         f"SET GLOBAL innodb_redo_log_capacity = {SIZE}",
         "SELECT @@GLOBAL.innodb_redo_log_capacity",
     ]
+
+
+def test_a_procedure_takes_the_place_of_the_set(session: Fixtured) -> None:
+    """Where the account may call it alone, the size is one CALL, and is read back."""
+    session.instead["CALL innobrim.grow_redo_log"] = []
+    resize(session, IDENTITY, MYSQL, SIZE, 60.0, called=True)
+
+    assert session.asked[1] == f"CALL innobrim.grow_redo_log({SIZE})"
 
 
 def test_mariadb_gives_up_by_itself(session: Fixtured) -> None:
@@ -94,7 +102,7 @@ def test_the_loop_can_set_no_redo_log(clock: SimClock) -> None:
     session = Fixtured(plain())
     server = RealServer(session.endpoint, clock, session=session)
     server.writes_low_water = True
-    for name in BY_A_PERSON:
+    for name in REDO_LOG:
         receipt = server.apply(((name, SIZE),), Capacity(225, 450))
         assert "may not be written" in receipt.error
 

@@ -118,6 +118,32 @@ def test_several_accounts_share_the_procedures() -> None:
     assert sum(one.startswith("GRANT EXECUTE") and "'innobrim'@" in one for one in found) == 4
 
 
+@pytest.mark.parametrize(
+    ("version", "name"),
+    [
+        (NEW, "innodb_redo_log_capacity"),
+        (MARIADB, "innodb_log_file_size"),
+        *((one, "") for one in ("8.0.29", "10.5.23-MariaDB", OLD)),
+    ],
+)
+def test_the_redo_log_is_grown_by_a_procedure_that_was_asked_for_alone(version: str, name: str) -> None:
+    """Larger only and up to the size given, where the release can do that while it runs; else none."""
+    made = [one for one in statements(version, grow_redo_to=2**31) if "grow_redo_log" in one]
+    without = [one for one in statements(version) if "grow_redo_log" in one]
+    if not name:
+        assert made == without == []
+        return
+
+    assert without == ["DROP PROCEDURE IF EXISTS innobrim.grow_redo_log"]
+    assert "GRANT EXECUTE ON PROCEDURE innobrim.grow_redo_log TO 'innobrim'@'localhost'" in made
+    body = made[1]
+    assert "largest BIGINT UNSIGNED DEFAULT 2147483648;" in body
+    assert body.index(f"bytes > largest OR bytes <= @@GLOBAL.{name}") < body.index(
+        f"SET GLOBAL {name} = bytes"
+    )
+    assert body.count("SET GLOBAL") == 1
+
+
 def test_what_was_made_can_be_undone() -> None:
     """Every account and procedure is dropped again; the schema stays, and how it goes is said."""
     found = script(removal(asked()))

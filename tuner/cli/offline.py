@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from msgspec.structs import replace
@@ -21,11 +21,13 @@ from tuner.core.ownership.standing import Standing
 from tuner.core.state import SAME_START_SECONDS
 from tuner.core.writes.restore_pace import HIDDEN
 from tuner.daemon.predecessors import learned_from_journal, look
+from tuner.findings.redo_size import size
 from tuner.journal.ending import Ending, ending
 from tuner.journal.items import GivenBackItem, NoteItem
 from tuner.journal.keeper import claimed
 from tuner.journal.reader import absence, done_offline, last_record, originals, runs
 from tuner.journal.readonly import located, lost
+from tuner.journal.resized import ResizeError, resize_of
 from tuner.journal.tables import LOCK_NAME, OFFLINE, JournalError, Originals
 from tuner.journal.writer import JournalWriter
 from tuner.records import Facts
@@ -135,6 +137,10 @@ def restore_without_daemon(
         notes.put(GivenBackItem(found.identity))
         if standing.low_water is not None:
             stands(notes, replace(standing, low_water=None))
+        with suppress(ResizeError):
+            log = resize_of(directory, facts.names)
+            if log is not None and log.goal and not log.undone:
+                say(f"the redo log stays as it was grown; innobrim redo --undo sets {size(log.found)} back")
         pair = found.capacity
         done = f"restored C {pair.io_capacity}, M {pair.io_capacity_max} on {facts.endpoint}"
         _done(notes, done, "innobrim restore")

@@ -25,30 +25,29 @@ from tuner.cli.answer import (
 )
 from tuner.cli.options import entered
 from tuner.config.schema import Config
-from tuner.findings.evidence import local_places
 from tuner.findings.redo_growth import (
     Resize,
     Stands,
     barred,
     how_far,
+    kept_back,
     lines_for_my_cnf,
     next_step,
     not_to_be_shrunk,
-    space_needed,
+    space_for,
     stands,
+    to_keep,
     told,
-    too_little_room,
 )
 from tuner.findings.redo_size import MEBIBYTE, size
 from tuner.findings.sizing import sizing
-from tuner.journal.resized import NAME, ResizeError, forget, keep, resize_of
+from tuner.journal.resized import NAME, ResizeError, keep, resize_of, set_back
 from tuner.records import Facts, Missed, Sample
 from tuner.servers.port import ServerError
 from tuner.servers.port import Unreachable as ServerUnreachable
 from tuner.servers.redosize import GRACE_SECONDS, DeniedError, NotSetError, OtherSizeError, TimeUpError
 from tuner.servers.server import RealServer
 from tuner.system.clock import SystemClock
-from tuner.system.storage import room_of
 
 LOOK_SECONDS = 0.5
 """Between two looks at a server that is being resized."""
@@ -124,10 +123,10 @@ class Target:
             self.keep(before)
 
     def forget(self, resize: Resize) -> None:
-        """Have nothing of it on disk any more."""
+        """Have nothing of it on disk any more, but that a daemon's was undone."""
         with entered(self.directory):
             try:
-                forget(self.directory, resize)
+                set_back(self.directory, resize)
             except ResizeError as error:
                 say(f"warning: {error}; the next innobrim redo tells of this resize again", err=True)
 
@@ -210,8 +209,7 @@ class Target:
         facts = self.facts
         return (
             f"the account {facts.named_account} has no {facts.write_privilege}, which setting "
-            f"{facts.redo_variable} takes. A person who has it runs this, by --user: the daemon's account "
-            "needs none, and no procedure of innobrim setup-sql sets a redo log"
+            f"{facts.redo_variable} takes: a person who has it runs this, by --user"
         )
 
     def _read(self) -> Sample:
@@ -290,6 +288,8 @@ def undo(target: Target, *, timeout: float, yes: bool, as_json: bool) -> None:
     """Set back the size that was found, where that is safe and the person consents."""
     kept = target.kept()
     facts, now = target.facts, target.sample.redo_capacity
+    if kept is not None and kept.undone:
+        raise Refused(kept_back(kept))
     if kept is None:
         raise Refused(
             f"innobrim redo has resized no redo log of {facts.endpoint} ({facts.identity}) from here"
@@ -333,6 +333,9 @@ def begun_before(server: RealServer, config: Config) -> Begun | None:
     kept = target.kept()
     if kept is None:
         return None
+    if kept.undone:
+        target.say(kept_back(kept))
+        return None
     standing = stands(kept, target.facts, target.sample, under_way=target.under_way())
     target.say(f"{told(kept, standing, target.sample)}; {next_step(kept, standing, target.sample)}")
     return Begun(kept, standing)
@@ -347,14 +350,7 @@ def _by_restart(facts: Facts, lines: tuple[str, ...], wanted: int, *, as_json: b
 
 
 def _to_keep(target: Target, before: Resize | None, wanted: int) -> Resize:
-    """Return what is to be on disk; after an earlier resize since the server's start what that one found."""
-    facts, sample = target.facts, target.sample
-    found = sample.redo_capacity
-    if before is not None and stands(before, facts, sample, under_way=False) == "in_force":
-        found = before.found
-    return Resize(
-        facts.identity, facts.redo_variable, found, wanted, facts.started, time.time(), sample.lsn_current
-    )
+    return to_keep(before, target.facts, target.sample, wanted, wall=time.time())
 
 
 def _consent(*, yes: bool) -> None:
@@ -363,15 +359,12 @@ def _consent(*, yes: bool) -> None:
 
 
 def _disk(target: Target, found: int, wanted: int) -> str:
-    needed = space_needed(target.facts, found, wanted)
-    more = f"{size(needed)} more"
-    place = local_places(target.server.survey()).get("redo")
-    below = None if place is None or target.facts.family == "mariadb" else f"{place}/#innodb_redo"
-    for one in filter(None, (below, place)):
-        if (room := room_of(one)) is not None:
-            if why := too_little_room(needed, room):
-                raise Refused(f"{one}: {why}")
-            return f"{more} in {one}, of {size(room.free // MEBIBYTE * MEBIBYTE)} that are free"
+    space = space_for(target.server.survey(), target.facts, found, wanted)
+    more = f"{size(space.more)} more"
+    if space.why:
+        raise Refused(f"{space.where}: {space.why}")
+    if space.where:
+        return f"{more} in {space.where}, of {size(space.free // MEBIBYTE * MEBIBYTE)} that are free"
     return f"{more}; no room could be checked: the server's files are not on this machine, or hidden from us"
 
 

@@ -132,6 +132,11 @@ def _serve(
     api = None
     if config.api.enabled:
         api = make_api(config, board, configuration=lambda: state[0].config, insecure=insecure)
+
+    def another() -> RealServer:
+        """Return a connection of its own for a step of redo.grow_to, under the same identity."""
+        return RealServer(where, clock, name=identity_of(os.environ))
+
     daemon = Daemon(
         config,
         server,
@@ -140,6 +145,7 @@ def _serve(
         notifier=Notifier(os.environ),
         reload=lambda: _reread(config_path, flags),
         api=api,
+        connect=another,
         watch=partial(permit, server, enable_counters=config.daemon.enable_counters),
     )
     state.append(daemon)

@@ -11,7 +11,7 @@ import msgspec
 import pymysql
 
 from tuner.cli.answer import Refused, Unreachable, Unusable, answering, say_json
-from tuner.cli.options import configuration, json_option, server_options
+from tuner.cli.options import LogSize, configuration, json_option, server_options
 from tuner.cli.options import endpoint as where_from
 from tuner.config.credentials import read_credentials, socket_there
 from tuner.config.optionfile import written
@@ -84,6 +84,12 @@ UNPRINTABLE = "has letters that are not to be seen, such as the end of a line, a
     help="MariaDB: a procedure for innodb_max_dirty_pages_pct_lwm as well, 0 or 0.001, "
     "which low_water_mark = true needs.",
 )
+@click.option(
+    "--grow-redo-to",
+    type=LogSize(),
+    metavar="SIZE",
+    help="A procedure as well that makes the redo log larger, up to SIZE, which redo.grow_to needs.",
+)
 @click.option("--remove", is_flag=True, help="What undoes it.")
 @json_option
 def setup_sql(
@@ -96,6 +102,7 @@ def setup_sql(
     replica: bool,
     direct: bool,
     low_water_mark: bool,
+    grow_redo_to: int | None,
     remove: bool,
     as_json: bool,
     **server_flags: object,
@@ -129,6 +136,7 @@ def setup_sql(
             replica=replica,
             direct=direct,
             low_water=low_water_mark,
+            grow_redo_to=grow_redo_to,
             managed=managed,
         )
         if found.tls == "off" and not remove:

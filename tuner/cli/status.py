@@ -42,6 +42,7 @@ from tuner.core.setpoint.budgets import SHORT, Durations, durations_of
 from tuner.core.trials.evidence import describe
 from tuner.core.trials.paired import side_text
 from tuner.findings.advice import expected_effect
+from tuner.findings.redo_size import size
 from tuner.findings.remedies import ENABLE, who_changed
 from tuner.records import (
     Decision,
@@ -133,6 +134,9 @@ def _in_force(status: Status) -> Iterator[tuple[str, str]]:
     yield "io_capacity", f"{pair_text(status.in_force)}{then}; {_originals(status)}"
     if status.low_water is not None:
         yield "low water", _low_water(status.low_water)
+    if (growth := status.growth) is not None:
+        there = "" if growth.in_force is None else f"{size(growth.in_force)}; "
+        yield "redo log", f"{there}grow_to {size(growth.grow_to)}: {growth.text}"
     if without := _without(status):
         yield "without it", without
 

@@ -73,7 +73,7 @@ class Key:
     @property
     def reloads(self) -> bool:
         """Tell whether a change takes effect while the daemon runs, with a reload."""
-        return self.section in {"loop", SCHEDULE} or self.dotted == "daemon.on_stop"
+        return self.section in {"loop", "redo", SCHEDULE} or self.dotted == "daemon.on_stop"
 
     @property
     def is_path(self) -> bool:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import ipaddress
+import re
 from collections.abc import Iterable
-from typing import Annotated, Literal
+from typing import Annotated, Literal, NamedTuple
 
 import msgspec
 from msgspec import Meta, Struct
@@ -203,6 +204,46 @@ class LogSection(Struct, frozen=True, forbid_unknown_fields=True):
     ] = "auto"
 
 
+GROW_TO = r"^([1-9]\d{1,4}(M|MiB)|([1-9]\d?|[1-4]\d\d|50\d|51[0-2])(G|GiB))( unchecked)?$(?!\n)"
+"""What ``redo.grow_to`` takes: whole MiB or GiB, up to 512 GiB."""
+
+
+class GrowTo(NamedTuple):
+    """How large the daemon is to make the redo log."""
+
+    size: int  # bytes
+    unchecked: bool  # also where it cannot see how much room the server's disk has
+
+
+class RedoSection(Struct, frozen=True, forbid_unknown_fields=True):
+    """What becomes of the redo log."""
+
+    grow_to: Annotated[
+        Annotated[
+            str,
+            Meta(
+                pattern=GROW_TO,
+                extra={"accepts": "a size from 10M to 512G, or one and the word unchecked,"},
+            ),
+        ]
+        | None,
+        Meta(
+            examples=["2GiB"],
+            description="active mode: grow the redo log to this size while the server runs, at most doubled "
+            "at a time, and never shrink it; 2GiB unchecked also where the room on the server's disk cannot "
+            "be seen from here",
+        ),
+    ] = None
+
+    @property
+    def goal(self) -> GrowTo | None:
+        """Return the size that the redo log is to grow to; None for leaving it alone."""
+        if self.grow_to is None:
+            return None
+        number, unit, unchecked = re.fullmatch(r"(\d+)([MG])\w*( unchecked)?", self.grow_to).groups()  # type: ignore[union-attr]  # by the pattern above
+        return GrowTo(int(number) * 2 ** {"M": 20, "G": 30}[unit], unchecked is not None)
+
+
 class ScheduleTable(Struct, frozen=True, forbid_unknown_fields=True):
     """What the loop does otherwise while one of its windows is active; at least one effect."""
 
@@ -256,6 +297,7 @@ class Config(Struct, frozen=True, forbid_unknown_fields=True):
     server: ServerSection = msgspec.field(default_factory=ServerSection)
     loop: Settings = msgspec.field(default_factory=Settings)
     daemon: DaemonSection = msgspec.field(default_factory=DaemonSection)
+    redo: RedoSection = msgspec.field(default_factory=RedoSection)
     api: ApiSection = msgspec.field(default_factory=ApiSection)
     log: LogSection = msgspec.field(default_factory=LogSection)
     schedule: tuple[ScheduleTable, ...] = ()

@@ -6,6 +6,7 @@ from msgspec.structs import replace
 
 from policies.registry import LAWS
 from tuner.core import gate, laws
+from tuner.core.ages import readable
 from tuner.core.estimate import averages, clocks, estimator, occurrences
 from tuner.core.estimate.recovery import Recovery
 from tuner.core.leaving import lowwater, park
@@ -134,8 +135,13 @@ def take_sample(state: State, sample: Sample, *, now: float) -> tuple[State, lis
         state = replace(state, occurrences=noted)
     state, other = laws.take_law(state, sample.flush_law)
     events.extend([*said, *laws.tell_counters(last, sample), *other])
+    anew = any(event.code in BEGUN for event in events)
+    if last is not None and not anew and last.redo_capacity != sample.redo_capacity:
+        was, now_is = readable(last.redo_capacity), readable(sample.redo_capacity)
+        message = f"the redo log has {now_is}, and had {was}: limits and set-point go by that now"
+        events.append(Event(code="redo_capacity", message=message))
     sample = laws.settled(state, laws.without_counters(state, sample))
-    state, apart = _see_clocks(state, sample, begun=any(one.code in BEGUN for one in events))
+    state, apart = _see_clocks(state, sample, begun=anew)
     if apart:
         message = f"{apart}; estimates start afresh"
         events.append(Event(code="clock_gap", message=message))

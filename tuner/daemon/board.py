@@ -21,6 +21,7 @@ from tuner.daemon.history import History
 from tuner.daemon.tally import Tally
 from tuner.findings.advice import advise
 from tuner.findings.finding import Finding
+from tuner.findings.redo_growth import Growing
 from tuner.records import (
     Acknowledgement,
     Command,
@@ -67,6 +68,7 @@ class Board:
     Attributes:
         watched: somebody may ask for earlier ticks.
         trial: the same of how far a trial is, or what the last one came to.
+        growth: returns what becomes of ``redo.grow_to``, from any thread.
         learned: returns what was learned of the server, worked out for whoever asks, from any thread.
     """
 
@@ -81,6 +83,7 @@ class Board:
         self.history = History() if watched else History(keep=1)
         self.watched = watched
         self.trial: Callable[[], TrialProgress | None] = lambda: None
+        self.growth: Callable[[], Growing | None] = lambda: None
         self.learned: Callable[[], Learned | None] = lambda: None
         self._changed = threading.Condition()
         self._ring: deque[tuple[int, bytes]] = deque(maxlen=RING_TICKS)

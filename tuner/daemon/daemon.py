@@ -19,6 +19,7 @@ from tuner.core.state import State
 from tuner.daemon.board import Board, BoardInbox
 from tuner.daemon.chores import Chores
 from tuner.daemon.farewell import Farewell
+from tuner.daemon.growth import Growth, Resizable
 from tuner.daemon.persistence import Persistence
 from tuner.daemon.readiness import Readiness
 from tuner.daemon.recall import Recall
@@ -89,6 +90,7 @@ class Daemon:
         reload: Callable[[], Config],
         api: Api | None = None,
         watch: Callable[[State, TickRecord | None], None] = lambda _state, _record: None,
+        connect: Callable[[], Resizable] | None = None,
         speed: float = 1.0,
     ) -> None:
         """Put the parts together; nothing starts yet.
@@ -102,6 +104,7 @@ class Daemon:
             reload: reads the configuration again; raises ConfigError.
             api: the HTTP side, None without one.
             watch: told the state before the first tick, then each tick's with its record, before a write.
+            connect: makes a connection of its own for a step of ``redo.grow_to``; None where no log is grown.
             speed: seconds on the clock in one real second, for a simulated server.
         """
         self.config = config
@@ -120,6 +123,13 @@ class Daemon:
             {self._memory.keep_newest: LEARNED_SECONDS, self._memory.snapshot: SNAPSHOT_SECONDS}
         )
         self._schedule = Schedule(config.schedule)
+        self._growth = Growth(
+            Path(config.daemon.state_directory),
+            config.redo.goal,
+            connect=connect,
+            tell=self._tell_growth,
+        )
+        board.growth = self._growth.status
         self._farewell = Farewell()
         self._ticklog = TickLog()
         self._readiness = Readiness(notifier)
@@ -242,6 +252,7 @@ class Daemon:
         self._board.publish(record, state.settings, state.facts)
         memory.record(state, record, originals_saved=self._originals_saved, mark_saved=self._mark_saved)
         self._supervisor.take(state, record)
+        self._growth.take(state, record)
         self._ticklog.say(record)
         self._farewell.take(record, owed=state.park_owed is not None)
         self._readiness.tell(record)
@@ -250,6 +261,9 @@ class Daemon:
         if record.lifecycle is Lifecycle.STOPPING and any(event.code == NOT_BACK for event in record.events):
             self._undone = True
         self._watch(state, record)
+
+    def _tell_growth(self, text: str) -> None:
+        self._board.submit(Command(name="redo_growth", who="redo.grow_to", value=text))
 
     def _after_a_death(self, name: str) -> None:
         if name == "api" and self._api is not None:
@@ -292,6 +306,7 @@ class Daemon:
             if new is not None:
                 self.config = new
                 self._schedule.use(new.schedule)
+                self._growth.use(new.redo.goal)
                 self._board.submit(Command(name="settings", who="SIGHUP", settings=new.loop))
         finally:
             self._notifier.ready(outcome)
@@ -318,7 +333,7 @@ def reread(old: Config, read: Callable[[], Config]) -> Config | None:
         log.warning("these changes need a restart of the daemon", keys=fixed)
     log.info("configuration reloaded")
     daemon = msgspec.structs.replace(old.daemon, on_stop=new.daemon.on_stop)
-    return msgspec.structs.replace(old, loop=new.loop, schedule=new.schedule, daemon=daemon)
+    return msgspec.structs.replace(old, loop=new.loop, redo=new.redo, schedule=new.schedule, daemon=daemon)
 
 
 def needs_restart(old: Config, new: Config) -> list[str]:

@@ -11,8 +11,9 @@ from typing import Annotated, Literal
 from msgspec import Meta, Struct
 from msgspec.structs import replace
 
-from tuner.core.laws import law_of, why_m_moves_no_age
+from tuner.core.laws import NOT_MOVED, law_of
 from tuner.core.state import State
+from tuner.findings.advice import SMALL_REDO_SECONDS
 from tuner.findings.combining import Figure
 from tuner.findings.devicewrites import DeviceWrites
 from tuner.findings.load import LEAST_PAGES, Load, load_of
@@ -99,14 +100,13 @@ def verdict(load: Load | None, state: State, last: Sample | None, *, set_point: 
         last: the newest reading; None without one.
         set_point: age ratio that active mode would hold under the load that it comes to.
     """
-    if unmoved := why_m_moves_no_age(law_of(state)):
-        return Verdict("nothing", unmoved, sure="high")
     if load is None or last is None:
         return NO_LOAD
+    if not law_of(state).m_moves_age:
+        return Verdict("nothing", f"{NOT_MOVED} below the flush limit here", sure="high")
     size, limited = Table(load, state, last, set_point=set_point).size(1.0), load.page_cost.device_is_limit
     commits = size.commits_gained if limited else None if limited is None else Figure(0.0, 0.0, 0.0)
-    above = load.age_ratio > set_point
-    held = set_point if above else size.age_ratio
+    held = min(set_point, size.age_ratio)
     at = f"the age is {load.age_ratio:.2f} of the flush limit, and active mode would hold {held:.2f}"
     found = Verdict(
         "nothing",
@@ -117,16 +117,32 @@ def verdict(load: Load | None, state: State, last: Sample | None, *, set_point: 
         size.sure,
         _depends(load, size, state, last),
     )
-    if above and load.sync_share > WORTH_PAGES and state.facts.sync_stalls:
+    if load.age_ratio > held:
+        return _from_above(found, load, state, last, at)
+    return replace(found, answer="gain", because=at) if worth_it(found.page_writes_saved, commits) else found
+
+
+def _from_above(found: Verdict, load: Load, state: State, last: Sample, at: str) -> Verdict:
+    """Return what is gained where the age is above what active mode would hold: nothing but waits."""
+    if load.sync_share > WORTH_PAGES and state.facts.sync_stalls:
         why = f"{load.sync_share:.0%} of the pages are sync-flushed, and writers wait meanwhile; {at}"
         stalls = Figure(0.0, 0.5 * load.sync_share, 1.0 / max(0.01, 1.0 - load.sync_share))
         return replace(
             found, answer="gain", because=why, commits_gained=stalls, device_is_limit=None, sure="low"
         )
-    if above:
-        why = "the age is above what active mode would hold: it would write more pages, for steadier commits"
+    if last.redo_capacity < SMALL_REDO_SECONDS * load.redo_rate:
+        why = "the redo log is too small for this load, which no innodb_io_capacity_max mends"
         return replace(found, because=f"{why}; {at}")
-    return replace(found, answer="gain", because=at) if worth_it(found.page_writes_saved, commits) else found
+    if last.degraded and load.age_ratio * last.flush_limit >= _writers_wait_from(state, last):
+        return replace(found, answer="gain", because=f"writers wait for redo space; {at}", sure="low")
+    why = "the age is above what active mode would hold: it would write more pages, for steadier commits"
+    return replace(found, because=f"{why}; {at}")
+
+
+def _writers_wait_from(state: State, last: Sample) -> float:
+    """Return the age from which on writers wait, bytes: without counters nothing else shows that they do."""
+    stalls = state.facts.sync_stalls and last.sync_point > last.flush_limit
+    return last.sync_point if stalls else last.stall_point
 
 
 def worth_it(saved: Figure | None, gained: Figure | None) -> bool:
@@ -146,6 +162,11 @@ def _depends(load: Load, size: Size, state: State, last: Sample) -> tuple[str, .
         times = size.age_ratio / load.age_ratio
         said.append(
             f"the age would be {times:.0f} times as high: a buffer pool too small for it holds it lower"
+        )
+    if load.below_low_water:
+        said.append(
+            "the age is below innodb_adaptive_flushing_lwm, where no M has pages written: what does, such as "
+            "reads that need free pages, may go on"
         )
     if size.bound_by:
         said.append(f"the age is held no higher: {size.bound_by}")

@@ -41,6 +41,12 @@ FEWEST = 30
 BLOCK, UNEVEN = 10, 0.25
 """Seconds of a block, and the relative deviation of their redo from which load or device moved."""
 
+EARLY = 0.7
+"""Time that a page stays dirty over the age from which on down some are written before their turn."""
+
+CLEARLY = 0.5
+"""Share of innodb_adaptive_flushing_lwm below which an age does not merely swing around it."""
+
 MOST_CREATED = 0.95
 """Share of the pages flushed that new ones are taken to be at most."""
 
@@ -74,6 +80,7 @@ class Load(Struct, frozen=True):
     dirty_rate: float  # pages newly dirtied, pages/s
     age_ratio: float  # modified age over flush limit
     sync_share: float  # share of the pages of the flush list that sync flushing wrote
+    low_water_age: float  # modified age below which no M has pages flushed, bytes
     moved: bool  # load or device did
     page_cost: PageCost
     combining: Combining = Combining(())
@@ -83,6 +90,11 @@ class Load(Struct, frozen=True):
     def density(self) -> float:
         """Return the pages newly dirtied per redo byte; those written are others while the age moves."""
         return self.dirty_rate / self.redo_rate
+
+    @property
+    def below_low_water(self) -> bool:
+        """Tell whether the age is clearly one at which M asks for no page, so that others are written."""
+        return self.age_ratio * self.flush_limit < CLEARLY * self.low_water_age
 
     @property
     def fixed_density(self) -> float:
@@ -129,10 +141,23 @@ def load_of(records: Sequence[TickRecord], writes: DeviceWrites | None = None) -
         dirty_rate=dirty_rate,
         age_ratio=statistics.fmean(one.age_ratio for one in samples),
         sync_share=rate(lambda one: one.pages_sync) / flush_rate if flush_rate > 0.0 else 0.0,
+        low_water_age=samples[-1].low_water_age,
         moved=_uneven(redo),
         page_cost=_page_cost(pairs, writes),
     )
-    return _with_combining(load, records)
+    return _with_combining(_with_early(load) if samples[-1].degraded else load, records)
+
+
+def _with_early(load: Load) -> Load:
+    """Return a load without counters with the pages that it must have written for free pages.
+
+    What is written in its turn stays dirty for as long as the age takes; on average pages stay for less the
+    more of them are written from the LRU tail, where no age counts.
+    """
+    turn = load.age_ratio * load.flush_limit / load.redo_rate
+    share = load.dirty / load.dirty_rate / turn if turn > 0.0 else 1.0
+    early = load.flush_rate * (1.0 - share) if share < EARLY else 0.0
+    return replace(load, flush_rate=load.flush_rate - early, lru_rate=load.lru_rate + early)
 
 
 def _with_combining(load: Load, records: Sequence[TickRecord]) -> Load | None:

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from typing import Annotated, Literal, NamedTuple
 
 from msgspec import Meta, Struct
 
 from tuner.core.state import SAME_START_SECONDS
+from tuner.findings.evidence import local_places
 from tuner.findings.providers import way_of
 from tuner.findings.redo_size import MEBIBYTE, size
 from tuner.records import Facts, Sample
 from tuner.servers.families.redo_capacity import REDO_VARIABLE
-from tuner.system.storage import Room
+from tuner.servers.survey import Survey
+from tuner.system.storage import Room, room_of
 
 Stands = Literal["in_force", "under_way", "not_in_force", "restarted", "changed"]
 """How far a resize is: the size wanted is in force; the server is at it; the size found is in force, still or
@@ -27,7 +29,7 @@ SHRUNK_SHARE = 0.5
 
 
 class Resize(Struct, frozen=True):
-    """A resize of a redo log that a person's command began."""
+    """A resize of a redo log that a person's command began, or a daemon with ``redo.grow_to``."""
 
     identity: Annotated[str, Meta(description="which server, whatever its address")]
     variable: Annotated[str, Meta(description="the variable that says how large the redo log is")]
@@ -38,6 +40,21 @@ class Resize(Struct, frozen=True):
     started: Annotated[float, Meta(description="when the server had started, Unix time")]
     begun: Annotated[float, Meta(description="when the value was to be set, Unix time")]
     lsn: Annotated[int, Meta(description="the server's current LSN then")]
+    goal: Annotated[
+        int, Meta(description="redo.grow_to of the daemon that grew it, bytes; 0: a person did")
+    ] = 0
+    undone: Annotated[bool, Meta(description="it was set back: no daemon grows it to that goal again")] = (
+        False
+    )
+
+
+class Growing(Struct, frozen=True):
+    """What becomes of ``redo.grow_to``."""
+
+    grow_to: Annotated[int, Meta(description="size that the redo log is to grow to, bytes")]
+    in_force: Annotated[int | None, Meta(description="its size now, bytes; none before the first reading")]
+    step_to: Annotated[int | None, Meta(description="size that is being set now, bytes; none between steps")]
+    text: Annotated[str, Meta(description="how far it is, and what it waits for, in words")]
 
 
 def barred(facts: Facts, sample: Sample, wanted: int) -> str:
@@ -69,6 +86,26 @@ def space_needed(facts: Facts, found: int, wanted: int) -> int:
     return wanted if facts.family == "mariadb" else wanted - found
 
 
+class Space(NamedTuple):
+    """Room for a larger redo log."""
+
+    where: str  # directory that was looked at; empty where none could be
+    more: int  # bytes that are needed
+    free: int = 0  # bytes
+    why: str = ""  # why it is not enough; empty where it is
+
+
+def space_for(look: Survey, facts: Facts, found: int, wanted: int) -> Space:
+    """Return what there is for a log of ``wanted`` bytes in place of ``found``, as far as it can be seen."""
+    more = space_needed(facts, found, wanted)
+    place = local_places(look).get("redo")
+    below = None if place is None or facts.family == "mariadb" else f"{place}/#innodb_redo"
+    for one in filter(None, (below, place)):
+        if (room := room_of(one)) is not None:
+            return Space(one, more, room.free, too_little_room(more, room))
+    return Space("", more)
+
+
 def too_little_room(needed: int, room: Room) -> str:
     """Return why there is not enough room for so many bytes more; empty where there is."""
     left = round(min(LEFT_FREE * room.total, MOST_LEFT_FREE))
@@ -77,6 +114,25 @@ def too_little_room(needed: int, room: Room) -> str:
     return (
         f"{size(_whole(needed))} more are needed, {size(_whole(room.free))} are free, and "
         f"{size(_whole(left))} of them are to stay so"
+    )
+
+
+def to_keep(
+    before: Resize | None, facts: Facts, sample: Sample, wanted: int, *, wall: float, goal: int = 0
+) -> Resize:
+    """Return what is to be on disk before the log is made so large, bytes.
+
+    After an earlier resize since the server's start it keeps what that one found.
+    """
+    found = sample.redo_capacity
+    if (
+        before is not None
+        and not before.undone
+        and stands(before, facts, sample, under_way=False) == "in_force"
+    ):
+        found, goal = before.found, goal or before.goal
+    return Resize(
+        facts.identity, facts.redo_variable, found, wanted, facts.started, wall, sample.lsn_current, goal
     )
 
 
@@ -109,7 +165,16 @@ def told(resize: Resize, standing: Stands, sample: Sample) -> str:
         "changed": f"{now} is in force, which somebody else set",
     }
     pair = f"{size(resize.found)} to {size(resize.wanted)}"
-    return f"a resize of the redo log from {pair} was begun by innobrim redo: {ends[standing]}"
+    by = "by the daemon (redo.grow_to)" if resize.goal else "by innobrim redo"
+    return f"a resize of the redo log from {pair} was begun {by}: {ends[standing]}"
+
+
+def kept_back(resize: Resize) -> str:
+    """Return that a daemon's resize was undone, and what lets it grow the log again."""
+    return (
+        f"the redo log was set back after redo.grow_to = {size(resize.goal)}: it grows again once that key "
+        "has another value, or by innobrim redo --to"
+    )
 
 
 def next_step(resize: Resize, standing: Stands, sample: Sample) -> str:

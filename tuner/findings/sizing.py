@@ -161,6 +161,12 @@ def last_seen(records: Sequence[TickRecord]) -> tuple[Sample, Estimate] | None:
     return None
 
 
+def today(load: Load, state: State, sample: Sample, estimate: Estimate) -> Size:
+    """Return what the log that there is comes to."""
+    set_point = set_point_of(load, state, sample, estimate)
+    return Table(load, state, sample, set_point=set_point).size(1.0)
+
+
 def set_point_of(load: Load, state: State, sample: Sample, estimate: Estimate) -> float:
     """Return the set-point that is held once the load has come to what fewer page writes let it."""
     gained = Table(load, state, sample, set_point=state.set_point_now).size(1.0).commits_gained
@@ -258,6 +264,8 @@ class Table:
         lowest = max(today, set_point * (MUCH_LOWER if self._load.moved else LOWER))
         if set_point > FARTHEST * today:
             lowest = min(MUCH_LOWER * set_point, CERTAIN * today)
+        if self._load.below_low_water:
+            lowest = today  # what has pages written there may go on
         highest = min(HIGHEST, 1.1 * max(self._held, self._state.set_point_now))
         return Figure(lowest, set_point, max(set_point, highest))
 

@@ -1,4 +1,4 @@
-"""What a person's resize of a redo log found, in a file of the state directory.
+"""What a resize of a redo log found, a person's or a daemon's, in a file of the state directory.
 
 It is no part of the journal, which a running daemon alone writes. It is on disk before the server is told.
 """
@@ -8,6 +8,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import msgspec
+from msgspec.structs import replace
 
 from tuner.findings.redo_growth import Resize
 from tuner.system.statedir import read_plain, write_private
@@ -45,6 +46,19 @@ def forget(directory: Path, resize: Resize) -> None:
         ResizeError: it is still kept.
     """
     _write(directory, [one for one in _kept(directory) if one.identity != resize.identity])
+
+
+def set_back(directory: Path, resize: Resize) -> None:
+    """Keep nothing of this server any more; of a daemon's resize that it was undone, so that none repeats it.
+
+    Raises:
+        ResizeError: it is still kept as it was.
+    """
+    now = next((one for one in _kept(directory) if one.identity == resize.identity), resize)
+    if now.goal:  # a daemon's, which may have been noted since
+        keep(directory, replace(now, undone=True))
+    else:
+        forget(directory, resize)
 
 
 def _kept(directory: Path) -> list[Resize]:

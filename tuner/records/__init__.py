@@ -34,6 +34,7 @@ from tuner.records.sample import STRANGER, Missed, Sample
 from tuner.records.server import (
     CAPACITY_MINIMUM,
     ENABLE_COUNTERS,
+    GROW_REDO_LOG,
     LOW_WATER_MARK,
     LOWEST_ABOVE_ZERO,
     MILLIONTHS,
@@ -52,6 +53,7 @@ from tuner.records.window import Window, effects, winners
 __all__ = [
     "CAPACITY_MINIMUM",
     "ENABLE_COUNTERS",
+    "GROW_REDO_LOG",
     "LONGEST_TTL",
     "LOWEST_ABOVE_ZERO",
     "LOW_WATER_MARK",

@@ -34,6 +34,7 @@ MILLIONTHS = 1_000_000
 LOWEST_ABOVE_ZERO = 1_000
 """0.001 percent: the age counts as soon as a few pages are dirty."""
 
+GROW_REDO_LOG = "innobrim.grow_redo_log"
 SET_LOW_WATER = "innobrim.set_low_water_mark"
 """The definer procedure that sets the mark to 0 or 0.001, where an administrator asked for it."""
 

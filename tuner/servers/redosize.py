@@ -1,11 +1,11 @@
-"""The size of the redo log, set while the server runs: for a person's command, and never in the loop."""
+"""The size of the redo log, set while the server runs: on a connection of its own, and never in the loop."""
 
 from __future__ import annotations
 
 import pymysql
 from pymysql.constants import ER
 
-from tuner.records import Facts
+from tuner.records import GROW_REDO_LOG, Facts
 from tuner.servers.failures import error_number, in_words
 from tuner.servers.port import ServerError, Unreachable
 from tuner.servers.session import Session
@@ -18,6 +18,9 @@ GRACE_SECONDS = 10.0
 
 STATEMENT_TIMEOUT = 1969
 """MariaDB's error for a statement that reached ``max_statement_time``; it keeps the log that it had."""
+
+ASK = f"CALL {GROW_REDO_LOG}(NULL)"
+"""Has the procedure say up to which size it grows a redo log: one row."""
 
 DENIED = frozenset({ER.SPECIFIC_ACCESS_DENIED_ERROR, ER.ACCESS_DENIED_ERROR, ER.DBACCESS_DENIED_ERROR})
 
@@ -46,7 +49,21 @@ class OtherSizeError(ServerError):
         self.there = there
 
 
-def resize(session: Session, identity: str, facts: Facts, size: int, seconds: float) -> None:
+def limit(session: Session) -> int | None:
+    """Return up to which size a procedure grows the redo log, bytes; None where this account may call none.
+
+    Raises:
+        Unreachable: nothing answers in time.
+    """
+    try:
+        return whole(session.query(ASK)[0][0])
+    except (pymysql.MySQLError, IndexError, ValueError, TypeError, ArithmeticError):
+        return None
+
+
+def resize(
+    session: Session, identity: str, facts: Facts, size: int, seconds: float, *, called: bool = False
+) -> None:
     """Set the size of the redo log, and read it back.
 
     Args:
@@ -55,6 +72,7 @@ def resize(session: Session, identity: str, facts: Facts, size: int, seconds: fl
         facts: of the server that is meant.
         size: bytes.
         seconds: after which a MariaDB gives up.
+        called: by the procedure of ``innobrim setup-sql``.
 
     Raises:
         NotSetError: the server refused, the account may not (DeniedError), a MariaDB gave up (TimeUpError),
@@ -62,7 +80,7 @@ def resize(session: Session, identity: str, facts: Facts, size: int, seconds: fl
         OtherSizeError: the server took another size than it was given.
         Unreachable: no answer, so that nobody knows.
     """
-    statement = resizing(facts.redo_variable, size)
+    statement = resizing(facts.redo_variable, size, called=called)
     try:
         named = printable(text(session.query(f"SELECT {identity}")[0][0]))
         if named not in facts.names:
@@ -93,7 +111,8 @@ def under_way(session: Session, facts: Facts) -> bool:
     try:
         rows = session.query(
             "SELECT COUNT(*) FROM information_schema.processlist"
-            f" WHERE info LIKE 'SET GLOBAL {facts.redo_variable} %' AND id <> CONNECTION_ID()"
+            f" WHERE (info LIKE 'SET GLOBAL {facts.redo_variable} %' OR info LIKE 'CALL {GROW_REDO_LOG}(%')"
+            " AND id <> CONNECTION_ID()"
         )
         return whole(rows[0][0]) > 0
     except (pymysql.MySQLError, IndexError, ValueError, TypeError, ArithmeticError):

@@ -248,7 +248,15 @@ class RealServer:
         """
         return survey(self._session, self._clock.monotonic(), self._adapter.counter_on)
 
-    def resize_redo(self, facts: Facts, size: int, seconds: float) -> None:
+    def redo_limit(self) -> int | None:
+        """Return up to which size a procedure grows the redo log, bytes; None without one for this account.
+
+        Raises:
+            Unreachable: nothing answers in time.
+        """
+        return redosize.limit(self._session)
+
+    def resize_redo(self, facts: Facts, size: int, seconds: float, *, called: bool = False) -> None:
         """Set the size of the redo log; never for the loop, and by no other thread's connection.
 
         MariaDB answers when the new log is in place: ``read`` may be called meanwhile.
@@ -257,13 +265,14 @@ class RealServer:
             facts: of the server that is meant.
             size: bytes.
             seconds: after which it is given up, by MariaDB itself.
+            called: by the procedure of ``innobrim setup-sql``, which only grows it.
 
         Raises:
             ServerError: as ``redosize.resize``.
         """
         session = Session(replace(self._session.endpoint, timeout=seconds + redosize.GRACE_SECONDS))
         try:
-            redosize.resize(session, self._adapter.identity, facts, size, seconds)
+            redosize.resize(session, self._adapter.identity, facts, size, seconds, called=called)
         finally:
             session.close()
 

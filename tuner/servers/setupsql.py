@@ -14,6 +14,7 @@ from msgspec import Struct
 
 from tuner.records import (
     CAPACITY_MINIMUM,
+    GROW_REDO_LOG,
     LOW_WATER_MARK,
     LOWEST_ABOVE_ZERO,
     SET_GLOBAL,
@@ -76,6 +77,7 @@ class Request(Struct, frozen=True):
         replica: on a replica alone, nothing of it in the binary log.
         direct: the privilege to write instead of the procedures.
         low_water: a procedure for MariaDB's low-water mark of dirty pages as well.
+        grow_redo_to: a procedure that grows the redo log up to so many bytes as well; None for none.
         managed: as ``Facts.managed``, where something else than the version tells it.
     """
 
@@ -89,6 +91,7 @@ class Request(Struct, frozen=True):
     replica: bool = False
     direct: bool = False
     low_water: bool = False
+    grow_redo_to: int | None = None
     managed: str = ""
 
     @property
@@ -166,6 +169,8 @@ def setup(request: Request) -> Iterator[Step]:
         )
         if family.name == "mariadb":
             yield _low_water(request)
+        if family.adapter.redo_dynamic:
+            yield _growing(request, family)
         yield Step(
             "InnoDB's counters, which are off again after each start where my.cnf does not turn them on.",
             _remade(f"{SCHEMA}.{ENABLES}", enable_counters(family.adapter.counter_on)),
@@ -181,7 +186,9 @@ def setup(request: Request) -> Iterator[Step]:
             about = "What it writes with. It is the privilege to set every global variable, to anything."
             yield Step(about, (grant(family.write_privilege, account),))
             continue
-        calls = (SET_GLOBAL, f"{SCHEMA}.{ENABLES}", *((SET_LOW_WATER,) if _marks(request, family) else ()))
+        calls = [SET_GLOBAL, f"{SCHEMA}.{ENABLES}"]
+        calls += [SET_LOW_WATER] if _marks(request, family) else []
+        calls += [GROW_REDO_LOG] if request.grow_redo_to and family.adapter.redo_dynamic else []
         yield Step(
             "What it writes with.", tuple(grant("EXECUTE", account, f"PROCEDURE {one}") for one in calls)
         )
@@ -196,7 +203,8 @@ def removal(request: Request) -> Iterator[Step]:
     family = family_of(request.version)
     there = "" if _oldest(family, request) else "IF EXISTS "
     marked = (SET_LOW_WATER,) if family.name == "mariadb" else ()
-    procedures = (SET_GLOBAL, f"{SCHEMA}.{ENABLES}", *marked)
+    grows = (GROW_REDO_LOG,) if family.adapter.redo_dynamic else ()
+    procedures = (SET_GLOBAL, f"{SCHEMA}.{ENABLES}", *marked, *grows)
     yield from _session(request)
     yield Step(
         f"The schema {SCHEMA} stays: DROP DATABASE {SCHEMA} once nothing is in it.",
@@ -217,6 +225,16 @@ def _low_water(request: Request) -> Step:
         return Step("The low-water mark of dirty pages: 0 or 0.001.", _remade(SET_LOW_WATER, set_low_water()))
     gone = f"DROP PROCEDURE IF EXISTS {SET_LOW_WATER}"
     return Step("Without --low-water-mark that one is not to be written.", (gone,))
+
+
+def _growing(request: Request, family: Family) -> Step:
+    if request.grow_redo_to:
+        made = grow_redo_log(family.adapter.redo_variable, request.grow_redo_to)
+        return Step(
+            "The size of the redo log: larger only, and no larger than this.", _remade(GROW_REDO_LOG, made)
+        )
+    gone = f"DROP PROCEDURE IF EXISTS {GROW_REDO_LOG}"
+    return Step("Without --grow-redo-to the redo log is not to be grown.", (gone,))
 
 
 def superfluous(request: Request) -> tuple[str, ...]:
@@ -426,6 +444,34 @@ BEGIN
     SET GLOBAL {LOW_WATER_MARK} = 0;
   ELSE
     SIGNAL SQLSTATE '45000' SET MESSAGE_TEXT = 'only 0 and 1 are taken';
+  END IF;
+END"""
+
+
+def grow_redo_log(variable: str, largest: int) -> str:
+    """Return the procedure that grows the redo log; called with NULL it says up to how many bytes.
+
+    Args:
+        variable: that says how large the redo log is.
+        largest: bytes.
+    """
+    return f"""\
+CREATE DEFINER = {login(DEFINER_ACCOUNT)} PROCEDURE {GROW_REDO_LOG}(
+  IN bytes BIGINT UNSIGNED
+)
+  SQL SECURITY DEFINER
+  COMMENT 'InnoBrim grows the redo log through this; NULL: up to which size'
+BEGIN
+  DECLARE largest BIGINT UNSIGNED DEFAULT {largest};
+  DECLARE refusal VARCHAR(128);
+  IF bytes IS NULL THEN
+    SELECT largest;
+  ELSEIF bytes > largest OR bytes <= @@GLOBAL.{variable} THEN
+    SET refusal = CONCAT('{variable} = ', bytes,
+      ': must be above ', @@GLOBAL.{variable}, ', as it is, and at most ', largest);
+    SIGNAL SQLSTATE '45000' SET MESSAGE_TEXT = refusal;
+  ELSE
+    SET GLOBAL {variable} = bytes;
   END IF;
 END"""
 

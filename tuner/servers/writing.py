@@ -14,6 +14,7 @@ import pymysql
 
 from tuner.records import (
     ENABLE_COUNTERS,
+    GROW_REDO_LOG,
     LOW_WATER_MARK,
     SET_GLOBAL,
     SET_LOW_WATER,
@@ -101,8 +102,9 @@ innodb_monitor_enable."""
 WITH_OPTION = (LOW_WATER_MARK,)
 """What it may write besides with ``loop.low_water_mark``, and to put the operator's value back."""
 
-BY_A_PERSON = ("innodb_redo_log_capacity", "innodb_log_file_size")
-"""What ``innobrim redo`` may write where a person asks for it; no daemon, and by no procedure."""
+REDO_LOG = ("innodb_redo_log_capacity", "innodb_log_file_size")
+"""What ``innobrim redo`` may write where a person asks for it, and a daemon with ``redo.grow_to``; never the
+loop."""
 
 
 def must_be_writable(name: str, *, optional: bool) -> None:
@@ -120,15 +122,15 @@ def must_be_writable(name: str, *, optional: bool) -> None:
         raise ServerError(f"{name} may not be written; what may: {', '.join(allowed)}")
 
 
-def resizing(variable: str, size: int) -> str:
-    """Return the statement that sets the size of the redo log, bytes.
+def resizing(variable: str, size: int, *, called: bool) -> str:
+    """Return the statement that sets the size of the redo log, bytes; by the procedure that only grows it.
 
     Raises:
         ServerError: the variable is none of a redo log's.
     """
-    if variable not in BY_A_PERSON:
-        raise ServerError(f"{variable} may not be written; what may: {', '.join(BY_A_PERSON)}")
-    return f"SET GLOBAL {variable} = {size}"
+    if variable not in REDO_LOG:
+        raise ServerError(f"{variable} may not be written; what may: {', '.join(REDO_LOG)}")
+    return f"CALL {GROW_REDO_LOG}({size})" if called else f"SET GLOBAL {variable} = {size}"
 
 
 SET_BY_US = (

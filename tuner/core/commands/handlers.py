@@ -115,6 +115,11 @@ def _low_water_saved(state: State, context: CommandContext) -> Outcome:
     return Outcome(lowwater.saved(state), "the low-water mark found is on disk")
 
 
+def _redo_growth(state: State, context: CommandContext) -> Outcome:
+    """Have it in log, journal and events what becomes of ``redo.grow_to``; the loop does nothing for it."""
+    return Outcome(state, str(context.command.value), event="redo_growth")
+
+
 def _worker_died(state: State, context: CommandContext) -> Outcome:
     why = (
         f"the daemon's thread {context.command.value!r} is dead: neither originals nor decisions can be kept"
@@ -330,6 +335,7 @@ HANDLERS: dict[str, Handler] = {
     "cancel_overlay": overlay.cancel,
     "originals_saved": _originals_saved,
     "low_water_saved": _low_water_saved,
+    "redo_growth": _redo_growth,
     "schedule": schedule.take,
     "stop": _stop,
     "worker_died": _worker_died,

@@ -1,0 +1,320 @@
+"""``redo.grow_to``: when the daemon grows the redo log, by how much, what is on disk, and what is told."""
+
+from __future__ import annotations
+
+import threading
+from pathlib import Path
+from typing import Any
+
+import pytest
+from msgspec.structs import replace
+
+from tests.bench import Bench, FakeServer
+from tests.cli.redo_growth_outputs import Server
+from tests.factory import ACTIVE, DEFAULT, REDO, SAVED, command
+from tuner.config.schema import GrowTo
+from tuner.daemon.growth import AGAIN_SECONDS, QUIET_SECONDS, Growth
+from tuner.journal.resized import resize_of, set_back
+from tuner.records import Command, Facts
+from tuner.servers.port import ServerError, Unreachable
+from tuner.servers.redosize import DeniedError
+from tuner.settings import Settings
+
+GOAL = GrowTo(3 * REDO, unchecked=True)
+LONG = int(3 * QUIET_SECONDS) + 20
+
+
+class Log(Server):
+    """The way to a fake server's redo log: a connection for each step.
+
+    Attributes:
+        limit: up to which size a procedure grows it, bytes; None without one.
+        calls: of each SET whether it was by the procedure.
+    """
+
+    def __init__(self, beside: FakeServer, directory: Path) -> None:
+        super().__init__(beside.facts(), size=beside.redo_capacity)
+        self.beside, self.directory = beside, directory
+        self.limit: int | None = None
+        self.calls: list[bool] = []
+        self.local = False
+
+    def facts(self) -> Facts:
+        """Return what the fake server is."""
+        self.size = self.beside.redo_capacity
+        return super().facts()
+
+    def redo_limit(self) -> int | None:
+        """Return up to which size a procedure grows it."""
+        return self.limit
+
+    def resize_redo(self, facts: Facts, size: int, _seconds: float, *, called: bool = False) -> None:
+        """Set it on the fake server."""
+        super().resize_redo(facts, size, _seconds)
+        self.calls.append(called)
+        self.beside.redo_capacity = size
+
+
+class Grown:
+    """A loop by hand beside a fake server whose redo log is to grow.
+
+    Attributes:
+        bench: the loop.
+        log: the way to the redo log.
+        told: what log, journal and events are told.
+    """
+
+    def __init__(
+        self, directory: Path, goal: GrowTo | None = GOAL, settings: Settings = ACTIVE, **log: object
+    ) -> None:
+        self.bench = Bench(settings)
+        self.log = Log(self.bench.server, directory)
+        for name, value in log.items():
+            setattr(self.log, name, value)
+        self.told: list[str] = []
+        self.growth = Growth(directory, goal, connect=lambda: self.log, tell=self.told.append)
+        self.turns(2)
+        self.turn(SAVED)
+
+    @property
+    def sizes(self) -> list[int]:
+        """Return what was set, in shares of the log found."""
+        return [size // REDO for size, _ in self.log.sets]
+
+    def turn(self, *commands: Command) -> None:
+        """Tick once, and let a step that begins come to its end."""
+        self.bench.turn(*commands)
+        self.growth.take(self.bench.state, self.bench.record)
+        for thread in threading.enumerate():
+            if thread.name == "redo-growth":
+                thread.join(10.0)
+
+    def turns(self, count: int) -> None:
+        """Tick so many times."""
+        for _ in range(count):
+            self.turn()
+
+    @property
+    def status(self) -> str:
+        """Return how far it is, in words."""
+        found = self.growth.status()
+        assert found is not None
+        return found.text
+
+
+def test_it_doubles_at_most_and_ends_at_the_size_wanted(tmp_path: Path) -> None:
+    """100 MiB become 200 and then 300 and no more; what was found first is on disk before each SET."""
+    grown = Grown(tmp_path)
+    grown.turns(LONG)
+
+    assert grown.sizes == [2, 3]
+    assert [(one.found, one.wanted, one.goal) for _, one in grown.log.sets if one is not None] == [
+        (REDO, 2 * REDO, 3 * REDO),
+        (REDO, 3 * REDO, 3 * REDO),
+    ]
+    assert grown.status == "it is in force"
+    assert [text.rpartition("; ")[2] for text in grown.told if "begins" in text] == 2 * ["100 MiB was found"]
+
+
+def test_without_the_key_nothing_is_set(tmp_path: Path) -> None:
+    """The daemon itself resizes nothing unless a person set redo.grow_to."""
+    grown = Grown(tmp_path, None)
+    grown.turns(LONG)
+
+    assert grown.sizes == []
+    assert grown.growth.status() is None
+
+
+def test_advisory_mode_says_what_it_would_do(tmp_path: Path) -> None:
+    """Nothing is set and nothing is on disk; it is told once, and in status."""
+    grown = Grown(tmp_path, settings=Settings())
+    grown.turns(LONG)
+
+    assert grown.sizes == []
+    assert resize_of(tmp_path, grown.log.said.names) is None
+    (told,) = grown.told
+    assert "from 100 MiB to 200 MiB" in told
+    assert "advisory" in told
+    assert "advisory" in grown.status
+
+
+@pytest.mark.parametrize(
+    ("asked", "why"),
+    [
+        (command("pause"), "held: paused"),
+        (command("drain", value="lowest", ttl=3600.0), "a drain"),
+        (command("park"), "held: paused"),
+    ],
+    ids=["pause", "drain", "park"],
+)
+def test_nothing_is_grown_while_something_else_goes_on(tmp_path: Path, asked: Command, why: str) -> None:
+    """Under a hold, a drain or a park no step begins, and status says what is waited for."""
+    grown = Grown(tmp_path, None)
+    grown.turns(30)
+    grown.turn(asked)
+    grown.growth.use(GOAL)
+    grown.turns(LONG)
+
+    assert grown.sizes == []
+    assert why in grown.status
+
+
+def test_a_budget_is_kept(tmp_path: Path) -> None:
+    """Where twice the log could take a recovery beyond max_recovery_seconds it stays as it is."""
+    held = Grown(tmp_path, settings=replace(ACTIVE, max_recovery_seconds=1.0))
+    held.turns(LONG)
+    free = Grown(tmp_path, settings=replace(ACTIVE, max_recovery_seconds=86_400.0))
+    free.turns(LONG)
+
+    assert held.sizes == []
+    assert "max_recovery_seconds = 1" in held.status
+    assert free.sizes == [2, 3]
+
+
+@pytest.mark.parametrize(
+    ("log", "goal", "why"),
+    [
+        ({"local": False}, GrowTo(3 * REDO, unchecked=False), "unchecked"),
+        ({"allowed": False}, GOAL, "innobrim setup-sql --grow-redo-to 300M"),
+        ({"limit": REDO}, GOAL, "innobrim setup-sql --grow-redo-to 300M"),
+        ({"fails": DeniedError("Access denied")}, GOAL, "Access denied"),
+    ],
+    ids=["unseen disk", "no privilege", "procedure's limit", "denied"],
+)
+def test_a_refusal_is_told_once(tmp_path: Path, log: dict[str, Any], goal: GrowTo, why: str) -> None:
+    """What cannot be is said in one line with what would be right, and tried again in an hour, no sooner."""
+    grown = Grown(tmp_path, goal, **log)
+    grown.turns(4 * LONG)
+    tries = len(grown.log.sets)
+
+    assert grown.bench.server.redo_capacity == REDO
+    assert resize_of(tmp_path, grown.log.said.names) is None
+    assert sum(why in text for text in grown.told) == 1
+    assert why in grown.status
+    assert tries <= 1
+    assert 4 * LONG < AGAIN_SECONDS
+
+
+@pytest.mark.parametrize("change", [{"redo_dynamic": False}, {"managed": "Amazon RDS"}], ids=str)
+def test_a_server_that_cannot_is_told_once(tmp_path: Path, change: dict[str, Any]) -> None:
+    """An old or managed server keeps its log, and what would be right is said."""
+    grown = Grown(tmp_path)
+    grown.log.said = replace(grown.log.said, **change)
+    grown.turns(2 * LONG)
+
+    assert grown.sizes == []
+    assert len(grown.told) == 1
+
+
+def test_the_procedure_does_it_up_to_its_limit(tmp_path: Path) -> None:
+    """An account that may call it alone grows the log by it, and no further than it lets through."""
+    grown = Grown(tmp_path, allowed=False, limit=2 * REDO)
+    grown.turns(LONG)
+
+    assert grown.sizes == [2]
+    assert grown.log.calls == [True]
+    assert "setup-sql" in grown.told[-1]
+
+
+def test_what_a_person_made_smaller_stays_so(tmp_path: Path) -> None:
+    """After an undo no daemon grows the log again, the next one neither, until grow_to is another one."""
+    grown = Grown(tmp_path)
+    grown.turns(LONG)
+    grown.bench.server.redo_capacity = REDO
+    grown.turns(LONG)
+    assert grown.sizes == [2, 3]
+
+    following = Grown(tmp_path)
+    following.turns(LONG)
+    assert following.sizes == []
+    assert "another value" in following.status
+
+    following.growth.use(GrowTo(4 * REDO, unchecked=True))
+    following.turns(LONG)
+    assert following.sizes == [2, 4]
+
+
+def test_an_undo_without_a_daemon_counts_as_well(tmp_path: Path) -> None:
+    """What innobrim redo --undo notes on disk keeps the next daemon from growing it."""
+    grown = Grown(tmp_path)
+    grown.turns(LONG)
+    kept = resize_of(tmp_path, grown.log.said.names)
+    assert kept is not None
+    set_back(tmp_path, kept)
+
+    following = Grown(tmp_path)
+    following.turns(LONG)
+    assert following.sizes == []
+
+
+def test_a_step_that_a_dead_daemon_began_is_told_and_gone_on_with(tmp_path: Path) -> None:
+    """What was killed between the note on disk and the SET is said, and what was found stays what it was."""
+    first = Grown(tmp_path, fails=Unreachable("lost connection"))
+    first.turns(LONG // 2)
+    assert first.sizes == [2]
+
+    following = Grown(tmp_path)
+    following.turns(LONG)
+    assert "begun by the daemon" in following.told[0]
+    assert following.sizes == [2, 3]
+    kept = resize_of(tmp_path, following.log.said.names)
+    assert kept is not None
+    assert kept.found == REDO
+
+
+@pytest.mark.parametrize(
+    ("age", "sizes", "allowed"), [(10, [2, 3, 1], True), (80, [2, 3], True), (10, [2, 3], False)]
+)
+def test_a_restore_sets_the_log_back_where_that_is_safe(
+    tmp_path: Path, age: int, sizes: list[int], *, allowed: bool
+) -> None:
+    """At a low age and with the privilege it is as found again; else it is said how a person does that."""
+    grown = Grown(tmp_path, allowed=True)
+    grown.turns(LONG)
+    grown.log.age, grown.log.allowed = age * 2**20, allowed
+    grown.bench.until("set", "emergency", limit=600)
+    grown.turn(command("restore"))
+    for _ in range(600):
+        grown.turn()
+        if grown.bench.state.mode is not ACTIVE.mode:
+            break
+    grown.turns(3)
+
+    assert grown.sizes == sizes
+    assert ("innobrim redo --undo" in grown.told[-1]) is (sizes[-1] != 1)
+
+
+def test_nothing_is_set_where_the_note_cannot_be_on_disk(tmp_path: Path) -> None:
+    """Without what was found on disk no SET is sent, and the reason is told."""
+    (tmp_path / "redo-resize.json").mkdir()
+    grown = Grown(tmp_path)
+    grown.turns(LONG)
+
+    assert grown.sizes == []
+    assert any("redo-resize.json" in text for text in grown.told)
+
+
+def test_a_restart_of_mysqld_is_no_undo(tmp_path: Path) -> None:
+    """A mysqld that comes back with the size of its my.cnf is told, and its log grows again."""
+    grown = Grown(tmp_path)
+    grown.turns(LONG)
+    server = grown.bench.server
+    server.redo_capacity = REDO
+    server.restart(DEFAULT)
+    grown.log.said = server.facts()
+    grown.turn()
+    grown.turns(2)
+    grown.turn(SAVED)
+    grown.turns(2 * LONG)
+
+    assert any("mysqld was restarted" in text for text in grown.told)
+    assert grown.sizes == [2, 3, 2, 3]
+
+
+def test_an_error_of_any_kind_leaves_the_loop_alone(tmp_path: Path) -> None:
+    """Whatever a step comes to, the ticks go on and it is told."""
+    grown = Grown(tmp_path, fails=ServerError("odd"))
+    grown.turns(LONG)
+
+    assert any("odd" in text for text in grown.told)
+    assert not grown.bench.record.holds

@@ -1,0 +1,383 @@
+"""``redo.grow_to``: the redo log grown in steps while the server runs, beside the loop and never in its way.
+
+The loop's thread only looks whether a step may begin. A thread of its own carries it out, over a connection
+of its own, and what was found is on disk before the server is told.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Protocol
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from tuner.config.schema import GrowTo
+from tuner.core.commands.schedule import settings_of
+from tuner.core.setpoint.budgets import KEYS, WHAT, durations_of
+from tuner.core.state import SAME_START_SECONDS, State
+from tuner.findings.redo_growth import (
+    Growing,
+    Resize,
+    barred,
+    kept_back,
+    not_to_be_shrunk,
+    space_for,
+    stands,
+    to_keep,
+    told,
+)
+from tuner.findings.redo_size import size
+from tuner.journal.resized import ResizeError, forget, keep, resize_of
+from tuner.records import DecisionKind, EventCode, Facts, Lifecycle, Missed, Sample, TickRecord
+from tuner.servers.port import ServerError, Unreachable
+from tuner.servers.redosize import NotSetError, OtherSizeError
+from tuner.servers.survey import Survey
+from tuner.settings import Mode
+
+QUIET_SECONDS = 10.0
+"""Nothing may have been in the way for so long before a step, on the loop's clock."""
+
+AGAIN_SECONDS = 3600.0
+"""Between two tries of what was refused; it is told once."""
+
+SILENT_SECONDS = 60.0
+"""The same where nothing answered, or nobody knows what became of a step."""
+
+LONGEST_STEP = 600.0
+"""What a server may take for one step, seconds: a MariaDB gives up then and keeps the log that it had."""
+
+LOOK_SECONDS = 0.5
+
+
+class Resizable(Protocol):
+    """What a step needs of a server, as ``RealServer`` has it."""
+
+    def facts(self) -> Facts: ...
+    def read(self) -> Sample | Missed: ...
+    def survey(self) -> Survey: ...
+    def may_write(self) -> bool | None: ...
+    def redo_limit(self) -> int | None: ...
+    def resizing_redo(self, facts: Facts) -> bool: ...
+    def resize_redo(self, facts: Facts, size: int, seconds: float, *, called: bool) -> None: ...
+    def close(self) -> None: ...
+
+
+class _Ended(Struct, frozen=True):
+    """What a thread came to."""
+
+    text: str = ""  # told, unless it was the last thing that was; empty for nothing
+    again: float = 0.0  # seconds until the next step may begin
+
+
+class Growth:
+    """Grows one server's redo log. ``take`` and ``use`` are for the loop's and the reloading thread."""
+
+    def __init__(
+        self,
+        directory: Path,
+        goal: GrowTo | None,
+        *,
+        connect: Callable[[], Resizable] | None,
+        tell: Callable[[str], None],
+        wall: Callable[[], float] = time.time,
+    ) -> None:
+        """Begin with nothing under way.
+
+        Args:
+            directory: the state directory.
+            goal: the size that is wanted; None for leaving the log alone.
+            connect: makes a connection for one step; None where there is none to be had, as in a demo.
+            tell: takes a sentence for log, journal and events; from any thread.
+            wall: Unix time.
+        """
+        self._directory, self._goal = directory, goal
+        self._connect, self._tell, self._wall = connect, tell, wall
+        self._thread: threading.Thread | None = None
+        self._ended = _Ended()
+        self._step_to: int | None = None
+        self._in_force: int | None = None
+        self._start: tuple[str, float] | None = None
+        self._quiet_since: float | None = None
+        self._restored = False
+        self._not_before = float("-inf")
+        self._said = self._waits = self._refused = ""
+
+    def use(self, goal: GrowTo | None) -> None:
+        """Take the configuration's size from now on; what was refused is tried again."""
+        self._goal, self._said, self._not_before = goal, "", float("-inf")
+
+    def status(self) -> Growing | None:
+        """Return how far it is, from any thread; None without a size to grow to."""
+        goal, there, step = self._goal, self._in_force, self._step_to
+        if goal is None:
+            return None
+        if step is not None:
+            text = f"the server is at the step to {size(step)}"
+        elif there is not None and there >= goal.size:
+            text = "it is in force"
+        else:
+            text = self._waits or "the next step begins within seconds"
+        return Growing(goal.size, there, step, text)
+
+    def take(self, state: State, record: TickRecord) -> None:
+        """Look at a tick, and begin a step where one is due; never waits."""
+        goal, connect, sample = self._goal, self._connect, record.tick.reading
+        waits = "" if goal is None else not_now(state, record, goal)
+        self._waits = waits or (self._refused if record.tick.now < self._not_before else "")
+        self._restored |= any(event.code == EventCode.RESTORED for event in record.events)
+        if connect is None or (self._thread is not None and self._thread.is_alive()):
+            return
+        self._collect(record.tick.now)
+        if not isinstance(sample, Sample) or state.facts_due:
+            self._in_force = None
+            return
+        before, self._in_force = self._in_force, sample.redo_capacity
+        start = (state.facts.identity, state.facts.started)
+        if self._restored:
+            self._restored = False
+            self._begin(connect, self._go_back)
+        elif self._start is None or not _same(self._start, start):
+            self._start = start
+            self._begin(connect, self._look)
+        elif goal is None:
+            return
+        elif before is not None and sample.redo_capacity < before:
+            self._begin(connect, lambda _: self._note_smaller(goal, state.facts, sample))
+        elif self._due(goal, state, record, sample, waits):
+            self._step_to = min(2 * sample.redo_capacity, goal.size)
+            self._begin(connect, lambda server: self._step(server, goal))
+
+    def _due(self, goal: GrowTo, state: State, record: TickRecord, sample: Sample, waits: str) -> bool:
+        """Tell whether a step begins now; say what an active daemon would do."""
+        now = record.tick.now
+        if sample.redo_capacity >= goal.size or waits:
+            self._quiet_since = None
+            if waits and state.mode is not Mode.ACTIVE:
+                self._say(f"redo.grow_to = {size(goal.size)}: {waits}")
+            return False
+        if self._quiet_since is None:
+            self._quiet_since = now
+        return now >= self._not_before and now - self._quiet_since >= QUIET_SECONDS
+
+    def _begin(self, connect: Callable[[], Resizable], job: Callable[[Resizable], _Ended]) -> None:
+        def run() -> None:
+            server = connect()
+            try:
+                self._ended = job(server)
+            except (ServerError, ResizeError) as error:
+                again = SILENT_SECONDS if isinstance(error, Unreachable) else AGAIN_SECONDS
+                self._ended = _Ended(str(error), again)
+            finally:
+                server.close()
+
+        self._thread = threading.Thread(target=run, name="redo-growth", daemon=True)
+        self._thread.start()
+
+    def _collect(self, now: float) -> None:
+        """Take what the last thread came to."""
+        if self._thread is None:
+            return
+        ended, self._ended = self._ended, _Ended()
+        self._thread = self._step_to = self._quiet_since = self._in_force = None
+        self._not_before = now + ended.again
+        self._refused = f"{ended.text or 'something came in between'}; it is tried again within the hour"
+        if ended.text:
+            self._say(ended.text)
+
+    def _say(self, text: str) -> None:
+        """Tell what was not told last."""
+        if text != self._said:
+            self._said = text
+            self._tell(text)
+
+    def _look(self, server: Resizable) -> _Ended:
+        """Tell of a step that an earlier daemon began and did not see the end of, and of one undone."""
+        facts, sample = server.facts(), _read(server)
+        kept = resize_of(self._directory, facts.names)
+        if kept is None or not kept.goal:
+            return _Ended()
+        if kept.undone:
+            return _Ended(kept_back(kept) if self._goal and kept.goal == self._goal.size else "")
+        standing = stands(kept, facts, sample, under_way=server.resizing_redo(facts))
+        return _Ended("" if standing == "in_force" else told(kept, standing, sample))
+
+    def _note_smaller(self, goal: GrowTo, facts: Facts, sample: Sample) -> _Ended:
+        """Have on disk that a person made the log smaller: it is not grown again behind their back."""
+        kept = resize_of(self._directory, facts.names)
+        if kept is None:
+            kept = to_keep(None, facts, sample, sample.redo_capacity, wall=self._wall())
+        kept = replace(kept, goal=goal.size, undone=True)
+        keep(self._directory, kept)
+        return _Ended(kept_back(kept))
+
+    def _step(self, server: Resizable, goal: GrowTo) -> _Ended:
+        """Make the log larger, at most twice as large, and see that it is."""
+        facts = server.facts()
+        step = _Step(server, facts, _read(server), goal, resize_of(self._directory, facts.names))
+        limit, found, wanted = step.limit, step.found, step.wanted
+        if why := next(step.refusals(), ""):
+            return _Ended(f"not grown: {why}", AGAIN_SECONDS)
+        if self._waits or server.resizing_redo(facts):  # since the loop's thread said that it is due
+            return _Ended(again=QUIET_SECONDS)
+        resize = to_keep(step.kept, facts, step.sample, wanted, wall=self._wall(), goal=goal.size)
+        keep(self._directory, resize)
+        pair = f"{facts.redo_variable} from {size(found)} to {size(wanted)}"
+        self._tell(f"redo.grow_to = {size(goal.size)}: {pair} begins; {size(resize.found)} was found")
+        try:
+            took = _set(server, facts, wanted, called=limit is not None)
+        except OtherSizeError as error:
+            keep(self._directory, replace(resize, wanted=error.there))
+            return _Ended(str(error), AGAIN_SECONDS)
+        except NotSetError as error:
+            self._put_back(step.kept, resize)
+            return _Ended(f"{pair} was not set: {error}", AGAIN_SECONDS)
+        lasting = f"; for the next start my.cnf needs {resize.variable} = {wanted}"
+        return _Ended(f"{pair} is in force after {took:.1f} s{lasting if wanted == goal.size else ''}")
+
+    def _go_back(self, server: Resizable) -> _Ended:
+        """Set back what was found, after a restore of C and M that was asked for, where that is safe."""
+        facts, sample = server.facts(), _read(server)
+        kept = resize_of(self._directory, facts.names)
+        if kept is None or not kept.goal or kept.undone:
+            return _Ended()
+        if stands(kept, facts, sample, under_way=server.resizing_redo(facts)) != "in_force":
+            return _Ended()
+        by_hand = f"{size(kept.wanted)} of redo log stay; innobrim redo --undo sets {size(kept.found)} back"
+        if server.may_write() is False:
+            return _Ended(f"{by_hand}, by an account that may set {kept.variable}")
+        if why := not_to_be_shrunk(kept, sample):
+            return _Ended(f"{by_hand}: {why}")
+        keep(self._directory, replace(kept, undone=True))
+        try:
+            took = _set(server, facts, kept.found, called=False)
+        except NotSetError as error:
+            keep(self._directory, kept)
+            return _Ended(f"{by_hand}: {error}")
+        return _Ended(f"{size(kept.found)} of redo log, as found, are in force again after {took:.1f} s")
+
+    def _put_back(self, before: Resize | None, resize: Resize) -> None:
+        """Have on disk what was there before a step that the server refused."""
+        if before is not None:
+            keep(self._directory, before)
+        else:
+            forget(self._directory, resize)
+
+
+class _Step:
+    """One step towards a size, and what speaks against it."""
+
+    def __init__(
+        self, server: Resizable, facts: Facts, sample: Sample, goal: GrowTo, kept: Resize | None
+    ) -> None:
+        self.server, self.facts, self.sample, self.goal, self.kept = server, facts, sample, goal, kept
+        self.found = sample.redo_capacity
+        self.limit = server.redo_limit()
+        self.wanted = min(2 * self.found, goal.size)
+        if self.limit is not None and self.limit > self.found:
+            self.wanted = min(self.wanted, self.limit)
+
+    def refusals(self) -> Iterator[str]:
+        """Yield why the step is not begun, with what would be right."""
+        facts, goal, kept, limit = self.facts, self.goal, self.kept, self.limit
+        megabytes = f"{goal.size // 2**20}M"
+        remake = f"innobrim setup-sql --grow-redo-to {megabytes} prints a procedure that may"
+        if why := barred(facts, self.sample, self.wanted):
+            yield why
+        if not facts.redo_dynamic:
+            cannot = f"{facts.product} cannot safely grow its redo log while it runs"
+            yield f"{cannot}: {facts.larger_redo(self.wanted)[0]}"
+        if kept is not None and kept.undone and kept.goal == goal.size:
+            yield kept_back(kept)
+        if limit is not None and self.wanted > limit:
+            yield f"the procedure grows it to {size(limit)} at most; {remake}"
+        if limit is None and self.server.may_write() is False:
+            yield f"the account {facts.named_account} may not set {facts.redo_variable}; {remake}"
+        space = space_for(self.server.survey(), facts, self.found, self.wanted)
+        if space.why:
+            yield f"{space.where}: {space.why}"
+        if not space.where and not goal.unchecked:
+            unseen = "the room on the server's disk cannot be seen from here"
+            yield f'{unseen}: grow it by innobrim redo --to, or write grow_to = "{megabytes} unchecked"'
+
+
+def not_now(state: State, record: TickRecord, goal: GrowTo) -> str:
+    """Return what the next step towards a size has to wait for; empty for nothing, or where it is there."""
+    sample = record.tick.reading
+    if not isinstance(sample, Sample):
+        return "the server does not answer"
+    found = sample.redo_capacity
+    wanted = min(2 * found, goal.size)
+    if wanted <= found:
+        return ""
+    if state.mode is not Mode.ACTIVE:
+        step = f"it would grow from {size(found)} to {size(wanted)} now"
+        return f"{step}; the mode is advisory, which writes nothing"
+    if record.holds:
+        return f"held: {', '.join(hold.code.value for hold in record.holds)}"
+    barred_by = {
+        "the daemon is not running yet, or stops": record.lifecycle is not Lifecycle.RUNNING,
+        "the originals are not on disk yet": state.originals is None or not state.originals.saved,
+        "an emergency": record.decision.kind is DecisionKind.EMERGENCY or state.writes.raised_from > 0,
+        "a trial": state.proof.running is not None or state.trials.running is not None,
+        "a drain": state.drain is not None,
+        "a park": state.park_owed is not None or record.decision.kind is DecisionKind.PARK,
+        "a restore": bool(state.restoring),
+    }
+    for why, there in barred_by.items():
+        if there:
+            return f"waits for its end: {why}"
+    return _over_budget(state, record, wanted / found)
+
+
+def _over_budget(state: State, record: TickRecord, times: float) -> str:
+    """Return which budget a log so many times as large would break at the set-point; empty for none.
+
+    A recovery or shutdown takes at most so many times as long at the same share of the log.
+    """
+    settings, estimate = settings_of(state.settings, record.schedule), record.estimate
+    both = {} if estimate is None else durations_of(estimate)
+    for name, key in KEYS.items():
+        allowed = getattr(settings, key)
+        if allowed is None:
+            continue
+        took = next((one.set_point for known, one in both.items() if known == name), None)
+        if took is None:
+            return f"how long {WHAT[name]} takes is not known yet, and {key} = {allowed:g}"
+        if times * took > allowed:
+            long = f"{WHAT[name]} could take {times * took:.0f} s with a log {times:.1f} times as large"
+            return f"{long}, and {key} = {allowed:g}"
+    return ""
+
+
+def _set(server: Resizable, facts: Facts, wanted: int, *, called: bool) -> float:
+    """Set the size and see it in force; return how long that took, seconds.
+
+    Raises:
+        ServerError: it was not set, or nobody knows.
+    """
+    began = time.monotonic()
+    server.resize_redo(facts, wanted, LONGEST_STEP, called=called)
+    while True:
+        reading = server.read()
+        if isinstance(reading, Sample) and reading.redo_capacity == wanted and not reading.resizing:
+            return time.monotonic() - began
+        if time.monotonic() - began > LONGEST_STEP:
+            raise Unreachable(
+                f"{size(wanted)} is not in force after {LONGEST_STEP:.0f} s; the server goes on"
+            )
+        time.sleep(LOOK_SECONDS)
+
+
+def _read(server: Resizable) -> Sample:
+    reading = server.read()
+    if isinstance(reading, Missed):
+        raise Unreachable(reading.reason)
+    return reading
+
+
+def _same(one: tuple[str, float], other: tuple[str, float]) -> bool:
+    return one[0] == other[0] and abs(one[1] - other[1]) <= SAME_START_SECONDS
