@@ -107,7 +107,8 @@ def test_what_both_would_take_is_always_said_and_a_warning_only_where_long(
 
     for what in ("crash recovery", "shutdown"):
         assert re.search(
-            rf"{what} \d+ s now, \d+ s at the set-point, \d+ s with the baseline settings", times.reason
+            rf"{what} \d+ s now, at most \d+ s at the set-point, at most \d+ s with the baseline settings",
+            times.reason,
         )
     assert (times.severity, times.fix) == ("info", "")
     assert warned["recovery-and-shutdown"].severity == "warning"

@@ -40,7 +40,7 @@ CASES: dict[str, tuple[Change, Change, str]] = {
     "redo-too-small": (
         {"reading": {"redo_capacity": 20 * MIB}},
         {"reading": {"redo_capacity": 40 * MIB}},
-        "SET GLOBAL innodb_redo_log_capacity = 1073741824",
+        "innobrim redo",
     ),
     "io-capacity-too-low": ({"grown": {"pages_sync": 40}}, {"grown": {"pages_sync": 1}}, "innobrim advise"),
     "io-capacity-too-high": (

@@ -56,7 +56,7 @@ from tuner.findings.hours import LEAST_SECONDS, Hour, by_hour, of_all
 from tuner.findings.load import Load, load_of
 from tuner.findings.providers import in_its_way
 from tuner.findings.redo_size import percent
-from tuner.findings.sizing import Table
+from tuner.findings.sizing import Size, Table, today
 from tuner.journal.reader import runs, trace
 from tuner.journal.tables import JournalError
 from tuner.loop import drive
@@ -410,7 +410,8 @@ def static_value(records: list[TickRecord], state: State, load: Load | None) -> 
             sql=(),
         )
     broken = broken_budgets(standing, set_point=held)
-    return [*([] if broken is None else [broken]), static, _times(records, now, state.settings)]
+    then = None if load is None else today(load, state, sample, now)
+    return [*([] if broken is None else [broken]), static, _times(records, now, then, state.settings)]
 
 
 def _effect(saved: Figure) -> str:
@@ -421,15 +422,26 @@ def _effect(saved: Figure) -> str:
     return f"about {percent(saved)} fewer page writes"
 
 
-def _times(records: list[TickRecord], last: Estimate, settings: Settings) -> Finding:
-    """Return what recovery and shutdown would take, that of now at its longest in the time seen."""
+def _times(records: list[TickRecord], last: Estimate, held: Size | None, settings: Settings) -> Finding:
+    """Return what recovery and shutdown would take, that of now at its longest in the time seen.
+
+    Args:
+        records: of the time seen.
+        last: the newest estimate.
+        held: what the log that there is comes to, as in ``redo``; None where there was no load.
+        settings: of the loop.
+    """
     seen = [one.estimate for one in records if one.estimate is not None]
     longest = msgspec.structs.replace(
         last,
         recovery_seconds=max(one.recovery_seconds for one in seen),
         shutdown_seconds=max(one.shutdown_seconds for one in seen),
     )
-    return durations(durations_of(longest), settings, seen=f"; of now the longest in {len(records)} s")
+    said = f"; of now the longest in {len(records)} s"
+    if held is not None:
+        took = f"{held.recovery_seconds:.0f} and {held.shutdown_seconds:.0f} s"
+        said += f"; likely {took} at the set-point, as innobrim redo has it"
+    return durations(durations_of(longest), settings, seen=said)
 
 
 def _static_ratio(standing: dict[str, Budget]) -> tuple[float, str]:

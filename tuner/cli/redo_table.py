@@ -95,7 +95,10 @@ def _share(figure: Figure | None) -> str:
 
 def _remarks(found: Sizing, capacity: Capacity) -> list[str]:
     follows = "" if found.as_set is None else " and with an M that follows the load"
-    lines = [f"each for the same work{follows}; in brackets what holds in nine cases of ten"]
+    lines = [
+        f"each for the same work{follows}; in brackets what holds in nine cases of ten",
+        "recovery and shutdown: likely so long from the age that is held then",
+    ]
     if found.as_set is not None:
         lines.append(f"the row of {size(found.redo_capacity)} is today's log: such an M alone saves that")
     bound = next((one for one in found.sizes if one.bound_by), None)

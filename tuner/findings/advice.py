@@ -17,6 +17,7 @@ from tuner.findings.m_moves_age import (
     written_as_they_come,
 )
 from tuner.findings.providers import in_its_way, moved_by_provider
+from tuner.findings.redo_size import size
 from tuner.findings.remedies import clears, sql_of
 from tuner.records import (
     CAPACITY_MINIMUM,
@@ -33,8 +34,7 @@ from tuner.settings import Mode, Settings
 SMALL_REDO_SECONDS = 30.0
 """A redo log that the load fills faster than this leaves no room to tune in."""
 
-AMPLE_REDO = 1024 * 1024 * 1024
-"""What is proposed in place of a small redo log at least, bytes."""
+ASK_REDO = "innobrim redo says which size is enough for this load, and how it is set"
 
 
 def advise(
@@ -213,7 +213,7 @@ def _noticed(sample: Sample, estimate: Estimate, settings: Settings, facts: Fact
                 sql=statements(sample.capacity, whole),
             )
         )
-    small = small_redo(sample, facts, redo_rate=estimate.redo_rate)
+    small = small_redo(sample, redo_rate=estimate.redo_rate)
     return findings if small is None else [*findings, small]
 
 
@@ -230,25 +230,18 @@ def whole_pair(sample: Sample, facts: Facts, settings: Settings) -> Capacity:
     )
 
 
-def small_redo(sample: Sample, facts: Facts, *, redo_rate: float) -> Finding | None:
+def small_redo(sample: Sample, *, redo_rate: float) -> Finding | None:
     """Return the finding for a redo log that a rate, bytes/s, fills too fast; None for a larger one."""
     if redo_rate <= 0 or sample.redo_capacity / redo_rate >= SMALL_REDO_SECONDS:
         return None
     seconds = sample.redo_capacity / redo_rate
-    fix, sql = facts.larger_redo(_grown(sample.redo_capacity))
     return Finding(
         id="redo-too-small",
         severity="warning",
         title="the redo log is too small for this load",
-        reason=f"{sample.redo_capacity} bytes are filled in {seconds:.0f} s; "
+        reason=f"{size(sample.redo_capacity)} are filled in {seconds:.0f} s; "
         "a busy server writes a checkpoint every 7 s (MariaDB: every second)",
         effect="more write combining, fewer page writes, room for bursts; it costs disk space, and a "
         "crash recovery takes longer",
-        fix=fix,
-        sql=sql,
+        fix=ASK_REDO,
     )
-
-
-def _grown(capacity: int) -> int:
-    """Return a capacity four times as large, and ample, in whole MiB as the server wants it."""
-    return max(AMPLE_REDO, capacity * 4 // 1_048_576 * 1_048_576)

@@ -8,6 +8,7 @@ from msgspec.structs import replace
 
 from policies.registry import LAWS
 from tuner.core.ages import readable
+from tuner.core.estimate.recovery import FLUSH_RATE
 from tuner.core.limits import contradiction
 from tuner.core.setpoint.budgets import (
     KEYS,
@@ -15,7 +16,7 @@ from tuner.core.setpoint.budgets import (
     durations_at_first_sight,
     set_point_at_first_sight,
 )
-from tuner.findings.advice import AMPLE_REDO, broken_budgets, durations, statements, whole_pair
+from tuner.findings.advice import ASK_REDO, broken_budgets, durations, statements, whole_pair
 from tuner.findings.finding import Finding
 from tuner.findings.m_moves_age import m_moves_no_age, while_asleep
 from tuner.records import SET_GLOBAL, Facts, Sample, revoke
@@ -26,7 +27,9 @@ from tuner.settings import Settings, as_formerly
 SMALL_REDO = 256 * 1024 * 1024
 """Below this a busy server's checkpoints, 7 s apart, take up much of the redo log."""
 
-LARGER_REDO = "it costs disk space, and a crash recovery takes longer"
+AT_FIRST_SIGHT = (
+    f"; before any load was seen, on a device of {FLUSH_RATE:.0f} pages/s: innobrim advise watches both"
+)
 
 
 def read_only(sample: Sample, _facts: Facts, settings: Settings) -> Finding:
@@ -63,7 +66,7 @@ def redo_enabled(sample: Sample, _facts: Facts, _settings: Settings) -> Finding:
     )
 
 
-def redo_capacity(sample: Sample, facts: Facts, _settings: Settings) -> Finding:
+def redo_capacity(sample: Sample, _facts: Facts, _settings: Settings) -> Finding:
     """Say how large the redo log is, and whether that gives room to tune in."""
     size = f"redo capacity {sample.redo_capacity / 2**20:.0f} MiB"
     size += f", flush limit {sample.flush_limit / 2**20:.1f} MiB"
@@ -72,9 +75,8 @@ def redo_capacity(sample: Sample, facts: Facts, _settings: Settings) -> Finding:
             "redo_capacity", "warning", f"{size}; a resize is under way", fix="wait until it is done"
         )
     if sample.redo_capacity < SMALL_REDO:
-        fix, sql = facts.larger_redo(AMPLE_REDO)
         found = f"{size}: little room for write combining and bursts"
-        return Finding("redo_capacity", "warning", found, risk=LARGER_REDO, fix=fix, sql=sql)
+        return Finding("redo_capacity", "warning", found, fix=ASK_REDO)
     return Finding("redo_capacity", "ok", size)
 
 
@@ -145,7 +147,7 @@ def ratio(sample: Sample, facts: Facts, settings: Settings) -> Finding:
 def budgets(sample: Sample, _facts: Facts, settings: Settings) -> Finding:
     """Say what recovery and shutdown would take, and whether budgets can be kept, by one reading."""
     standing = at_first_sight(sample, settings)
-    times = durations(durations_at_first_sight(sample, settings), settings)
+    times = durations(durations_at_first_sight(sample, settings), settings, seen=AT_FIRST_SIGHT)
     broken = broken_budgets(standing, set_point=set_point_at_first_sight(sample, settings))
     warned = [one for one in (broken, times) if one is not None and one.severity == "warning"]
     if warned:

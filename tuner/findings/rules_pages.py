@@ -60,7 +60,7 @@ MANUAL = "known from MySQL's manual, "
 def redo_log(seen: Evidence) -> Finding | None:
     """How fast the load fills the redo log."""
     seen.must_flush()
-    found = small_redo(seen.last, seen.facts, redo_rate=seen.per_second("lsn_current"))
+    found = small_redo(seen.last, redo_rate=seen.per_second("lsn_current"))
     if found is None:
         return None
     return replace(

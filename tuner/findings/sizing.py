@@ -161,6 +161,12 @@ def last_seen(records: Sequence[TickRecord]) -> tuple[Sample, Estimate] | None:
     return None
 
 
+def today(load: Load, state: State, sample: Sample, estimate: Estimate) -> Size:
+    """Return what the log that there is comes to."""
+    set_point = set_point_of(load, state, sample, estimate)
+    return Table(load, state, sample, set_point=set_point).size(1.0)
+
+
 def set_point_of(load: Load, state: State, sample: Sample, estimate: Estimate) -> float:
     """Return the set-point that is held once the load has come to what fewer page writes let it."""
     gained = Table(load, state, sample, set_point=state.set_point_now).size(1.0).commits_gained

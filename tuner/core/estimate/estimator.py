@@ -65,6 +65,8 @@ def update(
     last = state.last
     if last is None or sample.identity != last.identity:
         return _restart(state, sample), None, False
+    if sample.flush_limit != last.flush_limit:  # a resize: an age is another ratio now
+        state = replace(state, load=state.load.shifted(math.log(last.flush_limit / sample.flush_limit)))
     if interrupted:
         trends = state.trends.interrupted()
         return replace(_restart(state, sample), trends=trends), None, False

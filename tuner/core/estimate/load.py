@@ -118,6 +118,20 @@ class Curve(Struct, frozen=True):
         densities[index] += weight * (math.log(density) - densities[index])
         return Curve(tuple(densities), tuple(seconds), _exponent(densities, seconds), unheard=0.0)
 
+    def shifted(self, log_ratio: float) -> Curve:
+        """Return the curve with all ages so much farther up, in ln(age ratio), to the nearest class."""
+        by = round(log_ratio / _WIDTH)
+
+        def moved(each: tuple[float, ...]) -> tuple[float, ...]:
+            return tuple(each[one - by] if 0 <= one - by < CLASSES else 0.0 for one in range(CLASSES))
+
+        seconds = moved(self.seconds)
+        if not by or not any(seconds):
+            return Curve() if by else self
+        densities = moved(self.densities)
+        exponent = _exponent(densities, seconds)
+        return replace(self, densities=densities, seconds=seconds, combining_exponent=exponent)
+
     @property
     def error(self) -> float:
         """Return the standard error of the exponent."""
@@ -226,6 +240,13 @@ class Load(Struct, frozen=True):
             answer=answer,
             combining=self.combining.add(x, y, elapsed=elapsed, memory=MEMORY_SECONDS),
             curve=self.curve.see(ratio=ratio, density=density, elapsed=elapsed),
+        )
+
+    def shifted(self, log_ratio: float) -> Load:
+        """Return it with all ages so much farther up, in ln(age ratio): they are bytes over another limit."""
+        middle = self.combining.mean_x + log_ratio if self.combining.weight > 0.0 else 0.0
+        return replace(
+            self, combining=replace(self.combining, mean_x=middle), curve=self.curve.shifted(log_ratio)
         )
 
     @property

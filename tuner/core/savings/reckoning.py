@@ -36,6 +36,7 @@ WEEK = 7 * 86_400.0
 ERRORS = 2.0  # Standard errors from the likeliest to each bound
 RESTING_ERROR = 0.2  # Standard error of ln(x0), where no baseline was seen
 SEEN_ERROR = 0.05  # Of the pages for each row change that were seen: two loads of a kind are not the same
+WAY_ERROR = 0.08  # Of b as the load tells it: on its way an age makes other pages dirty than at rest
 APART = 0.2  # Difference of ln(age) from which on what was seen tells a b
 DRIFT = 0.05  # What was known of b is off by so much more after a day
 
@@ -238,8 +239,8 @@ def _by_server(
 
 def _exponent(state: State) -> tuple[float, float]:
     """Return b and its standard error, by the load of late or as it was known before."""
-    total, late = state.savings.total, state.estimator.load.exponent_and_error()
-    return min(late, (total.exponent, total.error), key=lambda one: one[1])
+    total, (late, error) = state.savings.total, state.estimator.load.exponent_and_error()
+    return min((late, math.hypot(error, WAY_ERROR)), (total.exponent, total.error), key=lambda one: one[1])
 
 
 def _away(state: State, sample: Sample, estimate: Estimate, minute: _Minute, exponent: float) -> float:

@@ -250,9 +250,9 @@ class Durations(Struct, frozen=True):
         """
         parts = [f"{duration(self.now)} now"]
         if self.set_point is not None:
-            parts.append(f"{duration(self.set_point)} at the set-point")
+            parts.append(f"at most {duration(self.set_point)} at the set-point")
         if self.baseline is not None:
-            parts.append(f"{duration(self.baseline)} with the baseline settings")
+            parts.append(f"at most {duration(self.baseline)} with the baseline settings")
         return ", ".join(parts)
 
 
