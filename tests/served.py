@@ -16,6 +16,7 @@ from tests.api.factory import TOKEN, about, application, free_port
 from tests.api.factory import tokens as given_tokens
 from tuner.core.state import State
 from tuner.core.step import start
+from tuner.core.trials.proof import progress
 from tuner.daemon.board import Board
 from tuner.loop import drive
 from tuner.records import Capacity, Command, TickRecord
@@ -146,6 +147,7 @@ class Site:
 
     def _loop(self) -> None:
         def publish(state: State, record: TickRecord) -> None:
+            self.board.trial = lambda: progress(state.proof)
             self.board.publish(record, state.settings, state.facts)
 
         drive(

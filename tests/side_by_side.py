@@ -34,6 +34,7 @@ ALONE = {
 
 OWN = {
     "tests/real/test_bench.py": "bench",
+    "tests/real/test_commands.py": "commands",
     "tests/real/test_compose.py": "compose",
     "tests/real/test_disk.py": "disk",
     "tests/faults/test_families.py": "faults",

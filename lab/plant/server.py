@@ -84,7 +84,7 @@ class SimulatedServer:
 
     def read(self) -> Sample:
         """Live up to now and return the counters as MySQL 9.7 exports them."""
-        now = self._settle()
+        wall, now = self._clock.wall(), self._settle()
         engine = self.engine
         redo, cleaner, lru = engine.redo, engine.cleaner, engine.lru
         limits, law = redo.limits, self._law
@@ -93,7 +93,7 @@ class SimulatedServer:
         parameters = self._server
         return Sample(
             monotonic=now,
-            wall=self._clock.wall(),
+            wall=wall,
             read_seconds=READ_SECONDS,
             identity=self._identity,
             uptime=engine.now,

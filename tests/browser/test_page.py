@@ -133,6 +133,20 @@ def test_changed_settings_show_and_are_taken_back(site: Site, visit: Open) -> No
     assert site.record().overlay is None
 
 
+def test_a_trial_is_told_with_whose_turn_it_is(site: Site, visit: Open) -> None:
+    """Nobody takes the originals' turn for a loop that lost its way; once it is over its result stays."""
+    seen = visit(site.url)
+    site.board.submit(Command(name="trial", who="ann", value=1, ttl=7200.0))
+    expect(seen.state).to_have_text("Working, with a trial")
+    expect(seen.page.locator("#doing")).to_contain_text("A trial has the originals, innodb_io_capacity 10")
+    expect(seen.page.locator("#besides")).to_contain_text("now the turn of the originals. So far: nothing")
+
+    site.command("stop_trial")
+
+    expect(seen.state).to_have_text("Working")
+    expect(seen.page.locator("#besides")).to_contain_text("Last trial, ended")
+
+
 def test_a_pause_stops_the_writes(site: Site, visit: Open) -> None:
     """Paused from the page the loop writes its park and then nothing, and the page says so until resumed."""
     seen = visit(site.url)

@@ -44,7 +44,7 @@ class Dump(Struct, frozen=True, forbid_unknown_fields=True):
 
     Attributes:
         title: its own.
-        url: where it is.
+        url: where it is, or in which publication.
         fixture: the server that answers where it is silent.
         redo_rate: by which every log sequence number grows, bytes/s.
         variables: as SHOW GLOBAL VARIABLES has them; an empty text for one that is not there.

@@ -25,5 +25,6 @@ def answer(command: str, printed: str) -> Any:  # noqa: ANN401 - any answer
     """Return what a command printed with --json: one line, which the published schema has to allow."""
     assert printed.count("\n") == 1, printed
     found = json.loads(printed)
-    assert [str(one) for one in _validator().iter_errors({command: found})] == []
+    faults = [str(one) for one in _validator().iter_errors({command: found})]
+    assert not faults, "\n".join((printed, *faults))
     return found

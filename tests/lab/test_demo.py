@@ -7,7 +7,7 @@ import time
 import pytest
 from msgspec.structs import replace
 
-from lab.demo import LEAD_SECONDS, Phase, ScaledClock, caution
+from lab.demo import LEAD_SECONDS, Phase, ScaledClock, caution, simulated_server
 from tests.factory import estimate, would_set
 from tuner.records import DrainProgress, Event, EventCode
 
@@ -45,6 +45,26 @@ def test_a_busy_machine_costs_the_demo_no_second_of_its_server(monkeypatch: pyte
     clock.ticked()
     machine[0] += 0.1
     assert clock.monotonic() == pytest.approx(late + 1.0)
+
+
+def test_a_server_that_takes_long_to_live_up_to_now_has_no_clock_that_jumps(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """However long the machine takes for it, both times of a reading are of one moment."""
+    machine = [1_000.0]
+    monkeypatch.setattr(time, "monotonic", lambda: machine[0])
+    server = simulated_server(ScaledClock(10.0), seed=1)
+    lived = server.engine.advance_to
+
+    def slowly(seconds: float) -> None:
+        lived(seconds)
+        machine[0] += 0.2
+
+    monkeypatch.setattr(server.engine, "advance_to", slowly)
+    first, last = server.read(), server.read()
+
+    assert last.monotonic - first.monotonic == pytest.approx(2.0)
+    assert last.wall - first.wall == pytest.approx(2.0)
 
 
 DRAIN = {"drain": DrainProgress(10, 20, 30.0, "ann")}

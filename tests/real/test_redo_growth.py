@@ -26,7 +26,7 @@ from tuner.cli.main import cli
 from tuner.cli.setup_sql import drawn
 from tuner.journal.resized import resize_of
 
-pytestmark = [pytest.mark.real, pytest.mark.timeout(150)]
+pytestmark = [pytest.mark.real, pytest.mark.timeout(300)]
 
 FOUND, WANTED = 100 * MEBIBYTE, 1024 * MEBIBYTE
 SMALL, GOAL = 64 * MEBIBYTE, 256 * MEBIBYTE

@@ -139,7 +139,8 @@ def _real(server: LabServer, *, seconds: int | None, port: int) -> None:
 def _simulated(seconds: int, port: int) -> None:
     say("server: simulated MySQL 9.7")
     click.secho(
-        f"TIME RUNS {show.SIMULATED_SPEED:.0f} TIMES AS FAST, here, in status and on the page.", bold=True
+        f"TIME RUNS {show.SIMULATED_SPEED:.0f} TIMES AS FAST, here, on the page and in what commands say.",
+        bold=True,
     )
     clock = show.ScaledClock(show.SIMULATED_SPEED)
     server = show.simulated_server(clock, seed=1)

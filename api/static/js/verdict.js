@@ -6,6 +6,8 @@ const SIGNS = { good: "✓", watch: "◦", held: "‖", alarm: "!", lost: "×" }
 // An age ratio so near its set-point is held; farther away the loop travels.
 const NEAR = 0.1;
 
+const SIDES = { baseline: "the originals", ours: "InnoBrim's values" };
+
 const level = (name, state) => ({ level: name, sign: SIGNS[name], state });
 
 // Is it working? `link` is what the connection says: live, or why not.
@@ -24,6 +26,7 @@ export function judged(status, link, alive) {
   if (status.restore) return level("good", "Restoring the originals");
   if (status.drain) return level("good", status.drain.reached ? "Drained" : "Draining");
   if (status.override) return level("good", "Working, with an override");
+  if (tried(status)) return level("good", "Working, with a trial");
   return level("good", "Working");
 }
 
@@ -43,9 +46,15 @@ export function doing(status, link) {
     said.push(`The age is ${age}, with ${both(now)}.`);
   } else if (status.holds.length) said.push(`Writes nothing. The age is ${age}; ${both(now)} stay.`);
   else if (decision.kind === "emergency") said.push(`Raises innodb_io_capacity_max at once, without a limit to the step. The age is ${age}, with ${both(now)}.`);
+  else if (tried(status)?.side === "baseline") said.push(`A trial has the originals, ${both(status.originals)}, in their turn. The age is ${age}, with ${both(now)}.`);
   else if (status.drain) said.push(`The age is ${age}, with ${both(now)}.`);
   else said.push(`${course(status)} ${age}${wanted == null ? "" : `, aiming at ${percent(wanted)} at its highest`}, with ${both(now)}.`);
   return said.join(" ");
+}
+
+// The trial under way; null without one.
+function tried({ trial }) {
+  return trial?.progress.running ? trial.progress : null;
 }
 
 // How full the redo log is: the uncheckpointed bytes as a share of those at which the server stalls.
@@ -95,12 +104,12 @@ export function besides(status) {
   return [
     overlay && `Settings changed by ${overlay.who} at ${moment(overlay.since)}: ${listed(overlay.values)}; until cancelled, or the daemon ends.`,
     ...schedule.map((one) => `Schedule ${one.name} until ${moment(one.ends)}: ${listed(one.effects)}${one.waits ? `; its drain waits: ${one.waits}` : ""}.`),
-    status.ledger && `Saved since ${moment(status.ledger.since)}: ${status.ledger.text}.`,
+    status.ledger && `Since ${moment(status.ledger.since)}: ${status.ledger.text}.`,
     ...(unkept ?? []).map(sentence),
     degraded && "InnoDB's counters are off: the ages are the checkpoint's, and sync flushing is not seen.",
     journal && `The journal cannot be written: ${journal}; ticks wait in memory.`,
     drained && `Drain ended ${drained}`,
-    trial && (trial.progress.running ? `Trial until ${moment(trial.progress.ends)}, now ${trial.progress.side}; so far: ${sentence(trial.verdict)}` : `Last trial: ${sentence(trial.verdict)}`),
+    trial && (tried(status) ? `Trial until ${moment(trial.progress.ends)}, ${trial.progress.waits ? `which waits: ${trial.progress.waits}` : `now the turn of ${SIDES[trial.progress.side]}`}. So far: ${trial.verdict}.` : `Last trial, ended ${moment(trial.progress.result.ended)}: ${trial.verdict}.`),
   ].filter(Boolean);
 }
 
