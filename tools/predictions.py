@@ -104,7 +104,8 @@ Cells are predicted / measured, means of the blocks. A prediction is kept where 
 once it is measured, its prediction is that of the measured M, from a ladder that is predicted with each case.
 
 The rows of 100 MiB are of three servers at work at the same time, which left no processor idle
-([how](bench/README.md#redo-sizes)); 1 GiB and seed-000 are not measured yet.
+([how](bench/README.md#redo-sizes)). Those of 1 GiB are of two at once, with the processors
+shared at first; 1 GiB of 5.7.22 and seed-000 are not measured yet.
 """
 HEAD = ("contender", "commits/s", "error", "age ratio", "error", "pages/commit", "sync pages/s", "M", "kept")
 
