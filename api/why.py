@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import threading
 from collections.abc import Callable
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import Annotated
 
@@ -14,7 +14,7 @@ from fastapi import APIRouter, Query, Response
 
 from api.daemon import DaemonView
 from api.openapi import answers
-from api.problems import FieldProblem, validation_error
+from api.problems import ApiError, FieldProblem, validation_error
 from api.read import encoded
 from tuner.daemon.board import Board
 from tuner.journal.past import JournalPast, past_of
@@ -25,6 +25,10 @@ from tuner.why.model import Why
 from tuner.why.search import Past, of_change, of_moment, of_now, of_span
 
 _FAR = 1e11
+
+ANSWER_SECONDS = 10.0
+"""For one question, after at most as long for its turn."""
+
 LONGEST = 366 * 86_400.0
 MOST_NUMBER = 2**53
 
@@ -141,21 +145,35 @@ def _change(record: TickRecord) -> PastChange:
     )
 
 
+def _told(daemon: DaemonView, turn: threading.Lock, ask: Callable[[Past], Why]) -> Why:
+    """Return the answer to one question, in its turn.
+
+    Raises:
+        ApiError: neither turn nor answer came in time, or the journal cannot be read.
+    """
+    if not turn.acquire(timeout=ANSWER_SECONDS):
+        raise _unavailable("other questions are being answered; ask again")
+    with ExitStack() as opened:
+        opened.callback(turn.release)
+        journal = None
+        if "journal" in daemon.board.tally().success:
+            directory = Path(daemon.about.configuration().daemon.state_directory)
+            with suppress(JournalError):
+                journal = opened.enter_context(past_of(directory, seconds=ANSWER_SECONDS))
+        try:
+            return ask(BoardPast(daemon.board, journal))
+        except JournalError as error:
+            raise _unavailable(str(error)) from error
+
+
+def _unavailable(why: str) -> ApiError:
+    return ApiError("unavailable", why, headers={"Retry-After": "2"})
+
+
 def why_routes(daemon: DaemonView) -> APIRouter:
     """Return ``/v1/why``; the journal is read beside the event loop, by one request at a time."""
     routes = APIRouter(prefix="/v1", tags=["read"])
     turn = threading.Lock()
-
-    def told(ask: Callable[[Past], Why]) -> Why:
-        with turn, ExitStack() as opened:
-            journal = None
-            if "journal" in daemon.board.tally().success:
-                directory = Path(daemon.about.configuration().daemon.state_directory)
-                try:
-                    journal = opened.enter_context(past_of(directory))
-                except JournalError:
-                    journal = None
-            return ask(BoardPast(daemon.board, journal))
 
     @routes.get("/why", responses=answers(Why, "The sentences.", "validation", "unavailable"))
     async def why(
@@ -191,6 +209,6 @@ def why_routes(daemon: DaemonView) -> APIRouter:
                 return of_moment(past, at if at > 0 else now + at, lasting=lasting)
             return of_now(past)
 
-        return encoded(await asyncio.to_thread(told, ask))
+        return encoded(await asyncio.to_thread(_told, daemon, turn, ask))
 
     return routes

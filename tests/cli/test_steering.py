@@ -109,9 +109,9 @@ def test_status_holds_what_is_predicted_against_its_limit(daemon: AnsweringLoop,
     ended(
         run("status"),
         0,
-        "crash recovery 6m 40s now, 7m at the set-point, 5m 50s with the baseline settings",
+        "crash recovery 6m 40s now, at most 7m at the set-point, at most 5m 50s with the baseline settings",
         "settings; budget 300 s: EXCEEDED",
-        "predicted shutdown 11 s now, 5m 1s at the set-point: LONG, and no budget is set",
+        "predicted shutdown 11 s now, at most 5m 1s at the set-point: LONG, and no budget is set",
         "budget max_recovery_seconds cannot be kept",
     )
     assert (recovery["predicted"], recovery["allowed"], recovery["exceeded"]) == (400.0, 300.0, True)

@@ -287,4 +287,4 @@ def test_a_look_costs_the_loop_no_time() -> None:
     for number in range(3):
         schedule.look(NIGHT + 3_600.0 * 7 * number)
 
-    assert (time.thread_time() - began) / 3 < 0.2
+    assert (time.thread_time() - began) / 3 < 0.5

@@ -16,6 +16,7 @@ import pytest
 from tests.journal.written import FACTS, ORIGINALS, RUN, SOON, Keep, MakeWriter, change, put, record
 from tuner.journal.items import RunItem
 from tuner.journal.reader import absence, last_record, originals, runs, trace
+from tuner.journal.readonly import ReadOnlyJournal
 from tuner.journal.tables import JournalError, Run, Snapshot
 from tuner.records import TickRecord
 from tuner.settings import Mode, Settings
@@ -209,3 +210,14 @@ def test_an_upgraded_daemon_goes_on_in_the_same_journal(keep: Keep, tmp_path: Pa
 
     assert [run.number for run in runs(tmp_path)] == [2]
     assert last_record(tmp_path) == record(2)
+
+
+def test_a_query_without_an_end_is_given_up_in_time(keep: Keep) -> None:
+    """Whoever asks a journal within a time hears that it was not enough, in the middle of a query too."""
+    path = keep(RunItem(Settings(), FACTS, b"one", 0, 10.0), record(1)) / "journal.db"
+    endless = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT count(*) FROM n"
+    with (
+        ReadOnlyJournal(path, seconds=0.2) as journal,
+        pytest.raises(JournalError, match=r"not read within 0\.2 s"),
+    ):
+        journal.rows(endless)

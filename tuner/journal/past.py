@@ -6,6 +6,7 @@ Also beside a running daemon: it is read by primary key, some rows at a time, so
 from __future__ import annotations
 
 import contextlib
+import math
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -173,14 +174,18 @@ class JournalPast:
 
 
 @contextlib.contextmanager
-def past_of(path_or_directory: Path) -> Iterator[JournalPast]:
+def past_of(path_or_directory: Path, *, seconds: float = math.inf) -> Iterator[JournalPast]:
     """Open a journal, or the one of a state directory, to be asked by time.
 
+    Args:
+        path_or_directory: the file, or the state directory that it lies in.
+        seconds: so long it answers.
+
     Raises:
-        JournalError: none there, not of this layout, damaged, or not for this account.
+        JournalError: none there, not of this layout, damaged, not for this account, or the time is up.
     """
     path = located(path_or_directory)
-    with ReadOnlyJournal(path) as journal:
+    with ReadOnlyJournal(path, seconds=seconds) as journal:
         yield JournalPast(path, journal)
 
 

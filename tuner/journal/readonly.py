@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import contextlib
 import errno
+import math
 import os
 import shutil
 import sqlite3
 import stat
 import tempfile
+import time
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, Self, TypeVar
@@ -17,6 +19,9 @@ from urllib.parse import quote
 from tuner.journal.tables import APPLICATION_ID, FORMAT, DamagedJournalError, JournalError, journal_path
 
 BUSY_SECONDS = 10.0
+
+PROGRESS = 10_000
+"""Instructions of SQLite's machine between two looks at the clock: some hundred microseconds."""
 
 Rows = list[tuple[Any, ...]]
 T = TypeVar("T")
@@ -151,15 +156,17 @@ class ReadOnlyJournal:
     As a context it raises ``JournalError`` where there is none, or none that can be read.
     """
 
-    def __init__(self, path: Path, *, any_format: bool = False) -> None:
+    def __init__(self, path: Path, *, any_format: bool = False, seconds: float = math.inf) -> None:
         """Mean this file; it is opened by entering the context.
 
         Args:
             path: the file.
             any_format: take one that another version wrote, or a damaged one.
+            seconds: it answers so long from now on, and raises ``JournalError`` afterwards.
         """
         self._path = self._opened = path
         self._any_format = any_format
+        self._seconds, self._until = seconds, time.monotonic() + seconds
         self._stack = contextlib.ExitStack()
         self._db: sqlite3.Connection
 
@@ -192,7 +199,15 @@ class ReadOnlyJournal:
 
     def rows(self, query: str, values: Sequence[object] = ()) -> Rows:
         """Return all rows of one query; the file is not locked when this returns."""
+        if self._is_late():
+            raise self._late()
         return self._guarded(lambda: self._db.execute(query, values).fetchall())
+
+    def _is_late(self) -> bool:
+        return time.monotonic() > self._until
+
+    def _late(self) -> JournalError:
+        return JournalError(f"{self._path}: not read within {self._seconds:g} s; ask for a shorter time")
 
     @property
     def directory(self) -> Path:
@@ -208,6 +223,7 @@ class ReadOnlyJournal:
                 isolation_level=None,
             )
             self._stack.callback(self._db.close)
+            self._db.set_progress_handler(self._is_late, PROGRESS)
             if self._any_format:
                 self._db.execute("PRAGMA writable_schema = ON")  # opens a file that was cut short as well
             self._db.execute("SELECT count(*) FROM sqlite_schema")
@@ -261,6 +277,8 @@ class ReadOnlyJournal:
         except UnicodeDecodeError as error:  # SQLite's own message has a damaged name in it
             raise DamagedJournalError(f"{self._path}: cannot be read: {error}") from error
         except sqlite3.Error as error:
+            if getattr(error, "sqlite_errorcode", None) == sqlite3.SQLITE_INTERRUPT:
+                raise self._late() from error
             if getattr(error, "sqlite_errorcode", None) == sqlite3.SQLITE_READONLY_ROLLBACK:
                 raise _LeftOver from error
             if getattr(error, "sqlite_errorcode", 0) == sqlite3.SQLITE_NOTADB:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 
 from msgspec.structs import replace
@@ -23,7 +24,7 @@ from tuner.core.ownership.transitions import change_mode
 from tuner.core.state import Drain, Override, OwedPark, ParkFor, State
 from tuner.core.trials import optimising
 from tuner.core.writes.plan import near
-from tuner.records import LOW_WATER_MARK, Acknowledgement, Capacity, Event, Hold, HoldCode, Remedy
+from tuner.records import LOW_WATER_MARK, Acknowledgement, Capacity, Estimate, Event, Hold, HoldCode, Remedy
 from tuner.settings import Mode
 
 
@@ -256,11 +257,27 @@ def _drain(state: State, context: CommandContext) -> Outcome:
     if why:
         return refused(state, why)
     made = begun(state, sample, estimate, target, who=command.who, now=context.now, ttl=ttl, lowest=lowest)
+    cost = _dearer(state, estimate, target)
     return Outcome(
         transitions.give_way(replace(state, drain=made)),
         f"draining to {readable(target)} of checkpoint age{bound}, from {readable(sample.checkpoint_age)}, "
-        f"for {ttl:.0f} s; then back to the set-point",
+        f"for {ttl:.0f} s; then back to the set-point{cost}",
         event="drain",
+    )
+
+
+def _dearer(state: State, estimate: Estimate, target: float) -> str:
+    """Return in words what a lower age costs, as pages combine fewer changes there; empty for nothing."""
+    if not 0.0 < target < estimate.modified_age:
+        return ""
+    exponent, error = state.estimator.load.exponent_and_error()
+    low, high = (
+        math.pow(estimate.modified_age / target, min(1.0, max(0.0, exponent + by)))
+        for by in (-2 * error, 2 * error)
+    )
+    return (
+        f". At that age this load writes {low:.1f} to {high:.1f} times as many pages; where the device "
+        "has no room for them, it commits less meanwhile"
     )
 
 
