@@ -6,7 +6,7 @@
 #                `innobrim bench --help`, into docs/results/bench, no row of which begins after TIME=55m; SERVER=… ROWS=… SEED=…:
 #                on another server, into another directory, in a known order; PART=soak: the daemon on a
 #                real server with a random fault every minute; PART=no-harm: every scenario with the loop and without;
-#                PART=ablation: and without each mechanism; PART=hostile: a daemon beside a server that answers oddly;
+#                PART=ledger: what the ledger says was saved against the truth; PART=ablation: no-harm without each mechanism; PART=hostile: a daemon beside a server that answers oddly;
 #                PART=releases: the loop on each release of MySQL and MariaDB that make servers gets; ARGS="-k mysql": half of it;
 #                PART=mutants: small changes in what must not break, and whether a test notices them;
 #                PART=audit: known vulnerabilities in the lock files, all of them looked up; SERVICE=osv
@@ -63,18 +63,20 @@ check: lint
 test: servers lint
 	$(BIN)/pytest -n $(WORKERS) -m "not prove" $(ARGS)
 
-PARTS := bench soak no-harm ablation hostile releases mutants audit
+PARTS := bench soak no-harm ledger ablation hostile releases mutants audit
 ifneq ($(filter prove,$(MAKECMDGOALS)),)
 ifeq ($(filter $(PART),$(PARTS)),)
 $(error PART=$(PART): there is no such part; there are $(PARTS). A suite of the bench is SUITE=$(PART))
 endif
 endif
 
-prove: setup $(if $(filter no-harm ablation mutants audit,$(PART)),,servers)
+prove: setup $(if $(filter no-harm ledger ablation mutants audit,$(PART)),,servers)
 ifeq ($(PART),soak)
 	$(BIN)/python -m tests.soak $(ARGS)
 else ifeq ($(PART),no-harm)
 	$(BIN)/python -m tools.no_harm $(ARGS)
+else ifeq ($(PART),ledger)
+	$(BIN)/python -m tools.ledger $(ARGS)
 else ifeq ($(PART),ablation)
 	$(BIN)/python -m tools.ablation $(ARGS)
 else ifeq ($(PART),hostile)

@@ -33,10 +33,10 @@ HEAD = ("scenario", "written", "true", "ledger", "bounds", "within", "true", "le
 
 
 WHY = """
-Where it says too much, somebody resizes the redo log in the middle of the run, or the load stands still half
-of the time: neither is in the model of where the age would have rested. Too little is the error on the safe
-side; why it is made in these is not known yet. A loop that saw the settings found at work has far smaller
-errors, so an advisory day before active mode is worth its time."""
+Active from the start it says too much where b is told from ages on their way up, on which pages become dirty
+otherwise than at rest: the bounds reckon with that. Too little is the error on the safe side; why it is made
+in these is not known yet. A loop that saw the settings found at work has far smaller errors, so an advisory
+day before active mode is worth its time."""
 
 
 class Minutes:

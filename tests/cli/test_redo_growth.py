@@ -23,8 +23,10 @@ from tests.cli.redo_growth_outputs import (
     situations,
 )
 from tests.cli.support import ended
+from tests.factory import sample
 from tuner.cli.redo import Answer
 from tuner.cli.redo_growth import Resized
+from tuner.findings.redo_growth import not_to_be_shrunk
 from tuner.journal.resized import NAME, keep, resize_of
 from tuner.servers.redosize import NotSetError, OtherSizeError
 from tuner.system.storage import Room
@@ -175,3 +177,29 @@ def test_what_makes_no_sense_is_refused_before_the_server_is_asked(
     server.silent = True
 
     assert run(server, tmp_path, *words).exit_code == 2
+
+
+@pytest.mark.parametrize("words", [TO, UNDO])
+def test_a_file_that_cannot_be_read_is_named_and_left_as_it_is(
+    tmp_path: Path, words: tuple[str, ...]
+) -> None:
+    """What was found may still be read out of it by a person: nothing is set, and nothing overwritten."""
+    (tmp_path / NAME).write_text("[{")
+    server = Server()
+    result = run(server, tmp_path, *dict.fromkeys((*words, "--yes")))
+
+    assert result.exit_code != 0
+    assert str(tmp_path / NAME) in result.output
+    assert server.sets == []
+    assert (tmp_path / NAME).read_text() == "[{"
+
+
+@pytest.mark.parametrize(
+    ("mark", "way"), [(0, "innodb_max_dirty_pages_pct_lwm = 0.001"), (1000, "innobrim drain")]
+)
+def test_a_way_that_works_there_lowers_the_age_before_an_undo(mark: int, way: str) -> None:
+    """A MariaDB at its default mark of 0 flushes at no quiet hour and for no drain, so neither is advised."""
+    resize = replace(BEGUN, variable="innodb_log_file_size")
+    seen = sample(age=4.0 * FOUND, low_water_mark=mark)
+
+    assert way in not_to_be_shrunk(resize, replace(seen, lsn_checkpoint=seen.lsn_oldest))

@@ -8,12 +8,12 @@ from msgspec.structs import replace
 
 from lab.plant.clock import SimClock
 from tests.factory import FACTS
-from tests.servers.fixtured import Fixtured
+from tests.servers.fixtured import Fixtured, Rows
 from tests.servers.plain import plain
 from tuner.records import Capacity
 from tuner.servers.families.mariadb import MariaDBAdapter
 from tuner.servers.port import Unreachable
-from tuner.servers.redosize import DeniedError, NotSetError, OtherSizeError, TimeUpError, resize
+from tuner.servers.redosize import DeniedError, NotSetError, OtherSizeError, TimeUpError, resize, under_way
 from tuner.servers.server import RealServer
 from tuner.servers.writing import REDO_LOG
 
@@ -129,3 +129,16 @@ def test_mariadb_is_resized_where_a_crash_meanwhile_is_survived(
 ) -> None:
     """Releases with MDEV-34750 are told to set the size in my.cnf."""
     assert MariaDBAdapter(release=release).redo_dynamic is safe
+
+
+@pytest.mark.parametrize(
+    ("answer", "at_work"),
+    [([(1,)], True), ([(0,)], False), (pymysql.OperationalError(1227, "Access denied"), False)],
+)
+def test_a_resize_is_under_way_while_a_statement_sets_the_size(
+    session: Fixtured, answer: Rows | Exception, *, at_work: bool
+) -> None:
+    """Another session's SET is seen; an account that may not look sees none, and that is no error."""
+    session.instead = {"SELECT COUNT(*) FROM information_schema.processlist": answer}
+
+    assert under_way(session, MARIADB) is at_work

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tuner.system.storage import volume_of
+from tuner.system.storage import room_of, volume_of
 
 STAT = "1 0 8 2 3 0 24 4 0 700 6\n"
 
@@ -50,3 +50,12 @@ def test_a_disk_turns_only_where_the_kernel_can_know(
     assert elsewhere is not None
     assert (elsewhere.file_system, elsewhere.device, elsewhere.rotates) == ("overlay", "", None)
     assert volume_of("/no/such/directory", mounts=mounts) is None
+
+
+def test_the_room_of_a_directory_is_what_an_account_may_still_write(tmp_path: Path) -> None:
+    """What is free is no more than the whole; of a directory that is not here nothing is said."""
+    room = room_of(str(tmp_path))
+
+    assert room is not None
+    assert 0 <= room.free <= room.total
+    assert room_of(str(tmp_path / "elsewhere")) is None

@@ -10,7 +10,7 @@ from tuner.core.state import SAME_START_SECONDS
 from tuner.findings.evidence import local_places
 from tuner.findings.providers import way_of
 from tuner.findings.redo_size import MEBIBYTE, size
-from tuner.records import Facts, Sample
+from tuner.records import LOW_WATER_MARK, Facts, Sample
 from tuner.servers.families.redo_capacity import REDO_VARIABLE
 from tuner.servers.survey import Survey
 from tuner.system.storage import Room, room_of
@@ -207,10 +207,15 @@ def not_to_be_shrunk(resize: Resize, sample: Sample) -> str:
     if sample.checkpoint_age <= most:
         return ""
     age, limit = (f"{one / MEBIBYTE:.1f} MiB" for one in (sample.checkpoint_age, most))
+    way = f"innobrim drain --to-age {most // MEBIBYTE}MiB --wait, or ask again at a quiet hour"
+    if resize.variable != REDO_VARIABLE and sample.low_water_mark == 0:  # a MariaDB whose cleaner sleeps
+        way = (
+            f"SET GLOBAL {LOW_WATER_MARK} = 0.001, without which no quiet hour and no drain lowers the age "
+            f"here; ask again at a quiet hour, and then set {LOW_WATER_MARK} = 0 again"
+        )
     return (
         f"the checkpoint age is {age}, and a log of {size(resize.found)} is safely set below {limit}: above, "
-        "the server flushes for it as fast as it can. Flush first, by innobrim drain --to-age "
-        f"{most // MEBIBYTE}MiB --wait, or ask again at a quiet hour"
+        f"the server flushes for it as fast as it can. Flush first, by {way}"
     )
 
 

@@ -133,7 +133,7 @@ def write(state: State, sample: Sample, *, now: float) -> tuple[State, Decision]
     target = asked_for(state, sample, state.estimate) or current
     baseline = state.proof.at_baseline
     side = "the turn of the originals" if baseline else "back to InnoBrim's values"
-    base = replace(kept(state, current, Reason.TRIAL, f"trial: {side}"), source="person")
+    base = replace(kept(state, current, Reason.TRIAL, side), source="person")
     if current == target or (current == state.writes.own and state.writes.adjusted == target):
         return state, base
     why = carry_out.may_not_write(state)

@@ -36,6 +36,7 @@ class EstimatorState(Struct, frozen=True):
     load: Load = Load()  # what is known of write combining
     trends: Trends = Trends()  # what minutes and hours have shown
     recovery: Recovery = Recovery()  # model of crash recovery and shutdown
+    learned_at: int = 0  # flush limit that the load's age ratios are over, bytes; 0 before the first
 
 
 def update(
@@ -65,8 +66,6 @@ def update(
     last = state.last
     if last is None or sample.identity != last.identity:
         return _restart(state, sample), None, False
-    if sample.flush_limit != last.flush_limit:  # a resize: an age is another ratio now
-        state = replace(state, load=state.load.shifted(math.log(last.flush_limit / sample.flush_limit)))
     if interrupted:
         trends = state.trends.interrupted()
         return replace(_restart(state, sample), trends=trends), None, False
@@ -157,7 +156,11 @@ def _estimate(
     authority = readings.authority(window)
     new_density = max(0.0, new.dirtied - old.dirtied) / max(1.0, new.lsn - old.lsn)
     load, trends = state.load, state.trends
+    learned_at = state.learned_at
     if learns and not sample.degraded:
+        if learned_at and sample.flush_limit != learned_at:  # a resize: an age is another ratio now
+            load = load.shifted(math.log(learned_at / sample.flush_limit))
+        learned_at = sample.flush_limit
         load = load.see(
             ratio=sample.age_ratio,
             density=new_density,
@@ -178,7 +181,7 @@ def _estimate(
         )
         trends = trends.updated(rates, window)
     recovery = state.recovery.see(sample, flush_rate=flush_rate, limited=trends.measured, elapsed=elapsed)
-    state = replace(state, tail=tail, load=load, trends=trends, recovery=recovery)
+    state = replace(state, tail=tail, load=load, trends=trends, recovery=recovery, learned_at=learned_at)
     return state, Estimate(
         modified_age=age,
         checkpoint_age=float(sample.checkpoint_age),
