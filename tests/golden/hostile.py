@@ -124,7 +124,7 @@ def _windows(dice: Random) -> Command:
 DEEDS: dict[str, Callable[[Random], dict[str, Any]]] = {
     "ask": lambda dice: {"asked": [_order(dice)], "count": dice.randint(0, 3)},
     "override": lambda dice: {"share": round(dice.random(), 2), "ttl": dice.choice([5.0, 60.0]), "count": 9},
-    "drain": lambda dice: {"share": dice.randint(20, 60), "ttl": dice.choice([60.0, 600.0]), "count": 30},
+    "drain": lambda dice: {"age": f"{dice.randint(20, 60)}%", "ttl": dice.choice([60.0, 600.0]), "count": 30},
     "the_clock_strikes": lambda dice: {"told": _windows(dice), "count": 20},
     "reload": lambda dice: {"chosen": _settings(dice)},
     "journal": lambda dice: {"stuck": dice.random() < 0.5},
