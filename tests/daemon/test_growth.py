@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 
 import pytest
 from msgspec.structs import replace
@@ -13,12 +14,15 @@ from tests.bench import Bench, FakeServer
 from tests.cli.redo_growth_outputs import Server
 from tests.factory import ACTIVE, DEFAULT, REDO, SAVED, command
 from tuner.config.schema import GrowTo
+from tuner.core.decide.proving import TRIAL
+from tuner.core.ownership.transitions import BASELINE_GUARD, begin_restore
 from tuner.daemon.growth import AGAIN_SECONDS, QUIET_SECONDS, Growth
 from tuner.journal.resized import resize_of, set_back
 from tuner.records import Command, Facts
 from tuner.servers.port import ServerError, Unreachable
-from tuner.servers.redosize import DeniedError
+from tuner.servers.redosize import DeniedError, NotSetError
 from tuner.settings import Settings
+from tuner.system.storage import Room
 
 GOAL = GrowTo(3 * REDO, unchecked=True)
 LONG = int(3 * QUIET_SECONDS) + 20
@@ -30,6 +34,7 @@ class Log(Server):
     Attributes:
         limit: up to which size a procedure grows it, bytes; None without one.
         calls: of each SET whether it was by the procedure.
+        then_lost: the SET after the next one gets no answer.
     """
 
     def __init__(self, beside: FakeServer, directory: Path) -> None:
@@ -37,7 +42,7 @@ class Log(Server):
         self.beside, self.directory = beside, directory
         self.limit: int | None = None
         self.calls: list[bool] = []
-        self.local = False
+        self.local = self.then_lost = False
 
     def facts(self) -> Facts:
         """Return what the fake server is."""
@@ -53,6 +58,8 @@ class Log(Server):
         super().resize_redo(facts, size, _seconds)
         self.calls.append(called)
         self.beside.redo_capacity = size
+        if self.then_lost:
+            self.fails = Unreachable("lost connection")
 
 
 class Grown:
@@ -68,6 +75,7 @@ class Grown:
         self, directory: Path, goal: GrowTo | None = GOAL, settings: Settings = ACTIVE, **log: object
     ) -> None:
         self.bench = Bench(settings)
+        self.bench.server.redo_capacity = int(str(log.pop("found", REDO)))
         self.log = Log(self.bench.server, directory)
         for name, value in log.items():
             setattr(self.log, name, value)
@@ -318,3 +326,78 @@ def test_an_error_of_any_kind_leaves_the_loop_alone(tmp_path: Path) -> None:
 
     assert any("odd" in text for text in grown.told)
     assert not grown.bench.record.holds
+
+
+def test_another_server_than_the_loops_is_left_alone(tmp_path: Path) -> None:
+    """Where a failover or a proxy has another server answer the step's connection, nothing is set there."""
+    grown = Grown(tmp_path)
+    grown.log.said = replace(grown.log.said, identity="another")
+    grown.turns(LONG)
+
+    assert grown.sizes == []
+    assert any("another answers" in text for text in grown.told)
+
+
+def test_what_was_found_survives_a_later_step_that_nobody_saw_the_end_of(tmp_path: Path) -> None:
+    """Killed between the second note and its SET, the next daemon goes on, and the first size is kept."""
+    first = Grown(tmp_path, then_lost=True)
+    first.turns(LONG)
+    assert first.sizes == [2, 3]
+    assert first.bench.server.redo_capacity == 2 * REDO
+
+    following = Grown(tmp_path, found=2 * REDO)
+    following.turns(LONG)
+    assert "200 MiB" in following.told[0]
+    assert "somebody else" not in following.told[0]
+    kept = resize_of(tmp_path, following.log.said.names)
+    assert kept is not None
+    assert (kept.found, kept.wanted) == (REDO, 3 * REDO)
+
+
+def test_a_fault_of_the_program_is_told_once_and_not_tried_every_few_seconds(tmp_path: Path) -> None:
+    """Whatever is raised in a step is told with its name, and the next try is an hour later."""
+    grown = Grown(tmp_path, fails=RuntimeError("odd"))
+    grown.turns(4 * LONG)
+
+    assert len(grown.log.sets) == 1
+    assert sum("odd" in text for text in grown.told) == 1
+    assert "odd" in grown.status
+
+
+def test_each_step_that_is_told_to_begin_is_told_how_it_ended(tmp_path: Path) -> None:
+    """A server that refuses a step every hour has both in the log every time, not only the beginning."""
+    grown = Grown(tmp_path, fails=NotSetError("no"))
+    grown.turns(int(AGAIN_SECONDS) + 2 * LONG)
+
+    begun = [text for text in grown.told if "begins" in text]
+    assert len(begun) == 2
+    assert len([text for text in grown.told if "was not set: no" in text]) == 2
+
+
+@pytest.mark.parametrize("who", [BASELINE_GUARD, TRIAL])
+def test_a_restore_that_no_person_asked_for_leaves_the_log_alone(tmp_path: Path, who: str) -> None:
+    """Where the guard or a trial gives C and M back, the log stays as large as the person wants it."""
+    grown = Grown(tmp_path, allowed=True)
+    grown.turns(LONG)
+    bench = grown.bench
+    bench.until("set", "emergency", limit=600)
+    bench.state = begin_restore(bench.state, who, now=bench.server.now)
+    for _ in range(600):
+        grown.turn()
+        if bench.state.mode is not ACTIVE.mode:
+            break
+    grown.turns(3)
+
+    assert bench.state.mode is not ACTIVE.mode
+    assert grown.sizes == [2, 3]
+
+
+def test_the_disk_has_room_for_all_steps_whose_files_are_still_to_be_written(tmp_path: Path) -> None:
+    """MySQL makes a file larger when its turn comes, so free space is not yet less by the steps before."""
+    room = Room(free=160 * 2**20, total=200 * 2**20)
+    with patch("tuner.findings.redo_growth.room_of", return_value=room):
+        grown = Grown(tmp_path, GrowTo(3 * REDO, unchecked=False), local=True)
+        grown.turns(2 * LONG)
+
+    assert grown.sizes == [2]
+    assert "200 MiB more are needed, 160 MiB are free" in grown.told[-1]

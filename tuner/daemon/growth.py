@@ -17,6 +17,8 @@ from msgspec.structs import replace
 
 from tuner.config.schema import GrowTo
 from tuner.core.commands.schedule import settings_of
+from tuner.core.decide.proving import TRIAL
+from tuner.core.ownership.transitions import BASELINE_GUARD
 from tuner.core.setpoint.budgets import KEYS, WHAT, durations_of
 from tuner.core.state import SAME_START_SECONDS, State
 from tuner.findings.redo_growth import (
@@ -103,6 +105,7 @@ class Growth:
         self._start: tuple[str, float] | None = None
         self._quiet_since: float | None = None
         self._restored = False
+        self._restoring = ""
         self._not_before = float("-inf")
         self._said = self._waits = self._refused = ""
 
@@ -128,7 +131,9 @@ class Growth:
         goal, connect, sample = self._goal, self._connect, record.tick.reading
         waits = "" if goal is None else not_now(state, record, goal)
         self._waits = waits or (self._refused if record.tick.now < self._not_before else "")
-        self._restored |= any(event.code == EventCode.RESTORED for event in record.events)
+        back = any(event.code == EventCode.RESTORED for event in record.events)
+        self._restored |= back and self._restoring not in {BASELINE_GUARD, TRIAL}
+        self._restoring = state.restoring
         if connect is None or (self._thread is not None and self._thread.is_alive()):
             return
         self._collect(record.tick.now)
@@ -139,17 +144,17 @@ class Growth:
         start = (state.facts.identity, state.facts.started)
         if self._restored:
             self._restored = False
-            self._begin(connect, self._go_back)
+            self._begin(connect, lambda server: self._go_back(server, state.facts))
         elif self._start is None or not _same(self._start, start):
             self._start = start
-            self._begin(connect, self._look)
+            self._begin(connect, lambda server: self._look(server, state.facts))
         elif goal is None:
             return
         elif before is not None and sample.redo_capacity < before:
             self._begin(connect, lambda _: self._note_smaller(goal, state.facts, sample))
         elif self._due(goal, state, record, sample, waits):
             self._step_to = min(2 * sample.redo_capacity, goal.size)
-            self._begin(connect, lambda server: self._step(server, goal))
+            self._begin(connect, lambda server: self._step(server, goal, state.facts))
 
     def _due(self, goal: GrowTo, state: State, record: TickRecord, sample: Sample, waits: str) -> bool:
         """Tell whether a step begins now; say what an active daemon would do."""
@@ -171,6 +176,8 @@ class Growth:
             except (ServerError, ResizeError) as error:
                 again = SILENT_SECONDS if isinstance(error, Unreachable) else AGAIN_SECONDS
                 self._ended = _Ended(str(error), again)
+            except Exception as error:  # noqa: BLE001 - told, and not tried again every few seconds
+                self._ended = _Ended(f"the redo log is not looked after: {error!r}", AGAIN_SECONDS)
             finally:
                 server.close()
 
@@ -194,16 +201,16 @@ class Growth:
             self._said = text
             self._tell(text)
 
-    def _look(self, server: Resizable) -> _Ended:
+    def _look(self, server: Resizable, meant: Facts) -> _Ended:
         """Tell of a step that an earlier daemon began and did not see the end of, and of one undone."""
-        facts, sample = server.facts(), _read(server)
+        facts, sample = _answer(server, meant)
         kept = resize_of(self._directory, facts.names)
         if kept is None or not kept.goal:
             return _Ended()
         if kept.undone:
             return _Ended(kept_back(kept) if self._goal and kept.goal == self._goal.size else "")
         standing = stands(kept, facts, sample, under_way=server.resizing_redo(facts))
-        return _Ended("" if standing == "in_force" else told(kept, standing, sample))
+        return _Ended("" if sample.redo_capacity == kept.wanted else told(kept, standing, sample))
 
     def _note_smaller(self, goal: GrowTo, facts: Facts, sample: Sample) -> _Ended:
         """Have on disk that a person made the log smaller: it is not grown again behind their back."""
@@ -214,33 +221,34 @@ class Growth:
         keep(self._directory, kept)
         return _Ended(kept_back(kept))
 
-    def _step(self, server: Resizable, goal: GrowTo) -> _Ended:
+    def _step(self, server: Resizable, goal: GrowTo, meant: Facts) -> _Ended:
         """Make the log larger, at most twice as large, and see that it is."""
-        facts = server.facts()
-        step = _Step(server, facts, _read(server), goal, resize_of(self._directory, facts.names))
-        limit, found, wanted = step.limit, step.found, step.wanted
+        facts, sample = _answer(server, meant)
+        kept = resize_of(self._directory, facts.names)
+        step = _Step(server, facts, sample, goal, kept, wall=self._wall())
+        limit, resize = step.limit, step.resize
         if why := next(step.refusals(), ""):
             return _Ended(f"not grown: {why}", AGAIN_SECONDS)
         if self._waits or server.resizing_redo(facts):  # since the loop's thread said that it is due
             return _Ended(again=QUIET_SECONDS)
-        resize = to_keep(step.kept, facts, step.sample, wanted, wall=self._wall(), goal=goal.size)
         keep(self._directory, resize)
-        pair = f"{facts.redo_variable} from {size(found)} to {size(wanted)}"
-        self._tell(f"redo.grow_to = {size(goal.size)}: {pair} begins; {size(resize.found)} was found")
+        wanted = resize.wanted
+        pair = f"{facts.redo_variable} from {size(sample.redo_capacity)} to {size(wanted)}"
+        self._say(f"redo.grow_to = {size(goal.size)}: {pair} begins; {size(resize.found)} was found")
         try:
             took = _set(server, facts, wanted, called=limit is not None)
         except OtherSizeError as error:
             keep(self._directory, replace(resize, wanted=error.there))
             return _Ended(str(error), AGAIN_SECONDS)
         except NotSetError as error:
-            self._put_back(step.kept, resize)
+            self._put_back(kept, resize)
             return _Ended(f"{pair} was not set: {error}", AGAIN_SECONDS)
         lasting = f"; for the next start my.cnf needs {resize.variable} = {wanted}"
         return _Ended(f"{pair} is in force after {took:.1f} s{lasting if wanted == goal.size else ''}")
 
-    def _go_back(self, server: Resizable) -> _Ended:
+    def _go_back(self, server: Resizable, meant: Facts) -> _Ended:
         """Set back what was found, after a restore of C and M that was asked for, where that is safe."""
-        facts, sample = server.facts(), _read(server)
+        facts, sample = _answer(server, meant)
         kept = resize_of(self._directory, facts.names)
         if kept is None or not kept.goal or kept.undone:
             return _Ended()
@@ -271,14 +279,22 @@ class _Step:
     """One step towards a size, and what speaks against it."""
 
     def __init__(
-        self, server: Resizable, facts: Facts, sample: Sample, goal: GrowTo, kept: Resize | None
+        self,
+        server: Resizable,
+        facts: Facts,
+        sample: Sample,
+        goal: GrowTo,
+        kept: Resize | None,
+        *,
+        wall: float,
     ) -> None:
         self.server, self.facts, self.sample, self.goal, self.kept = server, facts, sample, goal, kept
-        self.found = sample.redo_capacity
+        found = sample.redo_capacity
         self.limit = server.redo_limit()
-        self.wanted = min(2 * self.found, goal.size)
-        if self.limit is not None and self.limit > self.found:
+        self.wanted = min(2 * found, goal.size)
+        if self.limit is not None and self.limit > found:
             self.wanted = min(self.wanted, self.limit)
+        self.resize = to_keep(kept, facts, sample, self.wanted, wall=wall, goal=goal.size)
 
     def refusals(self) -> Iterator[str]:
         """Yield why the step is not begun, with what would be right."""
@@ -296,7 +312,8 @@ class _Step:
             yield f"the procedure grows it to {size(limit)} at most; {remake}"
         if limit is None and self.server.may_write() is False:
             yield f"the account {facts.named_account} may not set {facts.redo_variable}; {remake}"
-        space = space_for(self.server.survey(), facts, self.found, self.wanted)
+        # MySQL writes a file in its new size when its turn comes: earlier steps may be on no disk yet
+        space = space_for(self.server.survey(), facts, self.resize.found, self.wanted)
         if space.why:
             yield f"{space.where}: {space.why}"
         if not space.where and not goal.unchecked:
@@ -372,11 +389,19 @@ def _set(server: Resizable, facts: Facts, wanted: int, *, called: bool) -> float
         time.sleep(LOOK_SECONDS)
 
 
-def _read(server: Resizable) -> Sample:
-    reading = server.read()
+def _answer(server: Resizable, meant: Facts) -> tuple[Facts, Sample]:
+    """Return what a connection's server is and how it is.
+
+    Raises:
+        Unreachable: it is another one than the loop's, as after a failover, or does not answer.
+    """
+    facts, reading = server.facts(), server.read()
     if isinstance(reading, Missed):
         raise Unreachable(reading.reason)
-    return reading
+    for named in (facts.identity, reading.identity):
+        if named not in meant.names:
+            raise Unreachable(f"{named} answers, and {meant.identity} is meant: its redo log is left alone")
+    return facts, reading
 
 
 def _same(one: tuple[str, float], other: tuple[str, float]) -> bool:

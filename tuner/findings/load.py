@@ -219,8 +219,8 @@ def _cost_seen(pairs: Sequence[tuple[Sample, Sample]]) -> PageCost:
     if cost < SHOWN * found.error + 1e-9 and found.error * written < CLOSE * work:
         return PageCost(device_is_limit=False)
     sums = sorted(c + cost * p for c, p in zip(commits, pages, strict=True))
-    full = statistics.fmean(sums) / sums[int(0.95 * (len(sums) - 1))]
-    if cost < SHOWN * found.error or full < FULL:
+    peak = sums[int(0.95 * (len(sums) - 1))] or sums[-1]  # a burst in an idle time
+    if cost < SHOWN * found.error or statistics.fmean(sums) < FULL * peak:
         return PageCost(device_is_limit=None)
     low, likeliest, high = (
         max(0.0, one) * written / (max(0.0, one) * written + work)

@@ -16,8 +16,8 @@ from tuner.servers.survey import Survey
 from tuner.system.storage import Room, room_of
 
 Stands = Literal["in_force", "under_way", "not_in_force", "restarted", "changed"]
-"""How far a resize is: the size wanted is in force; the server is at it; the size found is in force, still or
-again; mysqld was restarted since; somebody else set another size."""
+"""How far a resize is: the size wanted is in force, or that of an earlier step on the way; the server is at
+it; the size found is in force, still or again; mysqld was restarted since; somebody else set another size."""
 
 LEFT_FREE = 0.05
 """Share of the file system that a larger log must leave free, of at most ``MOST_LEFT_FREE`` bytes."""
@@ -149,7 +149,7 @@ def stands(resize: Resize, facts: Facts, sample: Sample, *, under_way: bool) -> 
         return "restarted"
     if sample.resizing or under_way:
         return "under_way"
-    if sample.redo_capacity == resize.wanted:
+    if resize.found < sample.redo_capacity <= resize.wanted:
         return "in_force"
     return "not_in_force" if sample.redo_capacity == resize.found else "changed"
 
@@ -158,7 +158,7 @@ def told(resize: Resize, standing: Stands, sample: Sample) -> str:
     """Return a resize and how far it is, in a sentence."""
     now = size(sample.redo_capacity)
     ends = {
-        "in_force": "it is in force",
+        "in_force": f"{now} is in force",
         "under_way": f"the server is at it: {how_far(resize, sample)}",
         "not_in_force": f"{now} is in force: the server never took it, gave it up, or it was undone",
         "restarted": f"mysqld was restarted since, which ended it, and has {now} by its configuration",

@@ -154,9 +154,14 @@ def setup(request: Request) -> Iterator[Step]:
     """Return the statements, part by part; for a provider's server that takes no SET GLOBAL only what reads.
 
     Raises:
-        Unsupported: no server that can be sampled.
+        Unsupported: no server that can be sampled, or whose redo log can be grown as asked for.
     """
     family = family_of(request.version)
+    if request.grow_redo_to and (request.provider or not family.adapter.redo_dynamic):
+        raise Unsupported(
+            f"{request.provider or request.version} is not known to grow its redo log safely by SET GLOBAL: "
+            "leave --grow-redo-to out, or write the whole version, such as 8.0.46, in place of a series"
+        )
     yield from _session(request)
     if not (request.direct or request.provider):
         yield Step("A schema for the procedures; nothing else is in it.", (_SCHEMA,))
@@ -188,7 +193,7 @@ def setup(request: Request) -> Iterator[Step]:
             continue
         calls = [SET_GLOBAL, f"{SCHEMA}.{ENABLES}"]
         calls += [SET_LOW_WATER] if _marks(request, family) else []
-        calls += [GROW_REDO_LOG] if request.grow_redo_to and family.adapter.redo_dynamic else []
+        calls += [GROW_REDO_LOG] if request.grow_redo_to else []
         yield Step(
             "What it writes with.", tuple(grant("EXECUTE", account, f"PROCEDURE {one}") for one in calls)
         )
