@@ -235,9 +235,8 @@ def _low_water(request: Request) -> Step:
 def _growing(request: Request, family: Family) -> Step:
     if request.grow_redo_to:
         made = grow_redo_log(family.adapter.redo_variable, request.grow_redo_to)
-        return Step(
-            "The size of the redo log: larger only, and no larger than this.", _remade(GROW_REDO_LOG, made)
-        )
+        why = "The size of the redo log: larger only, and no larger than this."
+        return Step(why, _remade(GROW_REDO_LOG, made))
     gone = f"DROP PROCEDURE IF EXISTS {GROW_REDO_LOG}"
     return Step("Without --grow-redo-to the redo log is not to be grown.", (gone,))
 
@@ -454,12 +453,7 @@ END"""
 
 
 def grow_redo_log(variable: str, largest: int) -> str:
-    """Return the procedure that grows the redo log; called with NULL it says up to how many bytes.
-
-    Args:
-        variable: that says how large the redo log is.
-        largest: bytes.
-    """
+    """Return the procedure that sets the redo log's size, up to so many bytes; NULL has it say how many."""
     return f"""\
 CREATE DEFINER = {login(DEFINER_ACCOUNT)} PROCEDURE {GROW_REDO_LOG}(
   IN bytes BIGINT UNSIGNED
