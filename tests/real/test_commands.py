@@ -222,7 +222,7 @@ def test_commands_that_look_write_nothing(seen: Seen) -> None:
 
 
 def test_advise_gives_a_verdict_first_and_the_same_as_json(seen: Seen) -> None:
-    """The first line is the verdict, the exit code says the same, and SQL goes with what is to be set."""
+    """The first line is the verdict, the exit code says the same, and a gain comes with the pair to set."""
     ran = seen.of("advise", "--seconds", "15")
     words = {0: "you gain ", 5: "nothing to gain, because "}
     assert ran.returncode in words, ran.stdout + ran.stderr
@@ -230,7 +230,9 @@ def test_advise_gives_a_verdict_first_and_the_same_as_json(seen: Seen) -> None:
     found = seen.json("advise", "--seconds", "15", code=(0, 5))
     assert found["verdict"]["answer"] in {"gain", "nothing"}
     assert found["seconds"] >= 15
-    assert {"static-io-capacity", "recovery-and-shutdown"} <= {one["id"] for one in found["advice"]}
+    ids = {one["id"] for one in found["advice"]}
+    assert "recovery-and-shutdown" in ids
+    assert found["verdict"]["answer"] == "nothing" or "static-io-capacity" in ids
 
 
 def test_check_and_doctor_answer_for_this_server(seen: Seen) -> None:

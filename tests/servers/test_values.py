@@ -50,7 +50,7 @@ def at_once() -> Any:  # noqa: ANN401 - a context manager's generator
         (SAMPLE, "identity", "x" * (LONGEST + 1)),
         (SAMPLE, "write_time", float("nan")),
         (SAMPLE, "lsn_checkpoint", 2**64 - 1),
-        (SAMPLE, "flush_percentage", 10**15),
+        *((SAMPLE, "flush_percentage", value) for value in (-1, 2**64)),
         *((FACTS, "page_size", value) for value in (0, 12_345)),
         (FACTS, "started", float("inf")),
         (FACTS, "blockers", ("x" * 5000,)),
@@ -64,6 +64,13 @@ def test_a_record_is_judged_as_a_whole(record: Any, name: str, value: Any) -> No
         plausible(replace(record, **{name: value}))
 
     assert len(str(caught.value)) < 200
+
+
+@pytest.mark.parametrize("said", [786_868, 2**40])
+def test_a_percentage_of_a_pool_without_dirty_pages_is_no_missed_reading(said: int) -> None:
+    """MySQL 9.7 takes the whole LSN for the age where no page is dirty; such a reading is as good as any."""
+    shown = replace(SAMPLE, flush_percentage=said)
+    assert plausible(shown) is shown
 
 
 @pytest.mark.parametrize(

@@ -38,9 +38,6 @@ APART = 64 * 1024**2
 FULL = 16
 """An age is no longer than so many redo logs: writers wait where it is one, and a log may have shrunk."""
 
-HIGHEST_PERCENTAGE = 100_000
-"""The flush law's percentage at an age of such a log is below a tenth of it."""
-
 PERCENTAGES = frozenset({"adaptive_flushing_lwm", "dirty_limit"})
 
 PAGE_SIZES = frozenset({4096, 8192, 16384, 32768, 65536})
@@ -146,8 +143,6 @@ def _check_sample(sample: Sample) -> None:
     dirty, total = sample.pages_dirty, sample.pages_total
     if dirty > total + total // 4 + 1000:
         raise ValueError(f"pages_dirty is {dirty}; right is at most pages_total, {total}")
-    if sample.flush_percentage > HIGHEST_PERCENTAGE:
-        raise ValueError(f"flush_percentage is {sample.flush_percentage}; right is 0 to {HIGHEST_PERCENTAGE}")
 
 
 def _is_number_to_python(words: str) -> bool:
