@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 from unittest.mock import patch
@@ -17,10 +18,11 @@ from tuner.config.schema import GrowTo
 from tuner.core.decide.proving import TRIAL
 from tuner.core.ownership.transitions import BASELINE_GUARD, begin_restore
 from tuner.daemon.growth import AGAIN_SECONDS, QUIET_SECONDS, Growth
+from tuner.findings.redo_growth import Growing
 from tuner.journal.resized import resize_of, set_back
 from tuner.records import Command, Facts
 from tuner.servers.port import ServerError, Unreachable
-from tuner.servers.redosize import DeniedError, NotSetError
+from tuner.servers.redosize import DeniedError, NotSetError, TimeUpError
 from tuner.settings import Settings
 from tuner.system.storage import Room
 
@@ -103,11 +105,16 @@ class Grown:
             self.turn()
 
     @property
-    def status(self) -> str:
-        """Return how far it is, in words."""
+    def shown(self) -> Growing:
+        """Return how far it is."""
         found = self.growth.status()
         assert found is not None
-        return found.text
+        return found
+
+    @property
+    def status(self) -> str:
+        """Return it in words."""
+        return self.shown.text
 
 
 def test_it_doubles_at_most_and_ends_at_the_size_wanted(tmp_path: Path) -> None:
@@ -165,6 +172,21 @@ def test_nothing_is_grown_while_something_else_goes_on(tmp_path: Path, asked: Co
 
     assert grown.sizes == []
     assert why in grown.status
+
+
+@pytest.mark.parametrize("flag", ["backup_locked", "read_locked", "cloning"])
+def test_no_step_begins_while_a_backup_or_clone_is_under_way(tmp_path: Path, flag: str) -> None:
+    """The log is not changed under whoever copies it; status says what is waited for, and then it grows."""
+    grown = Grown(tmp_path, None)
+    grown.bench.server.shows = {flag: True}
+    grown.growth.use(GOAL)
+    grown.turns(LONG)
+    assert grown.sizes == []
+    assert "waits for its end: " in grown.status
+
+    grown.bench.server.shows = {}
+    grown.turns(LONG)
+    assert grown.sizes == [2, 3]
 
 
 def test_a_budget_is_kept(tmp_path: Path) -> None:
@@ -372,6 +394,27 @@ def test_each_step_that_is_told_to_begin_is_told_how_it_ended(tmp_path: Path) ->
     begun = [text for text in grown.told if "begins" in text]
     assert len(begun) == 2
     assert len([text for text in grown.told if "was not set: no" in text]) == 2
+
+
+def test_the_wait_grows_from_failure_to_failure_and_status_says_when_it_ends(tmp_path: Path) -> None:
+    """A MariaDB that gives each step up is asked after one wait, then two, four, and at most a day."""
+    with patch("tuner.daemon.growth.AGAIN_SECONDS", 30.0), patch("tuner.daemon.growth.LONGEST_WAIT", 90.0):
+        grown = Grown(tmp_path, fails=TimeUpError("max_statement_time"))
+        tries: list[float] = []
+        said: list[float] = []
+        for _ in range(300):
+            grown.turn()
+            if len(grown.log.sets) > len(tries):
+                tries.append(grown.bench.record.tick.now)
+            elif (again := grown.shown.next_try) is not None:
+                assert "max_statement_time" in grown.status
+                said.append(again - grown.bench.record.tick.wall + grown.bench.record.tick.now)
+        grown.log.fails = None
+        grown.turns(90 + LONG)
+
+    assert [round(b - a) for a, b in pairwise(tries)] == [31, 61, 91, 91]
+    assert {round(at) for at in said} >= {round(at) for at in tries[1:]}
+    assert (grown.shown.found, grown.shown.in_force, grown.shown.next_try) == (REDO, 3 * REDO, None)
 
 
 @pytest.mark.parametrize("who", [BASELINE_GUARD, TRIAL])

@@ -6,6 +6,7 @@ of its own, and what was found is on disk before the server is told.
 
 from __future__ import annotations
 
+import contextlib
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -18,6 +19,7 @@ from msgspec.structs import replace
 from tuner.config.schema import GrowTo
 from tuner.core.commands.schedule import settings_of
 from tuner.core.decide.proving import TRIAL
+from tuner.core.estimate.occurrences import FLAGS, MEANING, Occurrence
 from tuner.core.ownership.transitions import BASELINE_GUARD
 from tuner.core.setpoint.budgets import KEYS, WHAT, durations_of
 from tuner.core.state import SAME_START_SECONDS, State
@@ -44,7 +46,10 @@ QUIET_SECONDS = 10.0
 """Nothing may have been in the way for so long before a step, on the loop's clock."""
 
 AGAIN_SECONDS = 3600.0
-"""Between two tries of what was refused; it is told once."""
+"""Between two tries of what was refused; it is told once. Doubled after each SET that fails."""
+
+LONGEST_WAIT = 86_400.0
+"""Between two of those at most, seconds."""
 
 SILENT_SECONDS = 60.0
 """The same where nothing answered, or nobody knows what became of a step."""
@@ -53,6 +58,9 @@ LONGEST_STEP = 600.0
 """What a server may take for one step, seconds: a MariaDB gives up then and keeps the log that it had."""
 
 LOOK_SECONDS = 0.5
+
+BACKUPS = (Occurrence.BACKUP_LOCK, Occurrence.READ_LOCK, Occurrence.CLONE)
+"""What may copy the redo log that a step would change."""
 
 
 class Resizable(Protocol):
@@ -107,15 +115,19 @@ class Growth:
         self._restored = False
         self._restoring = ""
         self._not_before = float("-inf")
+        self._wait = 0.0
+        self._began = False
+        self._found: int | None = None
+        self._next_try: float | None = None
         self._said = self._waits = self._refused = ""
 
     def use(self, goal: GrowTo | None) -> None:
         """Take the configuration's size from now on; what was refused is tried again."""
-        self._goal, self._said, self._not_before = goal, "", float("-inf")
+        self._goal, self._said, self._not_before, self._wait = goal, "", float("-inf"), 0.0
 
     def status(self) -> Growing | None:
         """Return how far it is, from any thread; None without a size to grow to."""
-        goal, there, step = self._goal, self._in_force, self._step_to
+        goal, there, step, again = self._goal, self._in_force, self._step_to, None
         if goal is None:
             return None
         if step is not None:
@@ -123,14 +135,17 @@ class Growth:
         elif there is not None and there >= goal.size:
             text = "it is in force"
         else:
-            text = self._waits or "the next step begins within seconds"
-        return Growing(goal.size, there, step, text)
+            text, again = self._waits or "the next step begins within seconds", self._next_try
+        return Growing(goal.size, there, step, text, None if self._found == there else self._found, again)
 
     def take(self, state: State, record: TickRecord) -> None:
         """Look at a tick, and begin a step where one is due; never waits."""
         goal, connect, sample = self._goal, self._connect, record.tick.reading
         waits = "" if goal is None else not_now(state, record, goal)
-        self._waits = waits or (self._refused if record.tick.now < self._not_before else "")
+        left = self._not_before - record.tick.now
+        refused = not waits and left > 0.0
+        self._waits = self._refused if refused else waits
+        self._next_try = record.tick.wall + left if refused else None
         back = any(event.code == EventCode.RESTORED for event in record.events)
         self._restored |= back and self._restoring not in {BASELINE_GUARD, TRIAL}
         self._restoring = state.restoring
@@ -144,17 +159,17 @@ class Growth:
         start = (state.facts.identity, state.facts.started)
         if self._restored:
             self._restored = False
-            self._begin(connect, lambda server: self._go_back(server, state.facts))
+            self._begin(connect, state.facts, self._go_back)
         elif self._start is None or not _same(self._start, start):
             self._start = start
-            self._begin(connect, lambda server: self._look(server, state.facts))
+            self._begin(connect, state.facts, self._look)
         elif goal is None:
             return
         elif before is not None and sample.redo_capacity < before:
-            self._begin(connect, lambda _: self._note_smaller(goal, state.facts, sample))
+            self._begin(connect, state.facts, lambda _, facts: self._note_smaller(goal, facts, sample))
         elif self._due(goal, state, record, sample, waits):
             self._step_to = min(2 * sample.redo_capacity, goal.size)
-            self._begin(connect, lambda server: self._step(server, goal, state.facts))
+            self._begin(connect, state.facts, lambda server, facts: self._step(server, goal, facts))
 
     def _due(self, goal: GrowTo, state: State, record: TickRecord, sample: Sample, waits: str) -> bool:
         """Tell whether a step begins now; say what an active daemon would do."""
@@ -168,11 +183,13 @@ class Growth:
             self._quiet_since = now
         return now >= self._not_before and now - self._quiet_since >= QUIET_SECONDS
 
-    def _begin(self, connect: Callable[[], Resizable], job: Callable[[Resizable], _Ended]) -> None:
+    def _begin(
+        self, connect: Callable[[], Resizable], meant: Facts, job: Callable[[Resizable, Facts], _Ended]
+    ) -> None:
         def run() -> None:
             server = connect()
             try:
-                self._ended = job(server)
+                self._ended = job(server, meant)
             except (ServerError, ResizeError) as error:
                 again = SILENT_SECONDS if isinstance(error, Unreachable) else AGAIN_SECONDS
                 self._ended = _Ended(str(error), again)
@@ -180,6 +197,8 @@ class Growth:
                 self._ended = _Ended(f"the redo log is not looked after: {error!r}", AGAIN_SECONDS)
             finally:
                 server.close()
+                with contextlib.suppress(ResizeError):  # told by the step itself
+                    self._found = self._found_of(meant)
 
         self._thread = threading.Thread(target=run, name="redo-growth", daemon=True)
         self._thread.start()
@@ -190,10 +209,21 @@ class Growth:
             return
         ended, self._ended = self._ended, _Ended()
         self._thread = self._step_to = self._quiet_since = self._in_force = None
-        self._not_before = now + ended.again
-        self._refused = f"{ended.text or 'something came in between'}; it is tried again within the hour"
+        again = ended.again
+        if self._began:  # each failure of a SET may have cost the server something
+            again = self._wait = min(max(again, 2.0 * self._wait), LONGEST_WAIT) if again else 0.0
+            self._began = False
+        self._not_before = now + again
+        self._refused = ended.text or "something came in between"
         if ended.text:
             self._say(ended.text)
+
+    def _found_of(self, facts: Facts) -> int | None:
+        """Return the size that was found before the log grew, bytes; None where it has not."""
+        kept = resize_of(self._directory, facts.names)
+        if kept is None or kept.undone or abs(kept.started - facts.started) > SAME_START_SECONDS:
+            return None
+        return kept.found
 
     def _say(self, text: str) -> None:
         """Tell what was not told last."""
@@ -235,6 +265,7 @@ class Growth:
         wanted = resize.wanted
         pair = f"{facts.redo_variable} from {size(sample.redo_capacity)} to {size(wanted)}"
         self._say(f"redo.grow_to = {size(goal.size)}: {pair} begins; {size(resize.found)} was found")
+        self._began = True
         try:
             took = _set(server, facts, wanted, called=limit is not None)
         except OtherSizeError as error:
@@ -344,6 +375,7 @@ def not_now(state: State, record: TickRecord, goal: GrowTo) -> str:
         "a park": state.park_owed is not None or record.decision.kind is DecisionKind.PARK,
         "a restore": bool(state.restoring),
     }
+    barred_by |= {MEANING[one]: FLAGS[one](sample) for one in BACKUPS}
     for why, there in barred_by.items():
         if there:
             return f"waits for its end: {why}"

@@ -55,6 +55,12 @@ class Growing(Struct, frozen=True):
     in_force: Annotated[int | None, Meta(description="its size now, bytes; none before the first reading")]
     step_to: Annotated[int | None, Meta(description="size that is being set now, bytes; none between steps")]
     text: Annotated[str, Meta(description="how far it is, and what it waits for, in words")]
+    found: Annotated[
+        int | None, Meta(description="its size before the first step, bytes; none before one was made")
+    ] = None
+    next_try: Annotated[
+        float | None, Meta(description="when what failed is tried again, Unix time; none where nothing did")
+    ] = None
 
 
 def barred(facts: Facts, sample: Sample, wanted: int) -> str:
