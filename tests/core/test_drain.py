@@ -53,6 +53,16 @@ def test_the_age_comes_down_and_stays_down_until_the_time_is_over(full: Bench) -
     assert age_of(full.record) > 1.3 * BYTES
 
 
+def test_an_age_that_is_below_the_target_just_then_is_kept_there(full: Bench) -> None:
+    """In a pause of the load the age may be lower than what can be held: the answer calls that a limit."""
+    full.server.oldest = full.server.lsn - BYTES / 4.0
+    full.turn()
+    (answer,) = full.turn(drain()).acknowledgements
+
+    assert answer.accepted
+    assert answer.message.startswith("keeping the checkpoint age at 40.0 MiB at most")
+
+
 def test_what_was_learned_of_the_load_outlives_a_drain(full: Bench) -> None:
     """A drain is no reason to think otherwise of the load: mean rate, bursts and set-point stay."""
     full.turn(command("settings", settings=replace(HIGH, set_point=None)))

@@ -13,7 +13,8 @@ from tuner.core.ages import readable
 from tuner.core.laws import why_m_moves_no_age
 from tuner.findings.remedies import clears
 from tuner.records import DecisionKind, Missed, Reason, winners
-from tuner.why.view import C, M, View, count, duration, sentence, share
+from tuner.system.amounts import duration
+from tuner.why.view import C, M, View, count, sentence, share
 
 
 def reasons(view: View) -> Iterator[str]:

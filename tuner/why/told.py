@@ -10,9 +10,10 @@ from collections.abc import Iterator
 from tuner.core.ages import readable
 from tuner.findings.remedies import told
 from tuner.records import Capacity, DecisionKind, Receipt, Sample, TickRecord
+from tuner.system.amounts import duration
 from tuner.why.model import Story
 from tuner.why.reasons import SHORT, phase, reasons
-from tuner.why.view import Around, M, View, count, duration, moved, named, seen, sentence, share
+from tuner.why.view import Around, M, View, count, moved, named, seen, sentence, share
 
 LRU_WORTH_SAYING = 50.0  # pages/s
 WORTH_SAYING = 0.03  # Share of a time

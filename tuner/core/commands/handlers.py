@@ -11,7 +11,7 @@ from tuner.core.ages import EXPECTED, LOWEST, bytes_of, readable
 from tuner.core.commands import overlay, schedule
 from tuner.core.commands.context import ADVISORY, CommandContext, Outcome, cannot_write, refused
 from tuner.core.decide import proving
-from tuner.core.decide.drain import begun, called_off, refusal, unsteered
+from tuner.core.decide.drain import begun, called_off, refusal, unsteered, way_of
 from tuner.core.decide.trajectory import lowest_safe_target
 from tuner.core.estimate.window import warm
 from tuner.core.holds import Obstacle, holds_needing_resume, latched, listed, unparkable
@@ -260,8 +260,7 @@ def _drain(state: State, context: CommandContext) -> Outcome:
     cost = _dearer(state, estimate, target)
     return Outcome(
         transitions.give_way(replace(state, drain=made)),
-        f"draining to {readable(target)} of checkpoint age{bound}, from {readable(sample.checkpoint_age)}, "
-        f"for {ttl:.0f} s; then back to the set-point{cost}",
+        f"{way_of(made)}{bound}, for {ttl:.0f} s; then back to the set-point{cost}",
         event="drain",
     )
 

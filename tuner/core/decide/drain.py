@@ -69,6 +69,16 @@ def begun(
     )
 
 
+def way_of(drain: Drain, *, advisory: bool = False) -> str:
+    """Return in words where a drain that begins takes the age, which may be below its target just then."""
+    if drain.start_age > drain.target:
+        words = "would drain" if advisory else "draining"
+        return f"{words} to {readable(drain.target)} of checkpoint age, from {readable(drain.start_age)}"
+    words = "would keep" if advisory else "keeping"
+    now = f"it is {readable(drain.start_age)} at this moment"
+    return f"{words} the checkpoint age at {readable(drain.target)} at most, and {now}"
+
+
 def unsteered(state: State) -> str:
     """Return why no M brings the age of this server down; empty where one does."""
     law = LAWS[state.facts.flush_law]
@@ -278,9 +288,8 @@ def _begun(
     made = begun(state, sample, estimate, target, who=window.who, now=now, ttl=ends - now, lowest=True)
     advisory = state.mode is Mode.ADVISORY
     state, _ = _waiting(replace(state, drain=replace(made, scheduled=True, shown=advisory)), "")
-    way = f"{readable(target)} of checkpoint age, from {readable(sample.checkpoint_age)}"
     time = f"for {(ends - now) / 60.0:.0f} minutes; then back to the set-point"
-    message = f"{'would drain' if advisory else 'draining'} to {way}, {time}"
+    message = f"{way_of(made, advisory=advisory)}, {time}"
     return state, [Event(code="drain", message=message, who=window.who)]
 
 
