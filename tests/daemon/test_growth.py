@@ -9,15 +9,17 @@ from typing import Any
 from unittest.mock import patch
 
 import pytest
+from click.testing import Result
 from msgspec.structs import replace
 
 from tests.bench import Bench, FakeServer
-from tests.cli.redo_growth_outputs import Server
+from tests.cli.redo_growth_outputs import Server, run
+from tests.cli.support import ended
 from tests.factory import ACTIVE, DEFAULT, REDO, SAVED, command
 from tuner.config.schema import GrowTo
 from tuner.core.decide.proving import TRIAL
 from tuner.core.ownership.transitions import BASELINE_GUARD, begin_restore
-from tuner.daemon.growth import AGAIN_SECONDS, QUIET_SECONDS, Growth
+from tuner.daemon.growth import AGAIN_SECONDS, QUIET_SECONDS, SILENT_SECONDS, Growth
 from tuner.findings.redo_growth import Growing
 from tuner.journal.resized import resize_of, set_back
 from tuner.records import Command, Facts
@@ -262,6 +264,46 @@ def test_what_a_person_made_smaller_stays_so(tmp_path: Path) -> None:
     following.growth.use(GrowTo(4 * REDO, unchecked=True))
     following.turns(LONG)
     assert following.sizes == [2, 4]
+
+
+def test_a_person_and_the_daemon_resize_in_turn_and_keep_what_was_found(tmp_path: Path) -> None:
+    """While innobrim redo --to is at work the daemon begins no step, and what either found stays on disk."""
+    grown = Grown(tmp_path)
+
+    class Refusing(Log):
+        def resize_redo(self, *_: object, **__: object) -> None:
+            grown.turns(LONG)
+            raise NotSetError("read-only (error 1290)")
+
+    ended(run(Refusing(grown.bench.server, tmp_path), tmp_path, "--to", "1G", "--yes"), 1, "error 1290")
+    assert grown.sizes == []
+    assert "another resize is under way" in grown.status
+
+    grown.turns(int(SILENT_SECONDS) + LONG)
+    kept = resize_of(tmp_path, grown.log.said.names)
+    assert grown.sizes == [2, 3]
+    assert kept is not None
+    assert (kept.found, kept.wanted, kept.undone) == (REDO, 3 * REDO, False)
+
+
+@pytest.mark.parametrize("words", [("--to", "1G"), ("--undo",)])
+def test_while_the_daemon_is_at_a_step_a_person_is_refused(tmp_path: Path, words: tuple[str, ...]) -> None:
+    """Innobrim redo says that a step is under way, and sets and notes nothing."""
+    grown = Grown(tmp_path)
+    person = Log(grown.bench.server, tmp_path)
+    refused: list[Result] = []
+
+    def step(*_: object, **__: object) -> None:
+        refused.append(run(person, tmp_path, *words, "--yes"))
+
+    with patch.object(grown.log, "resize_redo", step), patch("tuner.daemon.growth.LONGEST_STEP", 0.0):
+        grown.turns(LONG // 2)
+    kept = resize_of(tmp_path, grown.log.said.names)
+
+    ended(refused[0], 1, "another resize is under way", str(tmp_path))
+    assert person.sets == []
+    assert kept is not None
+    assert (kept.found, kept.wanted, kept.undone) == (REDO, 2 * REDO, False)
 
 
 def test_an_undo_without_a_daemon_counts_as_well(tmp_path: Path) -> None:

@@ -35,7 +35,7 @@ from tuner.findings.redo_growth import (
     told,
 )
 from tuner.findings.redo_size import size
-from tuner.journal.resized import ResizeError, forget, keep, resize_of
+from tuner.journal.resized import BusyError, ResizeError, alone, forget, keep, resize_of
 from tuner.records import DecisionKind, EventCode, Facts, Lifecycle, Missed, Sample, TickRecord
 from tuner.servers.port import ServerError, Unreachable
 from tuner.servers.redosize import NotSetError, OtherSizeError
@@ -52,7 +52,7 @@ LONGEST_WAIT = 86_400.0
 """Between two of those at most, seconds."""
 
 SILENT_SECONDS = 60.0
-"""The same where nothing answered, or nobody knows what became of a step."""
+"""The same where nothing answered, nobody knows what became of a step, or a person's resize is under way."""
 
 LONGEST_STEP = 600.0
 """What a server may take for one step, seconds: a MariaDB gives up then and keeps the log that it had."""
@@ -169,7 +169,7 @@ class Growth:
             self._begin(connect, state.facts, lambda _, facts: self._note_smaller(goal, facts, sample))
         elif self._due(goal, state, record, sample, waits):
             self._step_to = min(2 * sample.redo_capacity, goal.size)
-            self._begin(connect, state.facts, lambda server, facts: self._step(server, goal, facts))
+            self._begin(connect, state.facts, lambda server, facts: self._step(server, goal, facts), 0.0)
 
     def _due(self, goal: GrowTo, state: State, record: TickRecord, sample: Sample, waits: str) -> bool:
         """Tell whether a step begins now; say what an active daemon would do."""
@@ -184,14 +184,21 @@ class Growth:
         return now >= self._not_before and now - self._quiet_since >= QUIET_SECONDS
 
     def _begin(
-        self, connect: Callable[[], Resizable], meant: Facts, job: Callable[[Resizable, Facts], _Ended]
+        self,
+        connect: Callable[[], Resizable],
+        meant: Facts,
+        job: Callable[[Resizable, Facts], _Ended],
+        patience: float = LONGEST_STEP,
     ) -> None:
+        """Do something in a thread, and alone: another resize is waited for so many seconds, no longer."""
+
         def run() -> None:
             server = connect()
             try:
-                self._ended = job(server, meant)
+                with alone(self._directory, patience):
+                    self._ended = job(server, meant)
             except (ServerError, ResizeError) as error:
-                again = SILENT_SECONDS if isinstance(error, Unreachable) else AGAIN_SECONDS
+                again = SILENT_SECONDS if isinstance(error, Unreachable | BusyError) else AGAIN_SECONDS
                 self._ended = _Ended(str(error), again)
             except Exception as error:  # noqa: BLE001 - told, and not tried again every few seconds
                 self._ended = _Ended(f"the redo log is not looked after: {error!r}", AGAIN_SECONDS)
