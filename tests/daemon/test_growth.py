@@ -16,7 +16,6 @@ from tests.bench import Bench, FakeServer
 from tests.cli.redo_growth_outputs import Server, run
 from tests.cli.support import ended
 from tests.factory import ACTIVE, DEFAULT, REDO, SAVED, command
-from tuner.config.schema import GrowTo
 from tuner.core.decide.proving import TRIAL
 from tuner.core.ownership.transitions import BASELINE_GUARD, begin_restore
 from tuner.daemon.growth import AGAIN_SECONDS, QUIET_SECONDS, SILENT_SECONDS, Growth
@@ -25,7 +24,7 @@ from tuner.journal.resized import resize_of, set_back
 from tuner.records import Command, Facts
 from tuner.servers.port import ServerError, Unreachable
 from tuner.servers.redosize import DeniedError, NotSetError, TimeUpError
-from tuner.settings import Settings
+from tuner.settings import GrowTo, Settings
 from tuner.system.storage import Room
 
 GOAL = GrowTo(3 * REDO, unchecked=True)

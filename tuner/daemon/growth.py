@@ -9,14 +9,13 @@ from __future__ import annotations
 import contextlib
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Protocol
 
 from msgspec import Struct
 from msgspec.structs import replace
 
-from tuner.config.schema import GrowTo
 from tuner.core.commands.schedule import settings_of
 from tuner.core.decide.proving import TRIAL
 from tuner.core.estimate.occurrences import FLAGS, MEANING, Occurrence
@@ -24,12 +23,12 @@ from tuner.core.ownership.transitions import BASELINE_GUARD
 from tuner.core.setpoint.budgets import KEYS, WHAT, durations_of
 from tuner.core.state import SAME_START_SECONDS, State
 from tuner.findings.redo_growth import (
+    Growable,
     Growing,
     Resize,
-    barred,
+    against,
     kept_back,
     not_to_be_shrunk,
-    space_for,
     stands,
     to_keep,
     told,
@@ -39,8 +38,7 @@ from tuner.journal.resized import BusyError, ResizeError, alone, forget, keep, r
 from tuner.records import DecisionKind, EventCode, Facts, Lifecycle, Missed, Sample, TickRecord
 from tuner.servers.port import ServerError, Unreachable
 from tuner.servers.redosize import NotSetError, OtherSizeError
-from tuner.servers.survey import Survey
-from tuner.settings import Mode
+from tuner.settings import GrowTo, Mode
 
 QUIET_SECONDS = 10.0
 """Nothing may have been in the way for so long before a step, on the loop's clock."""
@@ -63,14 +61,11 @@ BACKUPS = (Occurrence.BACKUP_LOCK, Occurrence.READ_LOCK, Occurrence.CLONE)
 """What may copy the redo log that a step would change."""
 
 
-class Resizable(Protocol):
+class Resizable(Growable, Protocol):
     """What a step needs of a server, as ``RealServer`` has it."""
 
     def facts(self) -> Facts: ...
     def read(self) -> Sample | Missed: ...
-    def survey(self) -> Survey: ...
-    def may_write(self) -> bool | None: ...
-    def redo_limit(self) -> int | None: ...
     def resizing_redo(self, facts: Facts) -> bool: ...
     def resize_redo(self, facts: Facts, size: int, seconds: float, *, called: bool) -> None: ...
     def close(self) -> None: ...
@@ -262,14 +257,17 @@ class Growth:
         """Make the log larger, at most twice as large, and see that it is."""
         facts, sample = _answer(server, meant)
         kept = resize_of(self._directory, facts.names)
-        step = _Step(server, facts, sample, goal, kept, wall=self._wall())
-        limit, resize = step.limit, step.resize
-        if why := next(step.refusals(), ""):
-            return _Ended(f"not grown: {why}", AGAIN_SECONDS)
+        limit, wanted = server.redo_limit(), min(2 * sample.redo_capacity, goal.size)
+        if limit is not None and limit > sample.redo_capacity:
+            wanted = min(wanted, limit)
+        resize = to_keep(kept, facts, sample, wanted, wall=self._wall(), goal=goal.size)
+        if kept is not None and kept.undone and kept.goal == goal.size:
+            return _Ended(f"not grown: {kept_back(kept)}", AGAIN_SECONDS)
+        if why := next(against(server, facts, sample, goal, resize), None):
+            return _Ended(f"not grown: {'; '.join(filter(None, why))}", AGAIN_SECONDS)
         if self._waits or server.resizing_redo(facts):  # since the loop's thread said that it is due
             return _Ended(again=QUIET_SECONDS)
         keep(self._directory, resize)
-        wanted = resize.wanted
         pair = f"{facts.redo_variable} from {size(sample.redo_capacity)} to {size(wanted)}"
         self._say(f"redo.grow_to = {size(goal.size)}: {pair} begins; {size(resize.found)} was found")
         self._began = True
@@ -311,52 +309,6 @@ class Growth:
             keep(self._directory, before)
         else:
             forget(self._directory, resize)
-
-
-class _Step:
-    """One step towards a size, and what speaks against it."""
-
-    def __init__(
-        self,
-        server: Resizable,
-        facts: Facts,
-        sample: Sample,
-        goal: GrowTo,
-        kept: Resize | None,
-        *,
-        wall: float,
-    ) -> None:
-        self.server, self.facts, self.sample, self.goal, self.kept = server, facts, sample, goal, kept
-        found = sample.redo_capacity
-        self.limit = server.redo_limit()
-        self.wanted = min(2 * found, goal.size)
-        if self.limit is not None and self.limit > found:
-            self.wanted = min(self.wanted, self.limit)
-        self.resize = to_keep(kept, facts, sample, self.wanted, wall=wall, goal=goal.size)
-
-    def refusals(self) -> Iterator[str]:
-        """Yield why the step is not begun, with what would be right."""
-        facts, goal, kept, limit = self.facts, self.goal, self.kept, self.limit
-        megabytes = f"{goal.size // 2**20}M"
-        remake = f"innobrim setup-sql --grow-redo-to {megabytes} prints a procedure that may"
-        if why := barred(facts, self.sample, self.wanted):
-            yield why
-        if not facts.redo_dynamic:
-            cannot = f"{facts.product} cannot safely grow its redo log while it runs"
-            yield f"{cannot}: {facts.larger_redo(self.wanted)[0]}"
-        if kept is not None and kept.undone and kept.goal == goal.size:
-            yield kept_back(kept)
-        if limit is not None and self.wanted > limit:
-            yield f"the procedure grows it to {size(limit)} at most; {remake}"
-        if limit is None and self.server.may_write() is False:
-            yield f"the account {facts.named_account} may not set {facts.redo_variable}; {remake}"
-        # MySQL writes a file in its new size when its turn comes: earlier steps may be on no disk yet
-        space = space_for(self.server.survey(), facts, self.resize.found, self.wanted)
-        if space.why:
-            yield f"{space.where}: {space.why}"
-        if not space.where and not goal.unchecked:
-            unseen = "the room on the server's disk cannot be seen from here"
-            yield f'{unseen}: grow it by innobrim redo --to, or write grow_to = "{megabytes} unchecked"'
 
 
 def not_now(state: State, record: TickRecord, goal: GrowTo) -> str:
