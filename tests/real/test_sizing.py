@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import time
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -15,6 +14,7 @@ from lab.servers.spec import MEBIBYTE, ServerSpec
 from lab.workloads.sysbench import SysbenchRun, prepare
 from tests.real.families import SHIPPED, named
 from tests.real.installation import Innobrim, innobrim
+from tests.real.recording import settle
 from tests.real.support import LOAD, WRITE_IOPS
 from tuner.core.estimate.window import list_flushed
 from tuner.records import Sample
@@ -27,15 +27,8 @@ SIZES = (100, 400, 1600)
 BINARY_LOG = {"off": (), "synced": ("--log-bin=binlog", "--sync-binlog=1")}
 
 SET_POINT = 0.75
-NEAR = 0.04
-"""How far from its set-point an age ratio may be that has settled."""
-
-STEADY = 60
 COUNTED = 120
-"""Readings, one a second, that the age is to be near before the count, and that are counted."""
-
-SETTLES = 1500.0
-"""Seconds that this may take at the largest size."""
+"""Readings, one a second, that are counted."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,16 +39,6 @@ class Counted:
     pages_per_row: float
     writes_per_commit: float  # of the device
     age_ratio: float
-
-
-def settle(daemon: Innobrim) -> None:
-    """Return once the age has been near the set-point for a minute."""
-    end, steady = time.monotonic() + SETTLES, 0
-    while steady < STEADY:
-        assert time.monotonic() < end, f"no steady age within {SETTLES:.0f} s:\n{daemon.log()}"
-        estimate = daemon.await_ticks(1)["estimate"]
-        near = estimate is not None and abs(estimate["age_ratio"] - SET_POINT) <= NEAR
-        steady = steady + 1 if near else 0
 
 
 def counted(server: LabServer, load: SysbenchRun, daemon: Innobrim) -> Counted:
@@ -126,7 +109,7 @@ def test_a_larger_log_saves_what_was_foretold(
             load.wait_seconds(2, 60.0)
             daemon.configure(set_point=SET_POINT)
             daemon.start("--active")
-            settle(daemon)
+            settle(daemon, SET_POINT)
             asked = daemon.command("redo", "--seconds", str(COUNTED), "--json")
             assert asked.returncode == 0, asked.stdout + asked.stderr
             said = json.loads(asked.stdout)["sizing"]
@@ -134,7 +117,7 @@ def test_a_larger_log_saves_what_was_foretold(
             for size in SIZES:
                 if done:
                     grow(server, daemon, size)
-                    settle(daemon)
+                    settle(daemon, SET_POINT)
                 done.append(counted(server, load, daemon))
                 figures.append(
                     f"{name}, binary log {binary_log}: {line(said, foretold[size], done[0], done[-1])}"
