@@ -136,9 +136,7 @@ def test_status_says_what_was_forgotten_and_how_a_drain_ended(daemon: AnsweringL
     )
 
     ended(run("status"), 0, "min ago: of what was learned: 1 of 3 trials: no list")
-    ended(
-        run("status"), 0, "s ago: drain to 64 MiB ended: C/M were 1/2", "performance_schema.variables_info"
-    )
+    ended(run("status"), 0, "s ago: drain to 64 MiB ended: C/M were 1/2", "performance_schema.variables_info")
     run(*DRAIN[:3])
     assert "ended: C/M were 1/2" not in run("status").output
 

@@ -134,7 +134,9 @@ def _in_force(status: Status) -> Iterator[tuple[str, str]]:
         yield "low water", _low_water(status.low_water)
     if (growth := status.growth) is not None:
         there = "" if growth.in_force is None else f"{size(growth.in_force)}; "
-        yield "redo log", f"{there}grow_to {size(growth.grow_to)}: {growth.text}"
+        found = "" if growth.found is None else f", from {size(growth.found)} found"
+        again = "" if growth.next_try is None else f"; next try {stamp(growth.next_try)}"
+        yield "redo log", f"{there}grow_to {size(growth.grow_to)}{found}: {growth.text}{again}"
     if without := _without(status):
         yield "without it", without
 

@@ -5,14 +5,14 @@ from __future__ import annotations
 import ipaddress
 import re
 from collections.abc import Iterable
-from typing import Annotated, Literal, NamedTuple
+from typing import Annotated, Literal
 
 import msgspec
 from msgspec import Meta, Struct
 from msgspec.structs import replace
 
 from tuner.config.price import ACCEPTED, PRICE_PATTERN
-from tuner.settings import Settings
+from tuner.settings import GrowTo, Settings
 
 NonEmpty = Annotated[str, Meta(min_length=1)]
 PLAIN = "off"
@@ -206,13 +206,6 @@ class LogSection(Struct, frozen=True, forbid_unknown_fields=True):
 
 GROW_TO = r"^([1-9]\d{1,4}(M|MiB)|([1-9]\d?|[1-4]\d\d|50\d|51[0-2])(G|GiB))( unchecked)?$(?!\n)"
 """What ``redo.grow_to`` takes: whole MiB or GiB, up to 512 GiB."""
-
-
-class GrowTo(NamedTuple):
-    """How large the daemon is to make the redo log."""
-
-    size: int  # bytes
-    unchecked: bool  # also where it cannot see how much room the server's disk has
 
 
 class RedoSection(Struct, frozen=True, forbid_unknown_fields=True):

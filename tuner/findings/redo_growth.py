@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal, NamedTuple
+from collections.abc import Iterator
+from typing import Annotated, Literal, NamedTuple, Protocol
 
 from msgspec import Meta, Struct
 
 from tuner.core.state import SAME_START_SECONDS
 from tuner.findings.evidence import local_places
+from tuner.findings.finding import Finding
 from tuner.findings.providers import way_of
 from tuner.records import LOW_WATER_MARK, Facts, Sample
 from tuner.servers.families.redo_capacity import REDO_VARIABLE
+from tuner.servers.port import Unreachable
 from tuner.servers.survey import Survey
+from tuner.settings import GrowTo
 from tuner.system.amounts import GIBIBYTE, MEBIBYTE, size
 from tuner.system.storage import Room, room_of
 
@@ -23,6 +27,8 @@ LEFT_FREE = 0.05
 """Share of the file system that a larger log must leave free, of at most ``MOST_LEFT_FREE`` bytes."""
 
 MOST_LEFT_FREE = 10 * GIBIBYTE
+
+GROW_TO = "grow_to"
 
 SHRUNK_SHARE = 0.5
 """Of the size to go back to: with a checkpoint age up to there no limit of the smaller log is reached."""
@@ -55,6 +61,12 @@ class Growing(Struct, frozen=True):
     in_force: Annotated[int | None, Meta(description="its size now, bytes; none before the first reading")]
     step_to: Annotated[int | None, Meta(description="size that is being set now, bytes; none between steps")]
     text: Annotated[str, Meta(description="how far it is, and what it waits for, in words")]
+    found: Annotated[
+        int | None, Meta(description="its size before the first step, bytes; none before one was made")
+    ] = None
+    next_try: Annotated[
+        float | None, Meta(description="when what failed is tried again, Unix time; none where nothing did")
+    ] = None
 
 
 def barred(facts: Facts, sample: Sample, wanted: int) -> str:
@@ -72,6 +84,60 @@ def barred(facts: Facts, sample: Sample, wanted: int) -> str:
     if sample.resizing:
         return f"{name} is being changed already, and {size(found)} is in force: wait for its end"
     return ""
+
+
+class Growable(Protocol):
+    """A server that can be asked what growing its redo log takes, as ``RealServer`` can."""
+
+    def may_write(self) -> bool | None: ...
+    def redo_limit(self) -> int | None: ...
+    def survey(self) -> Survey: ...
+
+
+def against(
+    server: Growable, facts: Facts, sample: Sample, goal: GrowTo, resize: Resize
+) -> Iterator[tuple[str, str]]:
+    """Yield what keeps a daemon from a resize towards its goal, and what would be right.
+
+    Raises:
+        Unreachable: the server does not answer in time.
+    """
+    wanted, limit, megabytes = resize.wanted, server.redo_limit(), f"{goal.size // MEBIBYTE}M"
+    remake = f"innobrim setup-sql --grow-redo-to {megabytes} prints a procedure that may"
+    if why := barred(facts, sample, wanted):
+        words, _, command = why.partition("\n")
+        yield words, command
+    if not facts.redo_dynamic:
+        yield f"{facts.product} cannot safely grow its redo log while it runs", facts.larger_redo(wanted)[0]
+    if limit is not None and wanted > limit:
+        yield f"the procedure grows it to {size(limit)} at most", remake
+    if limit is None and server.may_write() is False:
+        yield f"the account {facts.named_account} may not set {facts.redo_variable}", remake
+    # MySQL writes a file in its new size when its turn comes: earlier steps may be on no disk yet
+    space = space_for(server.survey(), facts, resize.found, wanted)
+    if space.why:
+        yield f"{space.where}: {space.why}", ""
+    if not space.where and not goal.unchecked:
+        by_hand = f'grow it by innobrim redo --to, or write grow_to = "{megabytes} unchecked"'
+        yield "the room on the server's disk cannot be seen from here", by_hand
+
+
+def grow_to_line(server: Growable, facts: Facts, sample: Sample, goal: GrowTo) -> Finding:
+    """Return whether a daemon in active mode gets to ``redo.grow_to`` here; a warning where it does not."""
+    there, key = sample.redo_capacity, f"redo.grow_to = {size(goal.size)}"
+    if goal.size == there:
+        return Finding(GROW_TO, "ok", f"{key} is in force")
+    if goal.size < there:
+        found = f"{key} does nothing: the redo log has {size(there)}, and is never made smaller"
+        return Finding(GROW_TO, "warning", found, fix="write a larger size, or leave it out")
+    resize = to_keep(None, facts, sample, goal.size, wall=0.0)
+    try:
+        why = next(against(server, facts, sample, goal, resize), None)
+    except Unreachable as error:
+        return Finding(GROW_TO, "untested", f"{key}: {error}")
+    if why is not None:
+        return Finding(GROW_TO, "warning", f"{key} is not reached: {why[0]}", fix=why[1])
+    return Finding(GROW_TO, "ok", f"{key}: active mode grows the redo log to it from {size(there)}, in steps")
 
 
 def lines_for_my_cnf(facts: Facts, wanted: int) -> tuple[str, ...]:
