@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from enum import StrEnum
-from typing import Annotated, Literal
+from typing import Annotated, Literal, NamedTuple
 
 from msgspec import Meta, Struct
 
@@ -14,6 +14,13 @@ class Mode(StrEnum):
 
     ADVISORY = "advisory"
     ACTIVE = "active"
+
+
+class GrowTo(NamedTuple):
+    """How large the daemon is to make the redo log."""
+
+    size: int  # bytes
+    unchecked: bool  # also where it cannot see how much room the server's disk has
 
 
 PolicyName = Literal["cascade", "bayes", "pid", "fixed"]

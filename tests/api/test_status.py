@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from datetime import UTC, datetime
 
 import msgspec
 import pytest
@@ -46,11 +47,15 @@ def test_limits_that_are_taken_from_the_server_are_shown() -> None:
 
 
 def test_how_far_the_redo_log_is_grown_is_shown() -> None:
-    """Who set redo.grow_to reads the size now, the size wanted, and what is waited for."""
-    growing = Growing(2**31, 2**30, None, "held: paused")
-    found = status_of(record(7), facts=FACTS, wall=START, process=None, growth=growing)
+    """Who set redo.grow_to reads the size now, wanted and found, what is in the way, and when next."""
 
-    assert "1 GiB; grow_to 2 GiB: held: paused" in table(found)
+    def told(growing: Growing) -> str:
+        return table(status_of(record(7), facts=FACTS, wall=START, process=None, growth=growing))
+
+    again = datetime(2026, 11, 27, 14, 30, tzinfo=UTC).timestamp()
+    assert "1 GiB; grow_to 2 GiB: held: paused\n" in told(Growing(2**31, 2**30, None, "held: paused"))
+    failed = "1 GiB; grow_to 2 GiB, from 512 MiB found: gave up; next try 2026-11-27 14:30:00 UTC\n"
+    assert failed in told(Growing(2**31, 2**30, None, "gave up", 2**29, again))
     assert "redo log" not in shown()
 
 

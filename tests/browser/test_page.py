@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import time
 from collections.abc import Iterator
 
 import pytest
@@ -14,6 +15,7 @@ from tests.browser.fixtures import Open
 from tests.browser.visit import pair_in
 from tests.real.support import until
 from tests.served import Site
+from tuner.findings.redo_growth import Growing
 from tuner.records import Command
 from tuner.settings import Mode
 
@@ -145,6 +147,17 @@ def test_a_trial_is_told_with_whose_turn_it_is(site: Site, visit: Open) -> None:
 
     expect(seen.state).to_have_text("Working")
     expect(seen.page.locator("#besides")).to_contain_text("Last trial, ended")
+
+
+def test_how_far_the_redo_log_is_grown_is_told(site: Site, visit: Open) -> None:
+    """With redo.grow_to the page says what status says: the sizes, what is in the way, and when next."""
+    site.board.growth = lambda: Growing(2**31, 2**30, None, "gave up", 2**29, time.time() + 60.0)
+    besides = visit(site.url).page.locator("#besides")
+    line = r"Redo log 1 GiB, 512 MiB found; redo\.grow_to 2 GiB: gave up; next try .*\d\d:\d\d\."
+    expect(besides).to_contain_text(re.compile(line))
+
+    site.board.growth = lambda: None
+    expect(besides).not_to_contain_text("Redo log")
 
 
 def test_a_pause_stops_the_writes(site: Site, visit: Open) -> None:

@@ -109,6 +109,8 @@ SITUATIONS: dict[str, Callable[[], tuple[tuple[list[TickRecord], State], Server]
         ),
         Server(*BLIND),
     ),
+    "an-hour-is-enough": lambda: (watched(100, rate=100), Server(*BLIND)),
+    "holds-hours-already": lambda: (watched(800, rate=100), Server(*BLIND)),
     "no-load": lambda: (idle(), Server(*BLIND)),
     "nothing-dirtied": lambda: (
         changed(steady(), 0, pages_adaptive=0, pages_sync=0, pages_dirty=0),

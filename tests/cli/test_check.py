@@ -63,6 +63,14 @@ def test_the_privilege_is_proved_where_the_mode_is_active(server: Writable, chec
     assert server.written == [("innodb_io_capacity", 225)] * 2
 
 
+def test_a_size_for_the_redo_log_has_its_line(server: Writable, check: Check) -> None:
+    """With redo.grow_to in the configuration check says what becomes of it, and nothing of it without."""
+    there = server.read().redo_capacity // 2**20
+
+    assert check(INNOBRIM_REDO_GROW_TO=f"{there}M")["grow_to"]["title"].endswith("is in force")
+    assert "grow_to" not in check()
+
+
 def test_a_read_only_server_is_fine_where_the_configuration_says_so(
     server: Writable, check: Check, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -46,6 +46,19 @@ def test_what_is_fine_is_counted_and_named_with_all(monkeypatch: pytest.MonkeyPa
     assert "not known redo log on a device of its own: the server's directories" in listed
 
 
+def test_a_redo_log_that_cannot_grow_to_its_size_is_a_finding(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Who set redo.grow_to learns from doctor, too, that it does nothing; else nothing is said of it."""
+    show(monkeypatch, patient())
+    has = patient().last.redo_capacity // 2**20
+    below = innobrim("doctor", "--json", INNOBRIM_REDO_GROW_TO=f"{has // 2}M")
+    reached = innobrim("doctor", "--json", INNOBRIM_REDO_GROW_TO=f"{has}M")
+    (found,) = msgspec.json.decode(below.stdout, type=Answer).findings
+
+    assert (found.id, below.exit_code) == ("grow_to", 1)
+    assert "is never made smaller" in found.title
+    assert (msgspec.json.decode(reached.stdout, type=Answer).findings, reached.exit_code) == ((), 0)
+
+
 def test_a_server_that_does_not_answer_ends_with_3(monkeypatch: pytest.MonkeyPatch) -> None:
     """As every command that needs one."""
     monkeypatch.setattr(command, "real_server", lambda *_: FakeServer(None))

@@ -28,6 +28,17 @@ def test_a_machine_reads_the_type_that_the_program_has() -> None:
     assert [one.redo_capacity for one in answer.sizing.sizes] == [52_428_800 << n for n in range(6)]
 
 
+def test_no_log_is_proposed_that_holds_twice_an_hour_of_redo() -> None:
+    """What is proposed is the smallest size that holds an hour, whatever share of writes more saves."""
+    answer = msgspec.json.decode(run("an-hour-is-enough", "--json").stdout, type=Answer)
+    holds = {one.redo_capacity: one.holds_seconds for one in answer.sizing.sizes}
+    knee = answer.sizing.knee
+    assert knee is not None
+
+    assert (answer.sizing.knee_by, holds[knee // 2] < 3600.0 <= holds[knee]) == ("hour", True)
+    assert holds[knee] == pytest.approx(knee / answer.sizing.redo_rate)
+
+
 def test_new_pages_are_written_whatever_the_log() -> None:
     """Where a load fills new pages, as most it writes are, no larger log is said to save these."""
     answer = msgspec.json.decode(run("new-pages", "--json").stdout, type=Answer)

@@ -3,25 +3,28 @@
 from __future__ import annotations
 
 import threading
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 from unittest.mock import patch
 
 import pytest
+from click.testing import Result
 from msgspec.structs import replace
 
 from tests.bench import Bench, FakeServer
-from tests.cli.redo_growth_outputs import Server
+from tests.cli.redo_growth_outputs import Server, run
+from tests.cli.support import ended
 from tests.factory import ACTIVE, DEFAULT, REDO, SAVED, command
-from tuner.config.schema import GrowTo
 from tuner.core.decide.proving import TRIAL
 from tuner.core.ownership.transitions import BASELINE_GUARD, begin_restore
-from tuner.daemon.growth import AGAIN_SECONDS, QUIET_SECONDS, Growth
+from tuner.daemon.growth import AGAIN_SECONDS, QUIET_SECONDS, SILENT_SECONDS, Growth
+from tuner.findings.redo_growth import Growing
 from tuner.journal.resized import resize_of, set_back
 from tuner.records import Command, Facts
 from tuner.servers.port import ServerError, Unreachable
-from tuner.servers.redosize import DeniedError, NotSetError
-from tuner.settings import Settings
+from tuner.servers.redosize import DeniedError, NotSetError, TimeUpError
+from tuner.settings import GrowTo, Settings
 from tuner.system.storage import Room
 
 GOAL = GrowTo(3 * REDO, unchecked=True)
@@ -103,11 +106,16 @@ class Grown:
             self.turn()
 
     @property
-    def status(self) -> str:
-        """Return how far it is, in words."""
+    def shown(self) -> Growing:
+        """Return how far it is."""
         found = self.growth.status()
         assert found is not None
-        return found.text
+        return found
+
+    @property
+    def status(self) -> str:
+        """Return it in words."""
+        return self.shown.text
 
 
 def test_it_doubles_at_most_and_ends_at_the_size_wanted(tmp_path: Path) -> None:
@@ -165,6 +173,21 @@ def test_nothing_is_grown_while_something_else_goes_on(tmp_path: Path, asked: Co
 
     assert grown.sizes == []
     assert why in grown.status
+
+
+@pytest.mark.parametrize("flag", ["backup_locked", "read_locked", "cloning"])
+def test_no_step_begins_while_a_backup_or_clone_is_under_way(tmp_path: Path, flag: str) -> None:
+    """The log is not changed under whoever copies it; status says what is waited for, and then it grows."""
+    grown = Grown(tmp_path, None)
+    grown.bench.server.shows = {flag: True}
+    grown.growth.use(GOAL)
+    grown.turns(LONG)
+    assert grown.sizes == []
+    assert "waits for its end: " in grown.status
+
+    grown.bench.server.shows = {}
+    grown.turns(LONG)
+    assert grown.sizes == [2, 3]
 
 
 def test_a_budget_is_kept(tmp_path: Path) -> None:
@@ -240,6 +263,46 @@ def test_what_a_person_made_smaller_stays_so(tmp_path: Path) -> None:
     following.growth.use(GrowTo(4 * REDO, unchecked=True))
     following.turns(LONG)
     assert following.sizes == [2, 4]
+
+
+def test_a_person_and_the_daemon_resize_in_turn_and_keep_what_was_found(tmp_path: Path) -> None:
+    """While innobrim redo --to is at work the daemon begins no step, and what either found stays on disk."""
+    grown = Grown(tmp_path)
+
+    class Refusing(Log):
+        def resize_redo(self, *_: object, **__: object) -> None:
+            grown.turns(LONG)
+            raise NotSetError("read-only (error 1290)")
+
+    ended(run(Refusing(grown.bench.server, tmp_path), tmp_path, "--to", "1G", "--yes"), 1, "error 1290")
+    assert grown.sizes == []
+    assert "another resize is under way" in grown.status
+
+    grown.turns(int(SILENT_SECONDS) + LONG)
+    kept = resize_of(tmp_path, grown.log.said.names)
+    assert grown.sizes == [2, 3]
+    assert kept is not None
+    assert (kept.found, kept.wanted, kept.undone) == (REDO, 3 * REDO, False)
+
+
+@pytest.mark.parametrize("words", [("--to", "1G"), ("--undo",)])
+def test_while_the_daemon_is_at_a_step_a_person_is_refused(tmp_path: Path, words: tuple[str, ...]) -> None:
+    """Innobrim redo says that a step is under way, and sets and notes nothing."""
+    grown = Grown(tmp_path)
+    person = Log(grown.bench.server, tmp_path)
+    refused: list[Result] = []
+
+    def step(*_: object, **__: object) -> None:
+        refused.append(run(person, tmp_path, *words, "--yes"))
+
+    with patch.object(grown.log, "resize_redo", step), patch("tuner.daemon.growth.LONGEST_STEP", 0.0):
+        grown.turns(LONG // 2)
+    kept = resize_of(tmp_path, grown.log.said.names)
+
+    ended(refused[0], 1, "another resize is under way", str(tmp_path))
+    assert person.sets == []
+    assert kept is not None
+    assert (kept.found, kept.wanted, kept.undone) == (REDO, 2 * REDO, False)
 
 
 def test_an_undo_without_a_daemon_counts_as_well(tmp_path: Path) -> None:
@@ -372,6 +435,27 @@ def test_each_step_that_is_told_to_begin_is_told_how_it_ended(tmp_path: Path) ->
     begun = [text for text in grown.told if "begins" in text]
     assert len(begun) == 2
     assert len([text for text in grown.told if "was not set: no" in text]) == 2
+
+
+def test_the_wait_grows_from_failure_to_failure_and_status_says_when_it_ends(tmp_path: Path) -> None:
+    """A MariaDB that gives each step up is asked after one wait, then two, four, and at most a day."""
+    with patch("tuner.daemon.growth.AGAIN_SECONDS", 30.0), patch("tuner.daemon.growth.LONGEST_WAIT", 90.0):
+        grown = Grown(tmp_path, fails=TimeUpError("max_statement_time"))
+        tries: list[float] = []
+        said: list[float] = []
+        for _ in range(300):
+            grown.turn()
+            if len(grown.log.sets) > len(tries):
+                tries.append(grown.bench.record.tick.now)
+            elif (again := grown.shown.next_try) is not None:
+                assert "max_statement_time" in grown.status
+                said.append(again - grown.bench.record.tick.wall + grown.bench.record.tick.now)
+        grown.log.fails = None
+        grown.turns(90 + LONG)
+
+    assert [round(b - a) for a, b in pairwise(tries)] == [31, 61, 91, 91]
+    assert {round(at) for at in said} >= {round(at) for at in tries[1:]}
+    assert (grown.shown.found, grown.shown.in_force, grown.shown.next_try) == (REDO, 3 * REDO, None)
 
 
 @pytest.mark.parametrize("who", [BASELINE_GUARD, TRIAL])

@@ -11,7 +11,8 @@ from tuner.findings.check import Report, check
 from tuner.findings.finding import Finding
 from tuner.records import Facts, Missed, Sample
 from tuner.servers.port import ServerError
-from tuner.settings import Settings
+from tuner.servers.survey import Survey
+from tuner.settings import GrowTo, Settings
 
 DEFAULTS = Settings()
 
@@ -23,6 +24,7 @@ class Odd(FakeServer):
         failure: raised instead of facts.
         changed_facts: fields of the facts.
         changed_sample: fields of a reading.
+        limit: up to which size a procedure grows the redo log, bytes; None without one.
     """
 
     def __init__(self) -> None:
@@ -30,6 +32,15 @@ class Odd(FakeServer):
         self.failure: ServerError | None = None
         self.changed_facts: dict[str, Any] = {}
         self.changed_sample: dict[str, Any] = {}
+        self.limit: int | None = None
+
+    def redo_limit(self) -> int | None:
+        """Return up to which size a procedure grows the redo log, bytes; None without one."""
+        return self.limit
+
+    def survey(self) -> Survey:
+        """Return where its files are: on another machine."""
+        return Survey(0.0)
 
     def facts(self) -> Facts:
         """Return what this server is, or fail."""
@@ -43,9 +54,11 @@ class Odd(FakeServer):
         return replace(reading, **self.changed_sample) if isinstance(reading, Sample) else reading
 
 
-def look(server: Odd, *, active: bool = False, settings: Settings = DEFAULTS) -> Report:
+def look(
+    server: Odd, *, active: bool = False, settings: Settings = DEFAULTS, grow_to: GrowTo | None = None
+) -> Report:
     """Check it."""
-    return check(server, active=active, settings=settings)
+    return check(server, active=active, settings=settings, grow_to=grow_to)
 
 
 def line(report: Report, name: str) -> Finding:

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from tests.factory import FACTS, sample
+from tests.factory import FACTS, MEBIBYTE, REDO, sample
 from tests.findings.checked import Odd, line, look
 from tuner.core.holds import law_in_doubt
 from tuner.core.step import start
@@ -15,9 +15,10 @@ from tuner.findings.finding import Finding
 from tuner.findings.preconditions import way_of_writing
 from tuner.records import Bounds, Capacity, Facts, Remedy
 from tuner.servers.port import Unreachable, Unsupported
-from tuner.settings import Mode, Settings
+from tuner.settings import GrowTo, Mode, Settings
 
 BUDGETS = ("max_recovery_seconds", "max_shutdown_seconds")
+LARGER = GrowTo(3 * REDO, unchecked=True)
 BOUNDS = Bounds(100, 20_000, 20_000)
 MARK = "SET GLOBAL innodb_max_dirty_pages_pct_lwm = 0.001"
 OFF = {"disabled_counters": ("log_lsn_current",)}
@@ -135,6 +136,40 @@ def test_each_precondition_has_its_line(
     assert found.severity == outcome
     assert all(part in said for part in parts), said
     assert report.controllable is (outcome != "problem" and "managed" not in facts)
+
+
+@pytest.mark.parametrize(
+    ("grow_to", "facts", "limit", "denied", "outcome", "parts"),
+    [
+        (LARGER, {}, None, False, "ok", ["active mode grows the redo log to it from 100 MiB"]),
+        (LARGER, {}, 300 * MEBIBYTE, True, "ok", []),
+        (LARGER, {}, None, True, "warning", ["may not set", "innobrim setup-sql --grow-redo-to 300M"]),
+        (LARGER, {}, 2 * REDO, True, "warning", ["to 200 MiB at most", "setup-sql --grow-redo-to 300M"]),
+        (LARGER, {"redo_dynamic": False}, None, False, "warning", ["cannot safely grow", "my.cnf"]),
+        (LARGER, {"managed": "Amazon RDS"}, None, False, "warning", ["parameter group", "aws rds"]),
+        (GrowTo(3 * REDO, unchecked=False), {}, None, False, "warning", ["disk cannot be seen", "unchecked"]),
+        (GrowTo(REDO, unchecked=True), {}, None, False, "ok", ["is in force"]),
+        (GrowTo(REDO // 2, unchecked=True), {}, None, False, "warning", ["has 100 MiB", "a larger size"]),
+    ],
+)
+def test_whether_the_redo_log_gets_to_grow_to_is_known_before_a_daemon_tries(  # noqa: PLR0917 - a table's row
+    server: Odd,
+    grow_to: GrowTo,
+    facts: dict[str, Any],
+    limit: int | None,
+    denied: bool,  # noqa: FBT001 - as above
+    outcome: str,
+    parts: list[str],
+) -> None:
+    """With redo.grow_to a line says that it is reached, or what is in the way and what would be right."""
+    server.changed_facts, server.limit, server.refusal = facts, limit, "denied" * denied
+    report = look(server, grow_to=grow_to)
+    found = line(report, "grow_to")
+
+    assert found.severity == outcome
+    assert all(part in f"{found.title}; {found.fix}" for part in parts), found
+    assert "grow_to" not in report.lacking
+    assert server.applied == []
 
 
 def test_what_active_mode_lacks_is_said(server: Odd) -> None:

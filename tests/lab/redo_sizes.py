@@ -45,9 +45,18 @@ class Data(Struct, frozen=True):
     sizes: tuple[Measured, ...]
 
 
-def scenario(mebibytes: int, name: str = "steady-1200iops") -> Scenario:
-    """Return the measured machine, or another scenario, with a redo log of that size."""
+def scenario(mebibytes: int, name: str = "steady-1200iops", rate: int | None = None) -> Scenario:
+    """Return the measured machine, or another scenario, with a redo log of that size.
+
+    Args:
+        mebibytes: size of the redo log.
+        name: which scenario.
+        rate: transactions/s that are offered; None: as many as the threads make.
+    """
     found = load_scenario(name)
+    if rate is not None:
+        steps = tuple(replace(one, rate=rate) for one in found.load.timeline)
+        found = replace(found, load=replace(found.load, timeline=steps))
     seconds = SECONDS[mebibytes]
     server = replace(found.server, redo_capacity=mebibytes * MEBIBYTE)
     return replace(found, server=server, seconds=seconds, measured_from=seconds // 2)
@@ -60,6 +69,7 @@ def watched(
     seconds: int = 120,
     seed: int = 1,
     scenario_name: str = "steady-1200iops",
+    rate: int | None = None,
 ) -> tuple[list[TickRecord], State]:
     """Return what a time of watching a server brings that runs with the settings it ships with.
 
@@ -69,9 +79,10 @@ def watched(
         seconds: for how long it is watched.
         seed: of the simulated server.
         scenario_name: which server it is, and its load.
+        rate: transactions/s that are offered; None: as many as the threads make.
     """
     clock = SimClock()
-    server = SimulatedServer(scenario(mebibytes, scenario_name).plant, clock, seed=seed)
+    server = SimulatedServer(scenario(mebibytes, scenario_name, rate).plant, clock, seed=seed)
     for second in range(0, after + 1, 10):
         clock.advance_to(float(second))
         server.read()

@@ -55,7 +55,13 @@ def check(config_path: str | None, *, active: bool, as_json: bool, **server_flag
         server.writes_low_water = config.loop.low_water_mark
     proved = active or config.loop.mode is Mode.ACTIVE
     try:
-        report = look(server, active=proved, settings=config.loop, connection=connection)
+        report = look(
+            server,
+            active=proved,
+            settings=config.loop,
+            connection=connection,
+            grow_to=config.redo.goal,
+        )
     finally:
         server.close()
     if as_json:

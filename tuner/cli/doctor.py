@@ -9,6 +9,7 @@ from typing import Annotated, Protocol
 
 import click
 from msgspec import Meta, Struct
+from msgspec.structs import replace
 
 from tuner.cli.answer import FINE, NO, Refused, answering, say, say_json
 from tuner.cli.finding import show
@@ -16,6 +17,7 @@ from tuner.cli.options import WholeNumber, configuration, json_option, real_serv
 from tuner.findings.doctor import Examination, examine
 from tuner.findings.evidence import OTHER_RUN, Evidence, evidence, local_volumes, one_run
 from tuner.findings.finding import Finding
+from tuner.findings.redo_growth import grow_to_line
 from tuner.records import Missed, Sample
 from tuner.servers.port import Server
 from tuner.servers.survey import Survey
@@ -48,9 +50,13 @@ def doctor(
         server = real_server(config, clock)
         try:
             seen = watch(server, clock, seconds)
+            goal = config.redo.goal
+            line = None if goal is None else grow_to_line(server, seen.facts, seen.last, goal)
         finally:
             server.close()
     found = examine(seen)
+    if line is not None and line.severity == "warning":
+        found = replace(found, findings=(line, *found.findings))
     if as_json:
         say_json(
             Answer(seen.facts.product, round(seen.seconds, 1), found.findings, found.fine, found.unknown)

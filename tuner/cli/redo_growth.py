@@ -5,6 +5,8 @@ from __future__ import annotations
 import sys
 import threading
 import time
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Annotated, NoReturn
 
@@ -39,14 +41,14 @@ from tuner.findings.redo_growth import (
     to_keep,
     told,
 )
-from tuner.findings.redo_size import MEBIBYTE, size
 from tuner.findings.sizing import sizing
-from tuner.journal.resized import NAME, ResizeError, keep, resize_of, set_back
+from tuner.journal.resized import NAME, ResizeError, alone, keep, resize_of, set_back
 from tuner.records import Facts, Missed, Sample
 from tuner.servers.port import ServerError
 from tuner.servers.port import Unreachable as ServerUnreachable
 from tuner.servers.redosize import GRACE_SECONDS, DeniedError, NotSetError, OtherSizeError, TimeUpError
 from tuner.servers.server import RealServer
+from tuner.system.amounts import size
 from tuner.system.clock import SystemClock
 
 LOOK_SECONDS = 0.5
@@ -106,6 +108,20 @@ class Target:
                 f"{self.directory}: no such directory, and the value found has to be on disk first; name one "
                 "with --state-directory or --config"
             )
+
+    @contextmanager
+    def alone(self) -> Iterator[None]:
+        """Keep a daemon's steps away; raises ``Refused`` where one is under way, or has just been made."""
+        with ExitStack() as held:
+            with entered(self.directory):
+                try:
+                    held.enter_context(alone(self.directory))
+                except ResizeError as error:
+                    raise Refused(str(error)) from error
+            now = self._read().redo_capacity
+            if now != self.sample.redo_capacity:
+                raise Refused(f"the redo log has {size(now)} since a moment ago: ask again")
+            yield
 
     def keep(self, resize: Resize) -> None:
         """Have it on disk; raises ``Refused`` where it is not: nothing may be set then."""
@@ -241,15 +257,21 @@ def grow(target: Target, wanted: int, *, seconds: int, timeout: float, yes: bool
         yes: consent was given.
         as_json: print JSON.
     """
-    facts, found = target.facts, target.sample.redo_capacity
+    facts = target.facts
     if why := barred(facts, target.sample, wanted):
         raise Refused(why)
-    lines = lines_for_my_cnf(facts, wanted)
     if not facts.redo_dynamic:
-        _by_restart(facts, lines, wanted, as_json=as_json)
+        _by_restart(facts, lines_for_my_cnf(facts, wanted), wanted, as_json=as_json)
     if target.under_way():
         raise Refused(f"{facts.redo_variable} is being changed already: wait for its end")
     target.must_have_directory()
+    with target.alone():
+        _grow(target, wanted, seconds=seconds, timeout=timeout, yes=yes, as_json=as_json)
+
+
+def _grow(target: Target, wanted: int, *, seconds: int, timeout: float, yes: bool, as_json: bool) -> None:
+    facts, found = target.facts, target.sample.redo_capacity
+    lines = lines_for_my_cnf(facts, wanted)
     target.must_be_allowed()
     disk = _disk(target, found, wanted)
     recovery = _recovery(target, wanted, seconds)
@@ -286,6 +308,11 @@ def grow(target: Target, wanted: int, *, seconds: int, timeout: float, yes: bool
 
 def undo(target: Target, *, timeout: float, yes: bool, as_json: bool) -> None:
     """Set back the size that was found, where that is safe and the person consents."""
+    with target.alone():
+        _undo(target, timeout=timeout, yes=yes, as_json=as_json)
+
+
+def _undo(target: Target, *, timeout: float, yes: bool, as_json: bool) -> None:
     kept = target.kept()
     facts, now = target.facts, target.sample.redo_capacity
     if kept is not None and kept.undone:
@@ -308,7 +335,7 @@ def undo(target: Target, *, timeout: float, yes: bool, as_json: bool) -> None:
         raise Refused(why)
     target.say(
         f"{kept.variable} on {facts.endpoint}: from {size(now)} back to {size(kept.found)}, while it runs",
-        f"  at once:  the checkpoint age, {target.sample.checkpoint_age / MEBIBYTE:.1f} MiB, is below all "
+        f"  at once:  the checkpoint age, {size(target.sample.checkpoint_age)}, is below all "
         "limits of the smaller log; pages are flushed earlier from then on",
         f"  restart:  take {kept.variable} = {kept.wanted} out of my.cnf where it is there",
     )
@@ -364,7 +391,7 @@ def _disk(target: Target, found: int, wanted: int) -> str:
     if space.why:
         raise Refused(f"{space.where}: {space.why}")
     if space.where:
-        return f"{more} in {space.where}, of {size(space.free // MEBIBYTE * MEBIBYTE)} that are free"
+        return f"{more} in {space.where}, of {size(space.free)} that are free"
     return f"{more}; no room could be checked: the server's files are not on this machine, or hidden from us"
 
 

@@ -6,13 +6,14 @@ from collections.abc import Sequence
 
 from tuner.findings.combining import Figure
 from tuner.findings.devicewrites import DeviceWrites
-from tuner.findings.redo_size import percent, size
+from tuner.findings.redo_size import enough_text, percent
 from tuner.findings.sizing import FACTORS, Size, Sizing
 from tuner.records import Capacity, Facts
+from tuner.system.amounts import duration, size
 
 COLUMNS = (
-    *(("size", 9), ("pages/row change", 25), ("page writes saved", 21), ("device writes saved", 21)),
-    *(("commits/s gained", 20), ("recovery", 10), ("shutdown", 10)),
+    *(("size", 9), ("holds", 9), ("pages/row change", 25), ("page writes saved", 21)),
+    *(("device writes saved", 21), ("commits/s gained", 20), ("recovery", 10), ("shutdown", 10)),
 )
 """Heading and width; the size is the disk space as well."""
 
@@ -75,6 +76,7 @@ def _binary_log(writes: DeviceWrites | None) -> list[str]:
 def _row(one: Size) -> str:
     cells = (
         size(one.redo_capacity),
+        duration(one.holds_seconds),
         "" if one.pages_per_row is None else _figure(one.pages_per_row),
         percent(one.page_writes_saved),
         _share(one.device_writes_saved),
@@ -97,6 +99,7 @@ def _remarks(found: Sizing, capacity: Capacity) -> list[str]:
     follows = "" if found.as_set is None else " and with an M that follows the load"
     lines = [
         f"each for the same work{follows}; in brackets what holds in nine cases of ten",
+        "holds: so long of redo, at the rate of the busiest minute seen",
         "recovery and shutdown: likely so long from the age that is held then",
     ]
     if found.as_set is not None:
@@ -107,7 +110,7 @@ def _remarks(found: Sizing, capacity: Capacity) -> list[str]:
     lines.append(
         f"even {size(found.sizes[-1].redo_capacity)} is not where more gains nothing"
         if found.knee is None
-        else f"beyond {size(found.knee)} more gains nothing: doubling it saves next to nothing"
+        else f"beyond {size(found.knee)} more gains {_little(found)}: {enough_text(found)}"
     )
     if found.as_set is not None:
         lines.append(
@@ -122,6 +125,10 @@ def _remarks(found: Sizing, capacity: Capacity) -> list[str]:
             f"{found.lru_share:.0%} of the page writes free pages in the buffer pool, whatever the log"
         )
     return lines
+
+
+def _little(found: Sizing) -> str:
+    return "little" if found.knee_by == "hour" else "nothing"
 
 
 def _sure(sizes: Sequence[Size]) -> str:

@@ -5,14 +5,14 @@ from __future__ import annotations
 import ipaddress
 import re
 from collections.abc import Iterable
-from typing import Annotated, Literal, NamedTuple
+from typing import Annotated, Literal
 
 import msgspec
 from msgspec import Meta, Struct
 from msgspec.structs import replace
 
 from tuner.config.price import ACCEPTED, PRICE_PATTERN
-from tuner.settings import Settings
+from tuner.settings import GrowTo, Settings
 
 NonEmpty = Annotated[str, Meta(min_length=1)]
 PLAIN = "off"
@@ -208,13 +208,6 @@ GROW_TO = r"^([1-9]\d{1,4}(M|MiB)|([1-9]\d?|[1-4]\d\d|50\d|51[0-2])(G|GiB))( unc
 """What ``redo.grow_to`` takes: whole MiB or GiB, up to 512 GiB."""
 
 
-class GrowTo(NamedTuple):
-    """How large the daemon is to make the redo log."""
-
-    size: int  # bytes
-    unchecked: bool  # also where it cannot see how much room the server's disk has
-
-
 class RedoSection(Struct, frozen=True, forbid_unknown_fields=True):
     """What becomes of the redo log."""
 
@@ -228,9 +221,9 @@ class RedoSection(Struct, frozen=True, forbid_unknown_fields=True):
         ]
         | None,
         Meta(
-            examples=["2GiB"],
+            examples=["2G"],
             description="active mode: grow the redo log to this size while the server runs, at most doubled "
-            "at a time, and never shrink it; 2GiB unchecked also where the room on the server's disk cannot "
+            "at a time, and never shrink it; 2G unchecked also where the room on the server's disk cannot "
             "be seen from here",
         ),
     ] = None

@@ -6,63 +6,66 @@ of its own, and what was found is on disk before the server is told.
 
 from __future__ import annotations
 
+import contextlib
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Protocol
 
 from msgspec import Struct
 from msgspec.structs import replace
 
-from tuner.config.schema import GrowTo
 from tuner.core.commands.schedule import settings_of
 from tuner.core.decide.proving import TRIAL
+from tuner.core.estimate.occurrences import FLAGS, MEANING, Occurrence
 from tuner.core.ownership.transitions import BASELINE_GUARD
 from tuner.core.setpoint.budgets import KEYS, WHAT, durations_of
 from tuner.core.state import SAME_START_SECONDS, State
 from tuner.findings.redo_growth import (
+    Growable,
     Growing,
     Resize,
-    barred,
+    against,
     kept_back,
     not_to_be_shrunk,
-    space_for,
     stands,
     to_keep,
     told,
 )
-from tuner.findings.redo_size import size
-from tuner.journal.resized import ResizeError, forget, keep, resize_of
+from tuner.journal.resized import BusyError, ResizeError, alone, forget, keep, resize_of
 from tuner.records import DecisionKind, EventCode, Facts, Lifecycle, Missed, Sample, TickRecord
 from tuner.servers.port import ServerError, Unreachable
 from tuner.servers.redosize import NotSetError, OtherSizeError
-from tuner.servers.survey import Survey
-from tuner.settings import Mode
+from tuner.settings import GrowTo, Mode
+from tuner.system.amounts import size
 
 QUIET_SECONDS = 10.0
 """Nothing may have been in the way for so long before a step, on the loop's clock."""
 
 AGAIN_SECONDS = 3600.0
-"""Between two tries of what was refused; it is told once."""
+"""Between two tries of what was refused; it is told once. Doubled after each SET that fails."""
+
+LONGEST_WAIT = 86_400.0
+"""Between two of those at most, seconds."""
 
 SILENT_SECONDS = 60.0
-"""The same where nothing answered, or nobody knows what became of a step."""
+"""The same where nothing answered, nobody knows what became of a step, or a person's resize is under way."""
 
 LONGEST_STEP = 600.0
 """What a server may take for one step, seconds: a MariaDB gives up then and keeps the log that it had."""
 
 LOOK_SECONDS = 0.5
 
+BACKUPS = (Occurrence.BACKUP_LOCK, Occurrence.READ_LOCK, Occurrence.CLONE)
+"""What may copy the redo log that a step would change."""
 
-class Resizable(Protocol):
+
+class Resizable(Growable, Protocol):
     """What a step needs of a server, as ``RealServer`` has it."""
 
     def facts(self) -> Facts: ...
     def read(self) -> Sample | Missed: ...
-    def survey(self) -> Survey: ...
-    def may_write(self) -> bool | None: ...
-    def redo_limit(self) -> int | None: ...
     def resizing_redo(self, facts: Facts) -> bool: ...
     def resize_redo(self, facts: Facts, size: int, seconds: float, *, called: bool) -> None: ...
     def close(self) -> None: ...
@@ -107,15 +110,19 @@ class Growth:
         self._restored = False
         self._restoring = ""
         self._not_before = float("-inf")
+        self._wait = 0.0
+        self._began = False
+        self._found: int | None = None
+        self._next_try: float | None = None
         self._said = self._waits = self._refused = ""
 
     def use(self, goal: GrowTo | None) -> None:
         """Take the configuration's size from now on; what was refused is tried again."""
-        self._goal, self._said, self._not_before = goal, "", float("-inf")
+        self._goal, self._said, self._not_before, self._wait = goal, "", float("-inf"), 0.0
 
     def status(self) -> Growing | None:
         """Return how far it is, from any thread; None without a size to grow to."""
-        goal, there, step = self._goal, self._in_force, self._step_to
+        goal, there, step, again = self._goal, self._in_force, self._step_to, None
         if goal is None:
             return None
         if step is not None:
@@ -123,14 +130,17 @@ class Growth:
         elif there is not None and there >= goal.size:
             text = "it is in force"
         else:
-            text = self._waits or "the next step begins within seconds"
-        return Growing(goal.size, there, step, text)
+            text, again = self._waits or "the next step begins within seconds", self._next_try
+        return Growing(goal.size, there, step, text, None if self._found == there else self._found, again)
 
     def take(self, state: State, record: TickRecord) -> None:
         """Look at a tick, and begin a step where one is due; never waits."""
         goal, connect, sample = self._goal, self._connect, record.tick.reading
         waits = "" if goal is None else not_now(state, record, goal)
-        self._waits = waits or (self._refused if record.tick.now < self._not_before else "")
+        left = self._not_before - record.tick.now
+        refused = not waits and left > 0.0
+        self._waits = self._refused if refused else waits
+        self._next_try = record.tick.wall + left if refused else None
         back = any(event.code == EventCode.RESTORED for event in record.events)
         self._restored |= back and self._restoring not in {BASELINE_GUARD, TRIAL}
         self._restoring = state.restoring
@@ -144,17 +154,17 @@ class Growth:
         start = (state.facts.identity, state.facts.started)
         if self._restored:
             self._restored = False
-            self._begin(connect, lambda server: self._go_back(server, state.facts))
+            self._begin(connect, state.facts, self._go_back)
         elif self._start is None or not _same(self._start, start):
             self._start = start
-            self._begin(connect, lambda server: self._look(server, state.facts))
+            self._begin(connect, state.facts, self._look)
         elif goal is None:
             return
         elif before is not None and sample.redo_capacity < before:
-            self._begin(connect, lambda _: self._note_smaller(goal, state.facts, sample))
+            self._begin(connect, state.facts, lambda _, facts: self._note_smaller(goal, facts, sample))
         elif self._due(goal, state, record, sample, waits):
             self._step_to = min(2 * sample.redo_capacity, goal.size)
-            self._begin(connect, lambda server: self._step(server, goal, state.facts))
+            self._begin(connect, state.facts, lambda server, facts: self._step(server, goal, facts), 0.0)
 
     def _due(self, goal: GrowTo, state: State, record: TickRecord, sample: Sample, waits: str) -> bool:
         """Tell whether a step begins now; say what an active daemon would do."""
@@ -168,18 +178,29 @@ class Growth:
             self._quiet_since = now
         return now >= self._not_before and now - self._quiet_since >= QUIET_SECONDS
 
-    def _begin(self, connect: Callable[[], Resizable], job: Callable[[Resizable], _Ended]) -> None:
+    def _begin(
+        self,
+        connect: Callable[[], Resizable],
+        meant: Facts,
+        job: Callable[[Resizable, Facts], _Ended],
+        patience: float = LONGEST_STEP,
+    ) -> None:
+        """Do something in a thread, and alone: another resize is waited for so many seconds, no longer."""
+
         def run() -> None:
             server = connect()
             try:
-                self._ended = job(server)
+                with alone(self._directory, patience):
+                    self._ended = job(server, meant)
             except (ServerError, ResizeError) as error:
-                again = SILENT_SECONDS if isinstance(error, Unreachable) else AGAIN_SECONDS
+                again = SILENT_SECONDS if isinstance(error, Unreachable | BusyError) else AGAIN_SECONDS
                 self._ended = _Ended(str(error), again)
             except Exception as error:  # noqa: BLE001 - told, and not tried again every few seconds
                 self._ended = _Ended(f"the redo log is not looked after: {error!r}", AGAIN_SECONDS)
             finally:
                 server.close()
+                with contextlib.suppress(ResizeError):  # told by the step itself
+                    self._found = self._found_of(meant)
 
         self._thread = threading.Thread(target=run, name="redo-growth", daemon=True)
         self._thread.start()
@@ -190,10 +211,21 @@ class Growth:
             return
         ended, self._ended = self._ended, _Ended()
         self._thread = self._step_to = self._quiet_since = self._in_force = None
-        self._not_before = now + ended.again
-        self._refused = f"{ended.text or 'something came in between'}; it is tried again within the hour"
+        again = ended.again
+        if self._began:  # each failure of a SET may have cost the server something
+            again = self._wait = min(max(again, 2.0 * self._wait), LONGEST_WAIT) if again else 0.0
+            self._began = False
+        self._not_before = now + again
+        self._refused = ended.text or "something came in between"
         if ended.text:
             self._say(ended.text)
+
+    def _found_of(self, facts: Facts) -> int | None:
+        """Return the size that was found before the log grew, bytes; None where it has not."""
+        kept = resize_of(self._directory, facts.names)
+        if kept is None or kept.undone or abs(kept.started - facts.started) > SAME_START_SECONDS:
+            return None
+        return kept.found
 
     def _say(self, text: str) -> None:
         """Tell what was not told last."""
@@ -225,16 +257,20 @@ class Growth:
         """Make the log larger, at most twice as large, and see that it is."""
         facts, sample = _answer(server, meant)
         kept = resize_of(self._directory, facts.names)
-        step = _Step(server, facts, sample, goal, kept, wall=self._wall())
-        limit, resize = step.limit, step.resize
-        if why := next(step.refusals(), ""):
-            return _Ended(f"not grown: {why}", AGAIN_SECONDS)
+        limit, wanted = server.redo_limit(), min(2 * sample.redo_capacity, goal.size)
+        if limit is not None and limit > sample.redo_capacity:
+            wanted = min(wanted, limit)
+        resize = to_keep(kept, facts, sample, wanted, wall=self._wall(), goal=goal.size)
+        if kept is not None and kept.undone and kept.goal == goal.size:
+            return _Ended(f"not grown: {kept_back(kept)}", AGAIN_SECONDS)
+        if why := next(against(server, facts, sample, goal, resize), None):
+            return _Ended(f"not grown: {'; '.join(filter(None, why))}", AGAIN_SECONDS)
         if self._waits or server.resizing_redo(facts):  # since the loop's thread said that it is due
             return _Ended(again=QUIET_SECONDS)
         keep(self._directory, resize)
-        wanted = resize.wanted
         pair = f"{facts.redo_variable} from {size(sample.redo_capacity)} to {size(wanted)}"
         self._say(f"redo.grow_to = {size(goal.size)}: {pair} begins; {size(resize.found)} was found")
+        self._began = True
         try:
             took = _set(server, facts, wanted, called=limit is not None)
         except OtherSizeError as error:
@@ -275,52 +311,6 @@ class Growth:
             forget(self._directory, resize)
 
 
-class _Step:
-    """One step towards a size, and what speaks against it."""
-
-    def __init__(
-        self,
-        server: Resizable,
-        facts: Facts,
-        sample: Sample,
-        goal: GrowTo,
-        kept: Resize | None,
-        *,
-        wall: float,
-    ) -> None:
-        self.server, self.facts, self.sample, self.goal, self.kept = server, facts, sample, goal, kept
-        found = sample.redo_capacity
-        self.limit = server.redo_limit()
-        self.wanted = min(2 * found, goal.size)
-        if self.limit is not None and self.limit > found:
-            self.wanted = min(self.wanted, self.limit)
-        self.resize = to_keep(kept, facts, sample, self.wanted, wall=wall, goal=goal.size)
-
-    def refusals(self) -> Iterator[str]:
-        """Yield why the step is not begun, with what would be right."""
-        facts, goal, kept, limit = self.facts, self.goal, self.kept, self.limit
-        megabytes = f"{goal.size // 2**20}M"
-        remake = f"innobrim setup-sql --grow-redo-to {megabytes} prints a procedure that may"
-        if why := barred(facts, self.sample, self.wanted):
-            yield why
-        if not facts.redo_dynamic:
-            cannot = f"{facts.product} cannot safely grow its redo log while it runs"
-            yield f"{cannot}: {facts.larger_redo(self.wanted)[0]}"
-        if kept is not None and kept.undone and kept.goal == goal.size:
-            yield kept_back(kept)
-        if limit is not None and self.wanted > limit:
-            yield f"the procedure grows it to {size(limit)} at most; {remake}"
-        if limit is None and self.server.may_write() is False:
-            yield f"the account {facts.named_account} may not set {facts.redo_variable}; {remake}"
-        # MySQL writes a file in its new size when its turn comes: earlier steps may be on no disk yet
-        space = space_for(self.server.survey(), facts, self.resize.found, self.wanted)
-        if space.why:
-            yield f"{space.where}: {space.why}"
-        if not space.where and not goal.unchecked:
-            unseen = "the room on the server's disk cannot be seen from here"
-            yield f'{unseen}: grow it by innobrim redo --to, or write grow_to = "{megabytes} unchecked"'
-
-
 def not_now(state: State, record: TickRecord, goal: GrowTo) -> str:
     """Return what the next step towards a size has to wait for; empty for nothing, or where it is there."""
     sample = record.tick.reading
@@ -344,6 +334,7 @@ def not_now(state: State, record: TickRecord, goal: GrowTo) -> str:
         "a park": state.park_owed is not None or record.decision.kind is DecisionKind.PARK,
         "a restore": bool(state.restoring),
     }
+    barred_by |= {MEANING[one]: FLAGS[one](sample) for one in BACKUPS}
     for why, there in barred_by.items():
         if there:
             return f"waits for its end: {why}"

@@ -20,10 +20,11 @@ from tuner.findings.preconditions import (
     way_of_writing,
 )
 from tuner.findings.providers import way_of
+from tuner.findings.redo_growth import Growable, grow_to_line
 from tuner.records import LOW_WATER_MARK, SET_GLOBAL, Facts, Missed, Sample, percent
 from tuner.servers.known import in_words
 from tuner.servers.port import Server, ServerError, Unreachable
-from tuner.settings import Settings
+from tuner.settings import GrowTo, Settings
 
 GRANT_IT = "for active mode, as an administrator: what innobrim setup-sql prints, or, without bounds"
 MADE_ANEW = "as an administrator, make the procedure anew, by what innobrim setup-sql prints"
@@ -67,16 +68,17 @@ UNSEEN: Mapping[str, str] = {
 """What goes unnoticed without a part of the surroundings."""
 
 
-class CheckedServer(Server, Protocol):
+class CheckedServer(Growable, Server, Protocol):
     """A server that can be asked what the account may do."""
-
-    def may_write(self) -> bool | None:
-        """Tell whether the account may set C and M itself; None where that is not seen."""
-        ...
 
 
 def check(
-    server: CheckedServer, *, active: bool, settings: Settings, connection: Finding | None = None
+    server: CheckedServer,
+    *,
+    active: bool,
+    settings: Settings,
+    connection: Finding | None = None,
+    grow_to: GrowTo | None = None,
 ) -> Report:
     """Look at every precondition; writes the current value back only where ``active``.
 
@@ -85,6 +87,7 @@ def check(
         active: prove the privilege to write, by writing what is already there.
         settings: of the loop.
         connection: what is known of the way there; None where nothing is.
+        grow_to: how large a daemon is to make the redo log; None for leaving it alone.
     """
     try:
         facts = server.facts()
@@ -118,6 +121,7 @@ def check(
     lines += [probe(sample, facts, settings) for probe in PROBES]
     lines += former_defaults(settings)
     lines += _low_water_mark(sample, facts, settings)
+    lines += [] if grow_to is None else [grow_to_line(server, facts, sample, grow_to)]
     held = "" if settings.allow_read_only_writes else read_only_variables(sample)
     may = None if facts.managed else server.may_write()
     lines.append(way_of_writing(sample, facts, settings, may=may))

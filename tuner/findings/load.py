@@ -41,6 +41,9 @@ FEWEST = 30
 BLOCK, UNEVEN = 10, 0.25
 """Seconds of a block, and the relative deviation of their redo from which load or device moved."""
 
+BUSIEST = 60
+"""Seconds of which the busiest is looked for."""
+
 EARLY = 0.7
 """Time that a page stays dirty over the age from which on down some are written before their turn."""
 
@@ -71,6 +74,7 @@ class Load(Struct, frozen=True):
     seconds: float
     flush_limit: int  # bytes
     redo_rate: float  # bytes/s
+    busiest_redo_rate: float  # of the busiest minute, bytes/s
     row_rate: float  # rows changed, 1/s
     commit_rate: float  # 1/s
     flush_rate: float  # pages/s from the flush list
@@ -132,6 +136,7 @@ def load_of(records: Sequence[TickRecord], writes: DeviceWrites | None = None) -
         seconds=seconds,
         flush_limit=samples[-1].flush_limit,
         redo_rate=rate(lambda one: one.lsn_current),
+        busiest_redo_rate=_busiest(redo),
         row_rate=rate(_rows),
         commit_rate=rate(_commits),
         flush_rate=flush_rate,
@@ -190,6 +195,11 @@ def _tells(old: Sample, new: Sample) -> bool:
     counted = list_flushed(new) >= list_flushed(old) and new.commits >= old.commits
     counted = counted and new.row_changes >= old.row_changes and new.pages_lru >= old.pages_lru
     return forward and counted and new.lsn_current >= old.lsn_current
+
+
+def _busiest(rates: Sequence[float]) -> float:
+    starts = range(0, len(rates) - BUSIEST + 1, BLOCK)
+    return max(statistics.fmean(rates), *(statistics.fmean(rates[i : i + BUSIEST]) for i in starts), 0.0)
 
 
 def _uneven(rates: Sequence[float]) -> bool:

@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal, NamedTuple
+from collections.abc import Iterator
+from typing import Annotated, Literal, NamedTuple, Protocol
 
 from msgspec import Meta, Struct
 
 from tuner.core.state import SAME_START_SECONDS
 from tuner.findings.evidence import local_places
+from tuner.findings.finding import Finding
 from tuner.findings.providers import way_of
-from tuner.findings.redo_size import MEBIBYTE, size
 from tuner.records import LOW_WATER_MARK, Facts, Sample
 from tuner.servers.families.redo_capacity import REDO_VARIABLE
+from tuner.servers.port import Unreachable
 from tuner.servers.survey import Survey
+from tuner.settings import GrowTo
+from tuner.system.amounts import GIBIBYTE, MEBIBYTE, size
 from tuner.system.storage import Room, room_of
 
 Stands = Literal["in_force", "under_way", "not_in_force", "restarted", "changed"]
@@ -22,7 +26,9 @@ it; the size found is in force, still or again; mysqld was restarted since; some
 LEFT_FREE = 0.05
 """Share of the file system that a larger log must leave free, of at most ``MOST_LEFT_FREE`` bytes."""
 
-MOST_LEFT_FREE = 10 * 1024 * MEBIBYTE
+MOST_LEFT_FREE = 10 * GIBIBYTE
+
+GROW_TO = "grow_to"
 
 SHRUNK_SHARE = 0.5
 """Of the size to go back to: with a checkpoint age up to there no limit of the smaller log is reached."""
@@ -55,6 +61,12 @@ class Growing(Struct, frozen=True):
     in_force: Annotated[int | None, Meta(description="its size now, bytes; none before the first reading")]
     step_to: Annotated[int | None, Meta(description="size that is being set now, bytes; none between steps")]
     text: Annotated[str, Meta(description="how far it is, and what it waits for, in words")]
+    found: Annotated[
+        int | None, Meta(description="its size before the first step, bytes; none before one was made")
+    ] = None
+    next_try: Annotated[
+        float | None, Meta(description="when what failed is tried again, Unix time; none where nothing did")
+    ] = None
 
 
 def barred(facts: Facts, sample: Sample, wanted: int) -> str:
@@ -72,6 +84,60 @@ def barred(facts: Facts, sample: Sample, wanted: int) -> str:
     if sample.resizing:
         return f"{name} is being changed already, and {size(found)} is in force: wait for its end"
     return ""
+
+
+class Growable(Protocol):
+    """A server that can be asked what growing its redo log takes, as ``RealServer`` can."""
+
+    def may_write(self) -> bool | None: ...
+    def redo_limit(self) -> int | None: ...
+    def survey(self) -> Survey: ...
+
+
+def against(
+    server: Growable, facts: Facts, sample: Sample, goal: GrowTo, resize: Resize
+) -> Iterator[tuple[str, str]]:
+    """Yield what keeps a daemon from a resize towards its goal, and what would be right.
+
+    Raises:
+        Unreachable: the server does not answer in time.
+    """
+    wanted, limit, megabytes = resize.wanted, server.redo_limit(), f"{goal.size // MEBIBYTE}M"
+    remake = f"innobrim setup-sql --grow-redo-to {megabytes} prints a procedure that may"
+    if why := barred(facts, sample, wanted):
+        words, _, command = why.partition("\n")
+        yield words, command
+    if not facts.redo_dynamic:
+        yield f"{facts.product} cannot safely grow its redo log while it runs", facts.larger_redo(wanted)[0]
+    if limit is not None and wanted > limit:
+        yield f"the procedure grows it to {size(limit)} at most", remake
+    if limit is None and server.may_write() is False:
+        yield f"the account {facts.named_account} may not set {facts.redo_variable}", remake
+    # MySQL writes a file in its new size when its turn comes: earlier steps may be on no disk yet
+    space = space_for(server.survey(), facts, resize.found, wanted)
+    if space.why:
+        yield f"{space.where}: {space.why}", ""
+    if not space.where and not goal.unchecked:
+        by_hand = f'grow it by innobrim redo --to, or write grow_to = "{megabytes} unchecked"'
+        yield "the room on the server's disk cannot be seen from here", by_hand
+
+
+def grow_to_line(server: Growable, facts: Facts, sample: Sample, goal: GrowTo) -> Finding:
+    """Return whether a daemon in active mode gets to ``redo.grow_to`` here; a warning where it does not."""
+    there, key = sample.redo_capacity, f"redo.grow_to = {size(goal.size)}"
+    if goal.size == there:
+        return Finding(GROW_TO, "ok", f"{key} is in force")
+    if goal.size < there:
+        found = f"{key} does nothing: the redo log has {size(there)}, and is never made smaller"
+        return Finding(GROW_TO, "warning", found, fix="write a larger size, or leave it out")
+    resize = to_keep(None, facts, sample, goal.size, wall=0.0)
+    try:
+        why = next(against(server, facts, sample, goal, resize), None)
+    except Unreachable as error:
+        return Finding(GROW_TO, "untested", f"{key}: {error}")
+    if why is not None:
+        return Finding(GROW_TO, "warning", f"{key} is not reached: {why[0]}", fix=why[1])
+    return Finding(GROW_TO, "ok", f"{key}: active mode grows the redo log to it from {size(there)}, in steps")
 
 
 def lines_for_my_cnf(facts: Facts, wanted: int) -> tuple[str, ...]:
@@ -112,8 +178,7 @@ def too_little_room(needed: int, room: Room) -> str:
     if needed + left <= room.free:
         return ""
     return (
-        f"{size(_whole(needed))} more are needed, {size(_whole(room.free))} are free, and "
-        f"{size(_whole(left))} of them are to stay so"
+        f"{size(needed)} more are needed, {size(room.free)} are free, and {size(left)} of them are to stay so"
     )
 
 
@@ -194,10 +259,10 @@ def next_step(resize: Resize, standing: Stands, sample: Sample) -> str:
 def how_far(resize: Resize, sample: Sample) -> str:
     """Return in words how far a server is that changes the size."""
     if resize.variable == REDO_VARIABLE:
-        return f"{size(_whole(sample.redo_capacity))} in force, on its way"
+        return f"{size(sample.redo_capacity)} in force, on its way"
     left = resize.lsn - sample.lsn_checkpoint
     if left > 0:
-        return f"the checkpoint has {left / MEBIBYTE:.1f} MiB to go until the new log is in place"
+        return f"the checkpoint has {size(left)} to go until the new log is in place"
     return "the new log is put in place at the next checkpoint"
 
 
@@ -206,8 +271,8 @@ def not_to_be_shrunk(resize: Resize, sample: Sample) -> str:
     most = int(SHRUNK_SHARE * resize.found)
     if sample.checkpoint_age <= most:
         return ""
-    age, limit = (f"{one / MEBIBYTE:.1f} MiB" for one in (sample.checkpoint_age, most))
-    way = f"innobrim drain --to-age {most // MEBIBYTE}MiB --wait, or ask again at a quiet hour"
+    age, limit = (size(one) for one in (sample.checkpoint_age, most))
+    way = f"innobrim drain --to-age {most // MEBIBYTE}M --wait, or ask again at a quiet hour"
     if resize.variable != REDO_VARIABLE and sample.low_water_mark == 0:  # a MariaDB whose cleaner sleeps
         way = (
             f"SET GLOBAL {LOW_WATER_MARK} = 0.001, without which no quiet hour and no drain lowers the age "
@@ -217,7 +282,3 @@ def not_to_be_shrunk(resize: Resize, sample: Sample) -> str:
         f"the checkpoint age is {age}, and a log of {size(resize.found)} is safely set below {limit}: above, "
         f"the server flushes for it as fast as it can. Flush first, by {way}"
     )
-
-
-def _whole(count: int) -> int:
-    return count // MEBIBYTE * MEBIBYTE

@@ -7,16 +7,7 @@ from tuner.findings.finding import Finding
 from tuner.findings.sizing import Size, Sizing
 from tuner.records import Facts
 from tuner.settings import Settings
-
-MEBIBYTE = 1_048_576
-GIBIBYTE = 1024 * MEBIBYTE
-LARGE = 10 * GIBIBYTE  # From here on a size is said in GiB, whole or not
-
-
-def size(bytes_: int) -> str:
-    """Return a size for people, in MiB or GiB."""
-    whole = bytes_ >= LARGE or bytes_ % GIBIBYTE == 0
-    return f"{bytes_ / GIBIBYTE:.4g} GiB" if whole else f"{bytes_ / MEBIBYTE:.6g} MiB"
+from tuner.system.amounts import duration, size
 
 
 def percent(figure: Figure) -> str:
@@ -30,6 +21,7 @@ def redo_size(found: Sizing, facts: Facts, settings: Settings) -> Finding:
     budget = settings.max_recovery_seconds or 0.0
     key = f"max_recovery_seconds = {budget:g}"
     wanted = found.knee or found.sizes[-1].redo_capacity
+    enough = enough_text(found)
     fits = [
         one
         for one in found.sizes
@@ -42,14 +34,14 @@ def redo_size(found: Sizing, facts: Facts, settings: Settings) -> Finding:
             id="redo-size",
             severity="info",
             title=f"leave the redo log at {size(found.redo_capacity)}",
-            reason="doubling it saves next to nothing" if leaves else f"{key} allows no larger one",
+            reason=enough if leaves else f"{key} allows no larger one",
         )
     best = fits[-1]
     reason = "the largest that was looked at; more may save more"
     if best.redo_capacity < wanted:
         reason = f"the largest that {key} allows"
     elif best.redo_capacity == found.knee:
-        reason = "doubling it once more saves next to nothing"
+        reason = enough
     times = f"crash recovery {best.recovery_seconds:.0f} s, shutdown {best.shutdown_seconds:.0f} s"
     fix, sql = facts.larger_redo(best.redo_capacity)
     beside = "; both logs are there while MariaDB writes the new one" if facts.family == "mariadb" else ""
@@ -62,6 +54,19 @@ def redo_size(found: Sizing, facts: Facts, settings: Settings) -> Finding:
         risk=f"{times}; {size(best.redo_capacity - found.redo_capacity)} more disk space{beside}",
         fix=fix,
         sql=sql,
+    )
+
+
+def enough_text(found: Sizing) -> str:
+    """Return why no more than the size ``knee`` is worth it; empty where that is larger than all."""
+    if found.knee is None:
+        return ""
+    if found.knee_by == "saving":
+        return f"doubling {size(found.knee)} saves next to nothing"
+    holds = next(one.holds_seconds for one in found.sizes if one.redo_capacity == found.knee)
+    return (
+        f"it holds {duration(holds)} of redo at the rate of the busiest minute seen, and from an hour on so "
+        "few page writes are left that a larger log saves little"
     )
 
 

@@ -50,11 +50,18 @@ NOTHING_MORE = {"device": 0.02, "pages": 0.05}
 """Doubling the log brings nothing more where it saves less than this share of what the device writes today,
 or, where that is not known, of the page writes."""
 
+ENOUGH_SECONDS = 3600.0
+"""A page is written about once in the time of redo that the log holds, however often it is changed: from an
+hour on few page writes are left, and a larger log saves little whatever share of them that is."""
+
 
 class Size(Struct, frozen=True):
     """What a redo log of one size comes to, M following the load."""
 
     redo_capacity: Annotated[int, Meta(description="size, bytes")]
+    holds_seconds: Annotated[
+        float, Meta(description="time in which the busiest minute's redo rate fills it, seconds")
+    ]
     age_ratio: Annotated[float, Meta(description="age held, over the flush limit")]
     pages_per_row: Annotated[
         Figure | None, Meta(description="pages written per row change; null without row changes")
@@ -100,8 +107,16 @@ class Sizing(Struct, frozen=True):
         float, Meta(description="share of page writes made for free pages, whatever the log")
     ]
     sizes: Annotated[tuple[Size, ...], Meta(description="half to sixteen times today's")]
+    redo_rate: Annotated[float, Meta(description="redo of the busiest minute watched, bytes/s")]
     knee: Annotated[
-        int | None, Meta(description="size from which on doubling brings nothing more, bytes; null: larger")
+        int | None, Meta(description="size from which on more gains nothing or little, bytes; null: larger")
+    ]
+    knee_by: Annotated[
+        Literal["saving", "hour", ""],
+        Meta(
+            description="saving: doubling it saves next to nothing; hour: it holds an hour of redo at "
+            "redo_rate; empty: knee is null"
+        ),
     ]
     as_set: Annotated[
         float | None,
@@ -135,6 +150,7 @@ def sizing(
     table = Table(load, state, sample, set_point=set_point_of(load, state, sample, estimate))
     sizes = tuple(table.size(factor) for factor in factors)
     cost = load.page_cost
+    knee, knee_by = _knee(sizes)
     return Sizing(
         seconds=round(load.seconds),
         redo_capacity=sample.redo_capacity,
@@ -147,7 +163,9 @@ def sizing(
         ages_seen=load.ages_seen,
         lru_share=load.lru_rate / load.dirty_rate,
         sizes=sizes,
-        knee=_knee(sizes),
+        redo_rate=load.busiest_redo_rate,
+        knee=knee,
+        knee_by=knee_by,
         as_set=table.as_set(factors[-1]),
         writes=writes,
     )
@@ -208,8 +226,10 @@ class Table:
         wholes = [(1.0 - one) * self._load.density for one in (saved.high, saved.likeliest, saved.low)]
         per_row = [one for one in map(self.per_row, wholes) if one is not None]
         share = self._load.page_cost.share
+        capacity = round(factor * self._last.redo_capacity)
         return Size(
-            redo_capacity=round(factor * self._last.redo_capacity),
+            redo_capacity=capacity,
+            holds_seconds=capacity / self._load.busiest_redo_rate,
             age_ratio=held.likeliest,
             pages_per_row=Figure(*per_row) if per_row else None,
             page_writes_saved=saved,
@@ -331,9 +351,11 @@ def _gained(saved: Figure) -> Figure:
     )
 
 
-def _knee(sizes: Sequence[Size]) -> int | None:
-    """Return the smallest size, today's at least, that saves nothing more when it is doubled."""
+def _knee(sizes: Sequence[Size]) -> tuple[int | None, Literal["saving", "hour", ""]]:
+    """Return the smallest size, today's at least, from which on more gains nothing or little, and why."""
     for size, doubled in pairwise(sizes[1:]):
+        if size.holds_seconds >= ENOUGH_SECONDS:
+            return size.redo_capacity, "hour"
         if size.device_writes_saved is not None and doubled.device_writes_saved is not None:
             more = doubled.device_writes_saved.likeliest - size.device_writes_saved.likeliest
             least = NOTHING_MORE["device"]
@@ -341,5 +363,6 @@ def _knee(sizes: Sequence[Size]) -> int | None:
             more = doubled.page_writes_saved.likeliest - size.page_writes_saved.likeliest
             least = NOTHING_MORE["pages"]
         if more < least:
-            return size.redo_capacity
-    return None
+            return size.redo_capacity, "saving"
+    largest = sizes[-1]
+    return (largest.redo_capacity, "hour") if largest.holds_seconds >= ENOUGH_SECONDS else (None, "")

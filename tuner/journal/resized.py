@@ -5,6 +5,11 @@ It is no part of the journal, which a running daemon alone writes. It is on disk
 
 from __future__ import annotations
 
+import contextlib
+import fcntl
+import os
+import time
+from collections.abc import Iterator
 from pathlib import Path
 
 import msgspec
@@ -15,10 +20,49 @@ from tuner.system.statedir import read_plain, write_private
 
 NAME = "redo-resize.json"
 MOST_BYTES = 65_536
+LOOK_SECONDS = 0.2
 
 
 class ResizeError(Exception):
     """The file cannot be read or written; the message names it and says why."""
+
+
+class BusyError(ResizeError):
+    """Somebody else resizes a redo log from this state directory."""
+
+
+@contextlib.contextmanager
+def alone(directory: Path, seconds: float = 0.0) -> Iterator[None]:
+    """Keep every other resize from this state directory away, by a lock on the directory itself.
+
+    Whoever sets a size holds it from reading what is kept until the server has answered, or one's note of
+    what was found would replace another's. The journal's lock is no help: a daemon holds it all the time.
+
+    Args:
+        directory: the state directory; without one nothing can be kept, and nothing is locked.
+        seconds: how long to wait for whoever holds it.
+
+    Raises:
+        BusyError: another process or thread holds it for longer.
+        ResizeError: it cannot be locked.
+    """
+    until = time.monotonic() + seconds
+    with contextlib.ExitStack() as held:
+        try:
+            place = os.open(directory, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+            held.callback(os.close, place)
+            while not _locked(place):
+                if time.monotonic() >= until:
+                    raise BusyError(
+                        f"another resize is under way from {directory}, by innobrim redo or a daemon with "
+                        "redo.grow_to: wait for its end"
+                    )
+                time.sleep(LOOK_SECONDS)
+        except FileNotFoundError:
+            pass
+        except OSError as error:
+            raise ResizeError(f"{directory} cannot be locked: {error}") from error
+        yield
 
 
 def resize_of(directory: Path, names: tuple[str, ...]) -> Resize | None:
@@ -59,6 +103,14 @@ def set_back(directory: Path, resize: Resize) -> None:
         keep(directory, replace(now, undone=True))
     else:
         forget(directory, resize)
+
+
+def _locked(place: int) -> bool:
+    try:
+        fcntl.flock(place, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True
 
 
 def _kept(directory: Path) -> list[Resize]:

@@ -10,9 +10,10 @@ from tuner.core.ownership.transitions import BASELINE_GUARD
 from tuner.journal.past import JournalPast
 from tuner.records import DecisionKind, Facts, PastChange, TickRecord
 from tuner.settings import Settings
+from tuner.system.amounts import duration
 from tuner.why.model import Span, Story, Why
 from tuner.why.told import story
-from tuner.why.view import Around, duration
+from tuner.why.view import Around
 
 AFTER_SECONDS = 30.0
 """What came of a change is told by the tick so long after it, or just before the next change."""

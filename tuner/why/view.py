@@ -14,8 +14,6 @@ from tuner.records import Capacity, Decision, Estimate, Facts, PastChange, Recei
 from tuner.settings import Settings
 from tuner.why.model import Seen
 
-_TWO = 1.99
-
 M, C = "innodb_io_capacity_max", "innodb_io_capacity"
 
 
@@ -84,14 +82,6 @@ def sentence(text: str) -> str:
     if not text.startswith("innodb_"):
         text = text[:1].upper() + text[1:]
     return text if not text or text.endswith((".", "!", "?")) else f"{text}."
-
-
-def duration(seconds: float) -> str:
-    """Return a time as people say it, in the largest unit of which it has two at least."""
-    for unit, size in (("days", 86_400.0), ("h", 3600.0), ("min", 60.0)):
-        if seconds >= _TWO * size:
-            return f"{seconds / size:.0f} {unit}"
-    return f"{seconds:.0f} s"
 
 
 def share(value: float) -> str:

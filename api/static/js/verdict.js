@@ -96,14 +96,15 @@ export function without(status, link, effect) {
   return status.mode === "advisory" ? `As it is now. ${effect ? `With it: ${effect}.` : ""}` : "Not known yet.";
 }
 
-// What else a person has to know: settings that somebody changed, the schedule's word, what is not seen or kept.
+// What else a person has to know: settings that somebody changed, the schedule's word, the redo log's growth, what is not seen or kept.
 export function besides(status) {
   if (!status) return [];
-  const { overlay, schedule, degraded, journal, unkept, drain_ended: drained, trial } = status;
+  const { overlay, schedule, degraded, journal, unkept, drain_ended: drained, trial, growth } = status;
   const listed = (values) => Object.entries(values).map(([name, value]) => `${name} ${value}`).join(", ");
   return [
     overlay && `Settings changed by ${overlay.who} at ${moment(overlay.since)}: ${listed(overlay.values)}; until cancelled, or the daemon ends.`,
     ...schedule.map((one) => `Schedule ${one.name} until ${moment(one.ends)}: ${listed(one.effects)}${one.waits ? `; its drain waits: ${one.waits}` : ""}.`),
+    growth && `Redo log ${bytes(growth.in_force)}${growth.found ? `, ${bytes(growth.found)} found` : ""}; redo.grow_to ${bytes(growth.grow_to)}: ${growth.text}${growth.next_try ? `; next try ${moment(growth.next_try)}` : ""}.`,
     status.ledger && `Since ${moment(status.ledger.since)}: ${status.ledger.text}.`,
     ...(unkept ?? []).map(sentence),
     degraded && "InnoDB's counters are off: the ages are the checkpoint's, and sync flushing is not seen.",
