@@ -124,7 +124,7 @@ _EXAMPLES: dict[type[Struct], dict[str, Any]] = {
     ModeBody: {"mode": "active"},
     OverrideBody: {"io_capacity_max": 4000, "ttl": 600, "reason": "bulk load"},
     TrialBody: {"seconds": 14400, "seed": 1, "reason": "proof for the review"},
-    DrainBody: {"to_age": "64MiB", "ttl": 1800, "reason": "upgrade at 03:00"},
+    DrainBody: {"to_age": "64M", "ttl": 1800, "reason": "upgrade at 03:00"},
     SettingsBody: {"max_io_capacity_max": 6000, "reason": "a noisy neighbour"},
 }
 _WITH_A_REASON = (

@@ -11,13 +11,13 @@ from msgspec.structs import replace
 from lab.plant.clock import SimClock
 from tests.bench import FakeServer
 from tests.factory import ACTIVE, DEFAULT, FACTS, REDO, SAVED, command
-from tuner.core.ages import readable
 from tuner.core.state import State
 from tuner.core.step import start
 from tuner.loop import drive
 from tuner.records import Capacity, Command, Facts, Lifecycle, Missed, Receipt, Sample, TickRecord
 from tuner.servers.port import Unreachable, Unsupported
 from tuner.settings import Settings
+from tuner.system.amounts import size
 
 
 class Timed(FakeServer):
@@ -313,8 +313,8 @@ def test_another_size_of_the_redo_log_is_told_once() -> None:
 
     said = [one.message for record in run.records for one in record.events if one.code == "redo_capacity"]
     (message,) = said
-    assert readable(REDO) in message
-    assert readable(2 * REDO) in message
+    assert size(REDO) in message
+    assert size(2 * REDO) in message
 
 
 def test_a_server_that_is_no_longer_supported_is_left_alone() -> None:

@@ -10,6 +10,8 @@ from typing import Literal
 
 from msgspec import Struct
 
+from tuner.system.amounts import size
+
 Better = Literal["higher", "lower", ""]
 Unit = Literal["", "ms", "s", "B", "B/s", "share", "pages/s"]
 UNKNOWN = "–"
@@ -115,7 +117,7 @@ def written(value: float | None, unit: str = "") -> str:
     if unit == "share":
         return f"{value:.1%}"
     if unit in {"B", "B/s"}:
-        return f"{bytes_text(value)}{unit.removeprefix('B')}"
+        return f"{size(value)}{unit.removeprefix('B')}"
     return plain(value) + (f" {unit}" if unit else "")
 
 
@@ -136,14 +138,6 @@ def plain(value: float) -> str:
     return (
         f"{float(f'{value:.2g}'):.{_SMALLEST}f}".rstrip("0") if size >= 10.0**-_SMALLEST else f"{value:.2g}"
     )
-
-
-def bytes_text(count: float) -> str:
-    """Return bytes as people read them."""
-    for size, unit in ((2**40, "TiB"), (2**30, "GiB"), (2**20, "MiB"), (2**10, "KiB")):
-        if abs(count) >= size:
-            return f"{float(f'{count / size:.3g}'):,g} {unit}".replace(",", "\u202f")
-    return f"{count:.0f} B"
 
 
 def clock(wall: float) -> str:

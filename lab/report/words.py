@@ -6,9 +6,10 @@ from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 from lab.bench.plan import RESET_RATIO
-from lab.report.figures import UNKNOWN, bytes_text, plain
+from lab.report.figures import UNKNOWN, plain
 from lab.report.summary import Group, Outcome, Verdict, winner_sentences
 from lab.statistics import Bounds
+from tuner.system.amounts import size
 
 _BYTES = frozenset({"redo_capacity", "buffer_pool"})
 _DISK = {
@@ -51,7 +52,7 @@ def _said(name: str, value: object) -> str:
     if isinstance(value, list | tuple):
         return ", ".join(_said("", one) for one in value) or "none"
     if name in _BYTES and isinstance(value, int | float):
-        return bytes_text(value)
+        return size(value)
     return "not known" if value is None else str(value)
 
 

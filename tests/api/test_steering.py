@@ -133,8 +133,8 @@ OVERRIDE = {"io_capacity_max": 4000, "ttl": 600}
         ("/v1/override", OVERRIDE | {"reason": "x" * 600}, "reason", "at most 500"),
         ("/v1/override", OVERRIDE | {"tll": 600}, "tll", "ttl"),
         ("/v1/override", [1], "body", "an object"),
-        ("/v1/drain", {"to_age": ""}, "to_age", "64MiB or 2G, or a share of the redo capacity, such as 10%"),
-        ("/v1/drain", {"to_age": "64 megabytes"}, "to_age", "such as 64MiB"),
+        ("/v1/drain", {"to_age": ""}, "to_age", "64M or 2G, or a share of the redo capacity, such as 10%"),
+        ("/v1/drain", {"to_age": "64 megabytes"}, "to_age", "such as 64M"),
         ("/v1/drain", {"to_age": 64}, "to_age", "a text"),
         (
             "/v1/drain",

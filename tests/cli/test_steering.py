@@ -132,13 +132,11 @@ def test_status_says_what_was_forgotten_and_how_a_drain_ended(daemon: AnsweringL
     daemon.holding = (Hold(HoldCode.FOREIGN_CHANGE, 10.0, "C/M were 1/2 and are 3/4", (Remedy.RESUME,)),)
     lost = Event(code="learned_lost", message="of what was learned: 1 of 3 trials: no list", wall=START)
     daemon.publish(
-        events=(lost, Event(code="drain_ended", message="drain to 64.0 MiB ended: C/M were 1/2", wall=START))
+        events=(lost, Event(code="drain_ended", message="drain to 64 MiB ended: C/M were 1/2", wall=START))
     )
 
     ended(run("status"), 0, "min ago: of what was learned: 1 of 3 trials: no list")
-    ended(
-        run("status"), 0, "s ago: drain to 64.0 MiB ended: C/M were 1/2", "performance_schema.variables_info"
-    )
+    ended(run("status"), 0, "s ago: drain to 64 MiB ended: C/M were 1/2", "performance_schema.variables_info")
     run(*DRAIN[:3])
     assert "ended: C/M were 1/2" not in run("status").output
 
@@ -186,7 +184,7 @@ def test_override_and_its_end(daemon: AnsweringLoop, run: Run) -> None:
         (("drain", "--timeout", "10m"), "--timeout goes with --wait"),
         (("drain", "--to-age", "10%", "--cancel"), "--cancel goes without"),
         (("drain", "--wait", "--cancel"), "--cancel goes without"),
-        (("drain", "--to-age", "64MB"), "'64MB' is no age: write bytes, such as 64MiB or 2G"),
+        (("drain", "--to-age", "64MB"), "'64MB' is no age: write bytes, such as 64M or 2G"),
         (("drain", "--to-age", "10%", "--ttl", "8d"), "at most 7d"),
         (("status", "--api-socket", "/run/a.sock", "--url", "http://127.0.0.1:1"), "give one of them"),
         (("status", "--socket", "/run/mysqld/mysqld.sock"), "--api-socket"),
@@ -256,9 +254,9 @@ def test_drain_waits_until_the_age_is_down(daemon: AnsweringLoop, run: Run, play
     ended(
         run(*DRAIN),
         0,
-        "checkpoint age 79.0 MiB, from 80.0 MiB down to 64.0 MiB; not falling yet",
-        "checkpoint age 70.0 MiB, from 80.0 MiB down to 64.0 MiB; about 1m 30s to go",
-        "drained: checkpoint age 60.0 MiB, kept at or below 64.0 MiB",
+        "checkpoint age 79 MiB, from 80 MiB down to 64 MiB; not falling yet",
+        "checkpoint age 70 MiB, from 80 MiB down to 64 MiB; about 1m 30s to go",
+        "drained: checkpoint age 60 MiB, kept at or below 64 MiB",
     )
     assert [(one.name, one.value, one.ttl) for one in daemon.commands] == [("drain", "64MiB", 3600.0)]
 
@@ -273,8 +271,8 @@ def test_drain_without_an_age_goes_as_low_as_it_safely_does(
     ended(
         run("drain", "--wait"),
         0,
-        "from 80.0 MiB down to 64.0 MiB, as low as it safely goes; about 1m 30s to go",
-        "drained: checkpoint age 60.0 MiB, as low as it safely goes, kept at or below 64.0 MiB",
+        "from 80 MiB down to 64 MiB, as low as it safely goes; about 1m 30s to go",
+        "drained: checkpoint age 60 MiB, as low as it safely goes, kept at or below 64 MiB",
     )
     assert [(one.name, one.value, one.ttl) for one in daemon.commands] == [("drain", "lowest", 3600.0)]
 
@@ -293,12 +291,12 @@ def test_drain_that_takes_longer_than_it_is_waited_for_is_exit_4(
 def test_drain_that_is_ended_is_exit_1_with_the_reason(daemon: AnsweringLoop, run: Run, play: Play) -> None:
     """Whoever ended the drain is named."""
     daemon.template = draining(50, 79)
-    over = Event(code="drain_ended", message="drain to 64.0 MiB ended: cancelled by bob", wall=START)
+    over = Event(code="drain_ended", message="drain to 64 MiB ended: cancelled by bob", wall=START)
     play(draining(51, 78), record(52), events=(over,))
     result = run(*DRAIN, "--ttl", "30m", "--json")
 
     ended(result, 1)
-    assert json.loads(result.stdout)["detail"] == "drain to 64.0 MiB ended: cancelled by bob"
+    assert json.loads(result.stdout)["detail"] == "drain to 64 MiB ended: cancelled by bob"
     assert daemon.commands[0].ttl == 1800.0
 
 
@@ -312,9 +310,9 @@ def test_drain_that_is_held_is_exit_1(daemon: AnsweringLoop, run: Run) -> None:
 
 def test_drain_without_wait_and_its_end(daemon: AnsweringLoop, run: Run) -> None:
     """Without --wait the answer is shown at once; --cancel ends it."""
-    ended(run("drain", "--to-age", "10%", "--reason", "upgrade"), 0, "drain: none → to 64.0 MiB")
-    ended(run("status"), 0, "checkpoint age 58.2 MiB, from 80.0 MiB down to 64.0 MiB; not falling yet")
-    ended(run("drain", "--cancel"), 0, "drain: to 64.0 MiB → none")
+    ended(run("drain", "--to-age", "10%", "--reason", "upgrade"), 0, "drain: none → to 64 MiB")
+    ended(run("status"), 0, "checkpoint age 58.2 MiB, from 80 MiB down to 64 MiB; not falling yet")
+    ended(run("drain", "--cancel"), 0, "drain: to 64 MiB → none")
     assert [one.name for one in daemon.commands] == ["drain", "cancel_drain"]
     assert daemon.commands[0].reason == "upgrade"
 

@@ -111,7 +111,7 @@ SITUATIONS: dict[str, Situation] = {
 
 VARIES = (
     (re.compile(r"[\d.]+ (ms|s) ago"), "1 s ago"),
-    (re.compile(r"InnoBrim \S+, [\d.]+ MiB resident, [\d.]+ %"), "InnoBrim 0.1, 60.0 MiB resident, 0.50 %"),
+    (re.compile(r"InnoBrim \S+, [\d.]+ MiB resident, [\d.]+ %"), "InnoBrim 0.1, 60.2 MiB resident, 0.50 %"),
 )
 """What is another at each run, and what stands for it."""
 

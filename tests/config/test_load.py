@@ -47,7 +47,7 @@ def test_a_redo_log_grows_to_a_size_alone(given: Given, written: str, goal: tupl
         assert given.load(text).redo.goal == goal
         return
     (problem,) = given.refused(text)
-    for part in ("redo.grow_to", written, "such as 2GiB"):
+    for part in ("redo.grow_to", written, "such as 2G"):
         assert part in problem
 
 

@@ -12,11 +12,12 @@ from msgspec.structs import replace
 from tests.bench import Bench, replays
 from tests.core.loops import BYTES, HIGH, active, age_of, drain, window
 from tests.factory import REDO, codes, command, held
-from tuner.core.ages import at_least, bytes_of, readable
+from tuner.core.ages import bytes_of
 from tuner.core.decide.drain import refusal
 from tuner.core.decide.trajectory import lowest_safe_target, lowest_target
 from tuner.records import Command, DecisionKind, Sample
 from tuner.settings import Settings
+from tuner.system.amounts import size
 
 
 def test_the_age_comes_down_and_stays_down_until_the_time_is_over(full: Bench) -> None:
@@ -60,7 +61,7 @@ def test_an_age_that_is_below_the_target_just_then_is_kept_there(full: Bench) ->
     (answer,) = full.turn(drain()).acknowledgements
 
     assert answer.accepted
-    assert answer.message.startswith("keeping the checkpoint age at 40.0 MiB at most")
+    assert answer.message.startswith("keeping the checkpoint age at 40 MiB at most")
 
 
 def test_what_was_learned_of_the_load_outlives_a_drain(full: Bench) -> None:
@@ -258,7 +259,7 @@ def test_an_age_that_cannot_be_reached_is_refused(full: Bench, most: int, asked:
 
     assert not accepted
     assert why in said
-    lowest = re.search(r"the lowest at the present load is (\S+)$", said)
+    lowest = re.search(r"the lowest at the present load is (\S+ \S+)$", said)
     assert lowest is not None
     assert full.answer(drain(lowest[1]))[0]
     full.turns(400)
@@ -319,6 +320,7 @@ GIBIBYTE = 2**30
         ("64m", 2**26),
         ("0.5G", 2**29),
         ("512KiB", 2**19),
+        ("512 KiB", 2**19),
         ("10%", GIBIBYTE // 10),
         ("100%", GIBIBYTE),
     ],
@@ -331,27 +333,18 @@ def test_bytes_and_shares_are_read(text: str, expected: int) -> None:
 @pytest.mark.parametrize("text", ["", "a lot", "64MB", "-5M", "1e9", "10 %", "nan", "64MiB\n"])
 def test_what_is_no_age_is_refused_with_how_to_write_one(text: str) -> None:
     """Rubbish is quoted back with what would be right."""
-    with pytest.raises(ValueError, match="bytes, such as 64MiB or 2G, or a share of the redo capacity"):
+    with pytest.raises(ValueError, match="bytes, such as 64M or 2G, or a share of the redo capacity"):
         bytes_of(text, redo_capacity=GIBIBYTE)
 
 
 @pytest.mark.parametrize("text", ["0", "0%", "2G", "101%"])
 def test_an_age_is_above_0_and_fits_into_the_redo_log(text: str) -> None:
     """An age that the redo log cannot have is refused with its capacity."""
-    with pytest.raises(ValueError, match=r"must be above 0 and at most the redo capacity, 1\.0 GiB"):
+    with pytest.raises(ValueError, match=r"must be above 0 and at most the redo capacity, 1 GiB"):
         bytes_of(text, redo_capacity=GIBIBYTE)
 
 
 @given(count=st.floats(1e6, 1e12))
 def test_the_lowest_possible_can_be_typed_back(count: float) -> None:
-    """What a refusal calls the lowest age that works is read as no less than that."""
-    assert count <= bytes_of(at_least(count), redo_capacity=2**50) <= count + 2**17
-
-
-def test_ages_are_said_in_the_largest_unit_that_fits() -> None:
-    """People read 1.5 GiB and 64.0 MiB."""
-    assert [readable(1.5 * 2**30), readable(2**26), readable(700)] == [
-        "1.5 GiB",
-        "64.0 MiB",
-        "700 B",
-    ]
+    """What a refusal calls the lowest age that works is read as no less than that, and little more."""
+    assert count <= bytes_of(size(count, up=True), redo_capacity=2**50) <= 1.011 * count

@@ -21,7 +21,6 @@ from tuner.core.ownership.standing import Standing
 from tuner.core.state import SAME_START_SECONDS
 from tuner.core.writes.restore_pace import HIDDEN
 from tuner.daemon.predecessors import learned_from_journal, look
-from tuner.findings.redo_size import size
 from tuner.journal.ending import Ending, ending
 from tuner.journal.items import GivenBackItem, NoteItem
 from tuner.journal.keeper import claimed
@@ -34,6 +33,7 @@ from tuner.records import Facts
 from tuner.servers.port import ServerError
 from tuner.servers.port import Unreachable as ServerUnreachable
 from tuner.settings import Mode
+from tuner.system.amounts import size
 from tuner.system.clock import SystemClock
 from tuner.system.statedir import as_caller
 from tuner.without_daemon import NOTE_SECONDS, WAIT_SECONDS, WHO, park_offline, restore_offline, stands

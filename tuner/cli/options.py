@@ -21,6 +21,7 @@ from tuner.records import Facts
 from tuner.servers.endpoint import Endpoint, at_address
 from tuner.servers.server import RealServer
 from tuner.settings import REMOVED_POLICIES, PolicyName
+from tuner.system.amounts import MEBIBYTE
 from tuner.system.clock import Clock
 from tuner.system.statedir import as_caller, as_owner
 
@@ -207,7 +208,7 @@ class Duration(click.ParamType[float]):
 
 
 class CheckpointAge(click.ParamType[str]):
-    """A checkpoint age such as 64MiB, 2G or 10%; handed on as it was typed, for the daemon knows S."""
+    """A checkpoint age such as 64M, 2G or 10%; handed on as it was typed, for the daemon knows S."""
 
     name = "age"
 
@@ -219,13 +220,12 @@ class CheckpointAge(click.ParamType[str]):
         return text
 
 
-MEBIBYTE = 2**20
 LARGEST_LOG = 512 * 2**30
 """Of MySQL and MariaDB, bytes."""
 
 
 class LogSize(click.ParamType[int]):
-    """A size of a redo log such as 512M, 2G or 1.5GiB: whole MiB, as MySQL takes it; bytes as an int."""
+    """A size of a redo log such as 512M, 2G or 1.5G: whole MiB, as MySQL takes it; bytes as an int."""
 
     name = "size"
 

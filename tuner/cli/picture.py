@@ -17,9 +17,10 @@ from rich.text import Text
 
 from api.models import NumberedEvent, Status
 from tuner.cli.status import rows
-from tuner.cli.wording import duration, mib, set_point_text
+from tuner.cli.wording import duration, set_point_text
 from tuner.records import DecisionKind, Lifecycle
 from tuner.settings import Mode
+from tuner.system.amounts import size
 from tuner.system.printable import printable
 
 GOOD, CAREFUL, BAD, QUIET = "green", "yellow", "bold red", "dim"
@@ -152,7 +153,7 @@ def _age(status: Status) -> str:
     if estimate is None or limits is None:
         return "unknown"
     share, sync = estimate.checkpoint_age / limits.stall_point, limits.sync_point / limits.stall_point
-    age = f"{share:.0%} of max checkpoint age; {mib(estimate.checkpoint_age)} of {mib(limits.stall_point)}"
+    age = f"{share:.0%} of max checkpoint age; {size(estimate.checkpoint_age)} of {size(limits.stall_point)}"
     return f"{age}; set-point {set_point_text(status)}; sync flushing at {sync:.0%}"
 
 

@@ -18,7 +18,6 @@ from tuner.cli.answer import FINE, NO, Refused, Unusable, answering, say
 from tuner.cli.options import Duration, configuration, endpoint, real_server, server_options
 from tuner.cli.wording import duration
 from tuner.config.schema import Config
-from tuner.core.ages import readable
 from tuner.daemon.board import Board, BoardInbox
 from tuner.findings.remedies import ENABLE
 from tuner.journal.tables import LOCK_SUFFIX
@@ -29,6 +28,7 @@ from tuner.servers.failures import CUT_SHORT, HANGS
 from tuner.servers.fixture import Fixture, FixtureRecorder, encode
 from tuner.servers.port import Server, Unreachable, Unsupported
 from tuner.servers.session import Session
+from tuner.system.amounts import size
 from tuner.system.clock import Clock, SystemClock
 
 LONGEST = 31 * 86_400
@@ -147,10 +147,10 @@ def progress(now: TickRecord, left: float) -> str:
     ending = f"{duration(left)} left"
     if isinstance(reading, Missed):
         return f"no reading: {reading.reason}  {ending}"
-    age = f"checkpoint age {readable(reading.checkpoint_age)} of {readable(reading.stall_point)}"
+    age = f"checkpoint age {size(reading.checkpoint_age)} of {size(reading.stall_point)}"
     if estimate is None:
         return f"{age}  {ending}"
-    return f"{age}  redo {readable(estimate.redo_rate)}/s  age ratio {estimate.age_ratio:.2f}  {ending}"
+    return f"{age}  redo {size(estimate.redo_rate)}/s  age ratio {estimate.age_ratio:.2f}  {ending}"
 
 
 def _file(output: Path | None) -> Path:
@@ -167,7 +167,7 @@ def _file(output: Path | None) -> Path:
 def _tell(path: Path, done: Recorded) -> None:
     missed = f", {done.missed} missed ({done.why})" if done.missed else ""
     lost = f", {done.lost} lost because the disk took none" if done.lost else ""
-    say(f"{done.readings} readings{missed}{lost} in {path} ({readable(path.stat().st_size)})")
+    say(f"{done.readings} readings{missed}{lost} in {path} ({size(path.stat().st_size)})")
     say(f"make a page of it: innobrim report {path}")
 
 
@@ -207,7 +207,7 @@ def record_fixture(config: Config, given: Path, *, seconds: float | None) -> Non
     except OSError as error:
         raise Refused(f"--fixture {path}: {error.strerror or error}") from error
     lost = f", {len(missed)} missed ({missed[-1]})" if missed else ""
-    say(f"{recorder.count} readings{lost} in {path} ({readable(path.stat().st_size)})")
+    say(f"{recorder.count} readings{lost} in {path} ({size(path.stat().st_size)})")
     for name, number in found.refused.items():
         say(f"refused: {name.replace('_', ' ')} (error {number})")
     for what in found.scrubbed:

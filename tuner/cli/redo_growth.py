@@ -41,7 +41,6 @@ from tuner.findings.redo_growth import (
     to_keep,
     told,
 )
-from tuner.findings.redo_size import MEBIBYTE, size
 from tuner.findings.sizing import sizing
 from tuner.journal.resized import NAME, ResizeError, alone, keep, resize_of, set_back
 from tuner.records import Facts, Missed, Sample
@@ -49,6 +48,7 @@ from tuner.servers.port import ServerError
 from tuner.servers.port import Unreachable as ServerUnreachable
 from tuner.servers.redosize import GRACE_SECONDS, DeniedError, NotSetError, OtherSizeError, TimeUpError
 from tuner.servers.server import RealServer
+from tuner.system.amounts import size
 from tuner.system.clock import SystemClock
 
 LOOK_SECONDS = 0.5
@@ -335,7 +335,7 @@ def _undo(target: Target, *, timeout: float, yes: bool, as_json: bool) -> None:
         raise Refused(why)
     target.say(
         f"{kept.variable} on {facts.endpoint}: from {size(now)} back to {size(kept.found)}, while it runs",
-        f"  at once:  the checkpoint age, {target.sample.checkpoint_age / MEBIBYTE:.1f} MiB, is below all "
+        f"  at once:  the checkpoint age, {size(target.sample.checkpoint_age)}, is below all "
         "limits of the smaller log; pages are flushed earlier from then on",
         f"  restart:  take {kept.variable} = {kept.wanted} out of my.cnf where it is there",
     )
@@ -391,7 +391,7 @@ def _disk(target: Target, found: int, wanted: int) -> str:
     if space.why:
         raise Refused(f"{space.where}: {space.why}")
     if space.where:
-        return f"{more} in {space.where}, of {size(space.free // MEBIBYTE * MEBIBYTE)} that are free"
+        return f"{more} in {space.where}, of {size(space.free)} that are free"
     return f"{more}; no room could be checked: the server's files are not on this machine, or hidden from us"
 
 

@@ -6,10 +6,10 @@ from collections.abc import Sequence
 
 from tuner.findings.combining import Figure
 from tuner.findings.devicewrites import DeviceWrites
-from tuner.findings.redo_size import enough_text, percent, size
+from tuner.findings.redo_size import enough_text, percent
 from tuner.findings.sizing import FACTORS, Size, Sizing
 from tuner.records import Capacity, Facts
-from tuner.system.amounts import duration
+from tuner.system.amounts import duration, size
 
 COLUMNS = (
     *(("size", 9), ("holds", 9), ("pages/row change", 25), ("page writes saved", 21)),

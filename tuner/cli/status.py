@@ -23,12 +23,10 @@ from tuner.cli.answer import say, say_json
 from tuner.cli.client import DaemonClient, NoDaemon, Where, daemon_options, require_unnamed
 from tuner.cli.offline import status_from_journal
 from tuner.cli.wording import (
-    MIB,
     counted,
     drain_text,
     duration,
     gain_text,
-    mib,
     pair_text,
     restore_text,
     set_point_text,
@@ -42,7 +40,6 @@ from tuner.core.setpoint.budgets import SHORT, Durations, durations_of
 from tuner.core.trials.evidence import describe
 from tuner.core.trials.paired import side_text
 from tuner.findings.advice import expected_effect
-from tuner.findings.redo_size import size
 from tuner.findings.remedies import ENABLE, who_changed
 from tuner.records import (
     Decision,
@@ -56,6 +53,7 @@ from tuner.records import (
 )
 from tuner.records.window import said as said_effect
 from tuner.settings import Mode
+from tuner.system.amounts import size
 from tuner.system.printable import printable
 
 _WEAKER = "ages are the checkpoint's, sync flushing is not seen, the flush law is not checked"
@@ -178,7 +176,7 @@ def _daemon(status: Status) -> Iterator[tuple[str, str]]:
             yield "limits", f"the server's own are taken: {'; '.join(server.own_limits)}"
     if status.process is not None:
         process = status.process
-        memory = f"{process.resident_bytes / MIB:.1f} MiB resident"
+        memory = f"{size(process.resident_bytes)} resident"
         share = f"{100 * process.core_share:.2f} % of a core at a tick every {process.interval:g} s"
         yield "daemon", f"InnoBrim {process.version}, {memory}, {share}"
 
@@ -221,10 +219,10 @@ def _measured(status: Status) -> Iterator[tuple[str, str]]:
     if estimate is None or limits is None:
         return
     set_point = f"set-point {set_point_text(status)}"
-    yield "age ratio", f"{estimate.age_ratio:.3f}; {set_point}; flush limit {mib(limits.flush_limit)}"
-    age = f"{mib(estimate.checkpoint_age)} of {mib(limits.stall_point)} max checkpoint age"
-    yield "uncheckpointed", f"{age}; redo capacity {mib(limits.redo_capacity)}"
-    yield "redo", f"{mib(estimate.redo_rate)}/s; {estimate.row_rate:,.0f} row changes/s"
+    yield "age ratio", f"{estimate.age_ratio:.3f}; {set_point}; flush limit {size(limits.flush_limit)}"
+    age = f"{size(estimate.checkpoint_age)} of {size(limits.stall_point)} max checkpoint age"
+    yield "uncheckpointed", f"{age}; redo capacity {size(limits.redo_capacity)}"
+    yield "redo", f"{size(estimate.redo_rate)}/s; {estimate.row_rate:,.0f} row changes/s"
     capacity = "not reached" if estimate.sustained_capacity is None else f"{estimate.sustained_capacity:,.0f}"
     rates = (
         f"demand {estimate.demand:,.0f}; flushed {estimate.flush_rate:,.0f}; sustained capacity {capacity}"
@@ -249,7 +247,7 @@ def learned_text(known: Known, *, in_use: bool) -> str:
     often = f", seen up to {known.visits} times" if known.visits > 1 else ""
     found = [
         f"{known.hours} of {HOURS} hours of the week{often}",
-        f"bursts up to {mib(known.burst_bytes)}" if known.burst_bytes else "no burst",
+        f"bursts up to {size(known.burst_bytes)}" if known.burst_bytes else "no burst",
         "no crash recovery measured"
         if known.recovery_version is None
         else f"recovery factor {known.recovery_factor:.2f}, measured on {known.recovery_version}",

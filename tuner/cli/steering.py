@@ -26,9 +26,9 @@ from tuner.cli.options import (
 )
 from tuner.cli.waiting import last_event, until_drained, until_parked, until_restored
 from tuner.cli.wording import pair_text
-from tuner.core.ages import readable
 from tuner.records import LONGEST_TTL
 from tuner.settings import Mode
+from tuner.system.amounts import size
 
 reason_option = click.option("--reason", default="", help="Why, for the record.")
 wait_option = click.option("--wait", is_flag=True, help="Wait until it is done, and say how far it is.")
@@ -93,7 +93,7 @@ def _described(state: State) -> dict[str, str]:
         "holds": ", ".join(code.value for code in state.holds) or "none",
         "target": pair_text(state.target),
         "override": "none" if left is None else f"{left:.0f} s left",
-        "drain": "none" if state.drain_target is None else f"to {readable(state.drain_target)}",
+        "drain": "none" if state.drain_target is None else f"to {size(state.drain_target)}",
         "settings": ", ".join(f"{name} {value:.10g}" for name, value in sorted((state.overlay or {}).items()))
         or "the file's",
     }
@@ -261,7 +261,7 @@ def _print_done(command: str, done: str, *, as_json: bool) -> None:
     "--to-age",
     metavar="AGE",
     type=CheckpointAge(),
-    help="Checkpoint age to come down to: bytes (64MiB, 2G) or a share of the redo capacity (10%)"
+    help="Checkpoint age to come down to: bytes (64M, 2G) or a share of the redo capacity (10%)"
     " [default: lowest, as low as it safely goes].",
 )
 @click.option(

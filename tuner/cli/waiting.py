@@ -9,10 +9,10 @@ from api.models import Events, Status
 from tuner.cli.answer import Refused, Unfinished, say
 from tuner.cli.client import DaemonClient
 from tuner.cli.wording import drain_text, duration, pair_text, restore_text, to_write
-from tuner.core.ages import readable
 from tuner.core.holds import CANNOT_WRITE
 from tuner.records import Capacity, EventCode
 from tuner.settings import Mode
+from tuner.system.amounts import size
 
 WAIT_SECONDS = 300.0
 """So long without getting any further, and a command gives up."""
@@ -138,8 +138,8 @@ def until_drained(daemon: DaemonClient, timeout: float | None = None) -> str:
             ended = [one for one in daemon.get("/v1/events", Events).events if one.code == "drain_ended"]
             raise Refused(ended[-1].message if ended else "the drain is over: the daemon was started anew")
         if drain.reached is not None:
-            age = "unknown" if drain.age is None else readable(drain.age)
-            kept = f"kept at or below {readable(drain.target)} for {duration(drain.ends_in)}"
+            age = "unknown" if drain.age is None else size(drain.age)
+            kept = f"kept at or below {size(drain.target)} for {duration(drain.ends_in)}"
             age = f"{age}, as low as it safely goes" if drain.lowest else age
             return f"drained: checkpoint age {age}, {kept}"
         held = next((hold for hold in now.holds if hold.seconds >= HELD_SECONDS), None)

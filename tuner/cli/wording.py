@@ -10,19 +10,17 @@ from api.models import (
     RestoreUnderWay,
     Status,
 )
-from tuner.core.ages import readable
 from tuner.records import Capacity, InUse
-
-MIB = 1024 * 1024
+from tuner.system.amounts import size
 
 
 def duration(seconds: float) -> str:
     """Return a time in the two units that matter."""
     whole = round(seconds)
-    for size, unit, smaller, letter in ((86_400, "d", 3600, "h"), (3600, "h", 60, "m"), (60, "m", 1, "s")):
-        if whole >= size:
-            rest = whole % size // smaller
-            return f"{whole // size}{unit}" + (f" {rest}{letter}" if rest else "")
+    for least, unit, smaller, letter in ((86_400, "d", 3600, "h"), (3600, "h", 60, "m"), (60, "m", 1, "s")):
+        if whole >= least:
+            rest = whole % least // smaller
+            return f"{whole // least}{unit}" + (f" {rest}{letter}" if rest else "")
     return f"{seconds:.1f} s" if seconds < 1 else f"{whole} s"
 
 
@@ -63,14 +61,14 @@ def set_point_text(status: Status) -> str:
 
 def drain_text(drain: DrainInForce) -> str:
     """Return how far a drain is: where the age is, what is left to go, and when it ends."""
-    age = "unknown" if drain.age is None else readable(drain.age)
+    age = "unknown" if drain.age is None else size(drain.age)
     if drain.reached is not None:
         progress = "there"
     elif drain.seconds_left is None:
         progress = "not falling yet"
     else:
         progress = f"about {duration(drain.seconds_left)} to go"
-    way = f"checkpoint age {age}, from {readable(drain.start_age)} down to {readable(drain.target)}"
+    way = f"checkpoint age {age}, from {size(drain.start_age)} down to {size(drain.target)}"
     if drain.lowest:
         way = f"{way}, as low as it safely goes"
     return f"{way}; {progress}; ends in {duration(drain.ends_in)}"
@@ -85,11 +83,6 @@ def to_write(status: Status) -> str:
     """Return what to type for the daemon to write."""
     resume = any(hold.resume for hold in status.holds)
     return "innobrim mode active" + (" and innobrim resume" if resume else "")
-
-
-def mib(count: float) -> str:
-    """Return bytes as MiB."""
-    return f"{count / MIB:,.1f} MiB"
 
 
 def pair_text(pair: Capacity | None) -> str:

@@ -221,9 +221,9 @@ class RedoSection(Struct, frozen=True, forbid_unknown_fields=True):
         ]
         | None,
         Meta(
-            examples=["2GiB"],
+            examples=["2G"],
             description="active mode: grow the redo log to this size while the server runs, at most doubled "
-            "at a time, and never shrink it; 2GiB unchecked also where the room on the server's disk cannot "
+            "at a time, and never shrink it; 2G unchecked also where the room on the server's disk cannot "
             "be seen from here",
         ),
     ] = None

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-import math
 import re
+
+from tuner.system.amounts import size
 
 LOWEST = "lowest"
 """Asks a drain for no certain age: as low as it safely goes."""
 
-PATTERN = r"^(lowest|[0-9]{1,15}(\.[0-9]{1,6})?(%|[KMGTkmgt]([iI][bB])?|[bB])?)$"
+PATTERN = r"^(lowest|[0-9]{1,15}(\.[0-9]{1,6})?(%| ?[KMGTkmgt]([iI][bB])?|[bB])?)$"
 """What an age is written like; K, M, G and T are powers of 1024, as MySQL takes them."""
 
-EXPECTED = "bytes, such as 64MiB or 2G, or a share of the redo capacity, such as 10%, or lowest"
+EXPECTED = "bytes, such as 64M or 2G, or a share of the redo capacity, such as 10%, or lowest"
 
 _UNITS = {"": 1, "B": 1, "K": 2**10, "M": 2**20, "G": 2**30, "T": 2**40}
 _NUMBER = re.compile(r"[0-9.]+")
@@ -26,22 +27,9 @@ def bytes_of(text: str, *, redo_capacity: int) -> int:
     number = _NUMBER.match(text)
     if number is None or not re.fullmatch(PATTERN, text):
         raise ValueError(f"{text!r} is no age: write {EXPECTED}")
-    unit = text[number.end() :].upper().removesuffix("IB")
+    unit = text[number.end() :].strip().upper().removesuffix("IB")
     value = float(number[0])
     age = value / 100.0 * redo_capacity if unit == "%" else value * _UNITS[unit]
     if not 1.0 <= age <= redo_capacity:
-        raise ValueError(f"{text} must be above 0 and at most the redo capacity, {readable(redo_capacity)}")
+        raise ValueError(f"{text} must be above 0 and at most the redo capacity, {size(redo_capacity)}")
     return int(age)
-
-
-def readable(count: float) -> str:
-    """Return bytes as people read them."""
-    for size, unit in ((2**40, "TiB"), (2**30, "GiB"), (2**20, "MiB"), (2**10, "KiB")):
-        if count >= size:
-            return f"{count / size:.1f} {unit}"
-    return f"{count:.0f} B"
-
-
-def at_least(count: float) -> str:
-    """Return an age that is no less and that ``bytes_of`` reads."""
-    return f"{math.ceil(count / 2**20 * 10.0) / 10.0:.1f}MiB"

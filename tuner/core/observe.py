@@ -6,7 +6,6 @@ from msgspec.structs import replace
 
 from policies.registry import LAWS
 from tuner.core import gate, laws
-from tuner.core.ages import readable
 from tuner.core.estimate import averages, clocks, estimator, occurrences
 from tuner.core.estimate.recovery import Recovery
 from tuner.core.leaving import lowwater, park
@@ -18,6 +17,7 @@ from tuner.core.setpoint.choose import update_set_point
 from tuner.core.state import State
 from tuner.records import Event, EventCode, Facts, Hold, HoldCode, Receipt, Sample
 from tuner.settings import Mode
+from tuner.system.amounts import size
 
 THEIRS = (
     "another InnoBrim had the writer lock until now, so they may be its last write: look at them before you "
@@ -137,7 +137,7 @@ def take_sample(state: State, sample: Sample, *, now: float) -> tuple[State, lis
     events.extend([*said, *laws.tell_counters(last, sample), *other])
     anew = any(event.code in BEGUN for event in events)
     if last is not None and not anew and last.redo_capacity != sample.redo_capacity:
-        was, now_is = readable(last.redo_capacity), readable(sample.redo_capacity)
+        was, now_is = size(last.redo_capacity), size(sample.redo_capacity)
         message = f"the redo log has {now_is}, and had {was}: limits and set-point go by that now"
         events.append(Event(code="redo_capacity", message=message))
     sample = laws.settled(state, laws.without_counters(state, sample))

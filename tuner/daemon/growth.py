@@ -33,12 +33,12 @@ from tuner.findings.redo_growth import (
     to_keep,
     told,
 )
-from tuner.findings.redo_size import size
 from tuner.journal.resized import BusyError, ResizeError, alone, forget, keep, resize_of
 from tuner.records import DecisionKind, EventCode, Facts, Lifecycle, Missed, Sample, TickRecord
 from tuner.servers.port import ServerError, Unreachable
 from tuner.servers.redosize import NotSetError, OtherSizeError
 from tuner.settings import GrowTo, Mode
+from tuner.system.amounts import size
 
 QUIET_SECONDS = 10.0
 """Nothing may have been in the way for so long before a step, on the loop's clock."""

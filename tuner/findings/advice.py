@@ -17,7 +17,6 @@ from tuner.findings.m_moves_age import (
     written_as_they_come,
 )
 from tuner.findings.providers import in_its_way, moved_by_provider
-from tuner.findings.redo_size import size
 from tuner.findings.remedies import clears, sql_of
 from tuner.records import (
     CAPACITY_MINIMUM,
@@ -30,6 +29,7 @@ from tuner.records import (
     TickRecord,
 )
 from tuner.settings import Mode, Settings
+from tuner.system.amounts import size
 
 SMALL_REDO_SECONDS = 30.0
 """A redo log that the load fills faster than this leaves no room to tune in."""

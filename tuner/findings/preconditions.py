@@ -7,7 +7,6 @@ from collections.abc import Callable
 from msgspec.structs import replace
 
 from policies.registry import LAWS
-from tuner.core.ages import readable
 from tuner.core.estimate.recovery import FLUSH_RATE
 from tuner.core.limits import contradiction
 from tuner.core.setpoint.budgets import (
@@ -23,6 +22,7 @@ from tuner.records import SET_GLOBAL, Facts, Sample, revoke
 from tuner.servers.endpoint import Endpoint, signed_for_anybody
 from tuner.servers.passwords import CHECKED_TLS
 from tuner.settings import Settings, as_formerly
+from tuner.system.amounts import size
 
 SMALL_REDO = 256 * 1024 * 1024
 """Below this a busy server's checkpoints, 7 s apart, take up much of the redo log."""
@@ -68,16 +68,16 @@ def redo_enabled(sample: Sample, _facts: Facts, _settings: Settings) -> Finding:
 
 def redo_capacity(sample: Sample, _facts: Facts, _settings: Settings) -> Finding:
     """Say how large the redo log is, and whether that gives room to tune in."""
-    size = f"redo capacity {sample.redo_capacity / 2**20:.0f} MiB"
-    size += f", flush limit {sample.flush_limit / 2**20:.1f} MiB"
+    told = f"redo capacity {size(sample.redo_capacity)}"
+    told += f", flush limit {size(sample.flush_limit)}"
     if sample.resizing:
         return Finding(
-            "redo_capacity", "warning", f"{size}; a resize is under way", fix="wait until it is done"
+            "redo_capacity", "warning", f"{told}; a resize is under way", fix="wait until it is done"
         )
     if sample.redo_capacity < SMALL_REDO:
-        found = f"{size}: little room for write combining and bursts"
+        found = f"{told}: little room for write combining and bursts"
         return Finding("redo_capacity", "warning", found, fix=ASK_REDO)
-    return Finding("redo_capacity", "ok", size)
+    return Finding("redo_capacity", "ok", told)
 
 
 def authority(_sample: Sample, facts: Facts, _settings: Settings) -> Finding:
@@ -114,11 +114,11 @@ def flush_sync(sample: Sample, facts: Facts, _settings: Settings) -> Finding:
         )
     law = LAWS.get(facts.flush_law)
     if law is not None and law.beyond:
-        wait = f"writers wait from {readable(sample.stall_point)} of age on; set-points keep away from there"
+        wait = f"writers wait from {size(sample.stall_point)} of age on; set-points keep away from there"
         return Finding("flush_sync", "ok", f"{law.beyond}; {wait}")
     past = "the server flushes as fast as it can, whatever M, and "
     past += "writers wait for it" if facts.sync_stalls else "lets writers go on meanwhile"
-    return Finding("flush_sync", "ok", f"past the sync point, {readable(sample.sync_point)} of age, {past}")
+    return Finding("flush_sync", "ok", f"past the sync point, {size(sample.sync_point)} of age, {past}")
 
 
 def writer(sample: Sample, _facts: Facts, _settings: Settings) -> Finding:

@@ -11,12 +11,12 @@ from tuner.core.state import SAME_START_SECONDS
 from tuner.findings.evidence import local_places
 from tuner.findings.finding import Finding
 from tuner.findings.providers import way_of
-from tuner.findings.redo_size import MEBIBYTE, size
 from tuner.records import LOW_WATER_MARK, Facts, Sample
 from tuner.servers.families.redo_capacity import REDO_VARIABLE
 from tuner.servers.port import Unreachable
 from tuner.servers.survey import Survey
 from tuner.settings import GrowTo
+from tuner.system.amounts import GIBIBYTE, MEBIBYTE, size
 from tuner.system.storage import Room, room_of
 
 Stands = Literal["in_force", "under_way", "not_in_force", "restarted", "changed"]
@@ -26,7 +26,7 @@ it; the size found is in force, still or again; mysqld was restarted since; some
 LEFT_FREE = 0.05
 """Share of the file system that a larger log must leave free, of at most ``MOST_LEFT_FREE`` bytes."""
 
-MOST_LEFT_FREE = 10 * 1024 * MEBIBYTE
+MOST_LEFT_FREE = 10 * GIBIBYTE
 
 GROW_TO = "grow_to"
 
@@ -178,8 +178,7 @@ def too_little_room(needed: int, room: Room) -> str:
     if needed + left <= room.free:
         return ""
     return (
-        f"{size(_whole(needed))} more are needed, {size(_whole(room.free))} are free, and "
-        f"{size(_whole(left))} of them are to stay so"
+        f"{size(needed)} more are needed, {size(room.free)} are free, and {size(left)} of them are to stay so"
     )
 
 
@@ -260,10 +259,10 @@ def next_step(resize: Resize, standing: Stands, sample: Sample) -> str:
 def how_far(resize: Resize, sample: Sample) -> str:
     """Return in words how far a server is that changes the size."""
     if resize.variable == REDO_VARIABLE:
-        return f"{size(_whole(sample.redo_capacity))} in force, on its way"
+        return f"{size(sample.redo_capacity)} in force, on its way"
     left = resize.lsn - sample.lsn_checkpoint
     if left > 0:
-        return f"the checkpoint has {left / MEBIBYTE:.1f} MiB to go until the new log is in place"
+        return f"the checkpoint has {size(left)} to go until the new log is in place"
     return "the new log is put in place at the next checkpoint"
 
 
@@ -272,8 +271,8 @@ def not_to_be_shrunk(resize: Resize, sample: Sample) -> str:
     most = int(SHRUNK_SHARE * resize.found)
     if sample.checkpoint_age <= most:
         return ""
-    age, limit = (f"{one / MEBIBYTE:.1f} MiB" for one in (sample.checkpoint_age, most))
-    way = f"innobrim drain --to-age {most // MEBIBYTE}MiB --wait, or ask again at a quiet hour"
+    age, limit = (size(one) for one in (sample.checkpoint_age, most))
+    way = f"innobrim drain --to-age {most // MEBIBYTE}M --wait, or ask again at a quiet hour"
     if resize.variable != REDO_VARIABLE and sample.low_water_mark == 0:  # a MariaDB whose cleaner sleeps
         way = (
             f"SET GLOBAL {LOW_WATER_MARK} = 0.001, without which no quiet hour and no drain lowers the age "
@@ -283,7 +282,3 @@ def not_to_be_shrunk(resize: Resize, sample: Sample) -> str:
         f"the checkpoint age is {age}, and a log of {size(resize.found)} is safely set below {limit}: above, "
         f"the server flushes for it as fast as it can. Flush first, by {way}"
     )
-
-
-def _whole(count: int) -> int:
-    return count // MEBIBYTE * MEBIBYTE

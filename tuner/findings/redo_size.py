@@ -7,17 +7,7 @@ from tuner.findings.finding import Finding
 from tuner.findings.sizing import Size, Sizing
 from tuner.records import Facts
 from tuner.settings import Settings
-from tuner.system.amounts import duration
-
-MEBIBYTE = 1_048_576
-GIBIBYTE = 1024 * MEBIBYTE
-LARGE = 10 * GIBIBYTE  # From here on a size is said in GiB, whole or not
-
-
-def size(bytes_: int) -> str:
-    """Return a size for people, in MiB or GiB."""
-    whole = bytes_ >= LARGE or bytes_ % GIBIBYTE == 0
-    return f"{bytes_ / GIBIBYTE:.4g} GiB" if whole else f"{bytes_ / MEBIBYTE:.6g} MiB"
+from tuner.system.amounts import duration, size
 
 
 def percent(figure: Figure) -> str:

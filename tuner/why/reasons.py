@@ -9,11 +9,10 @@ from typing import NamedTuple
 
 from policies.registry import LAWS
 from policies.setpoint import SetPointSource
-from tuner.core.ages import readable
 from tuner.core.laws import why_m_moves_no_age
 from tuner.findings.remedies import clears
 from tuner.records import DecisionKind, Missed, Reason, winners
-from tuner.system.amounts import duration
+from tuner.system.amounts import duration, size
 from tuner.why.view import C, M, View, count, sentence, share
 
 
@@ -271,7 +270,7 @@ def _relief(view: View) -> Iterator[str]:
     if view.decision.reason == Reason.RELIEF and estimate is not None:
         yield (
             "The device gave much less than before, and the commits starved: redo fell to "
-            f"{readable(estimate.redo_rate_now)}/s within seconds. {M} was lowered at once, so that the "
+            f"{size(estimate.redo_rate_now)}/s within seconds. {M} was lowered at once, so that the "
             "commits get the device (relief)."
         )
     else:
@@ -293,10 +292,10 @@ def _drain(view: View) -> Iterator[str]:
         yield sentence(f"A drain: {view.decision.detail}")
     else:
         left = duration(max(0.0, drain.ends - view.record.tick.now))
-        age = "" if view.sample is None else f"; it was {readable(view.sample.checkpoint_age)}"
+        age = "" if view.sample is None else f"; it was {size(view.sample.checkpoint_age)}"
         yield (
-            f"A drain for {drain.who} brings the checkpoint age from {readable(drain.start_age)} down to "
-            f"{readable(drain.target)}, for {left} more{age}."
+            f"A drain for {drain.who} brings the checkpoint age from {size(drain.start_age)} down to "
+            f"{size(drain.target)}, for {left} more{age}."
         )
     aim = view.peak(view.decision.set_point)
     if "flush_rate_wanted" in view.terms and aim is not None:

@@ -7,10 +7,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from tuner.core.ages import readable
 from tuner.findings.remedies import told
 from tuner.records import Capacity, DecisionKind, Receipt, Sample, TickRecord
-from tuner.system.amounts import duration
+from tuner.system.amounts import duration, size
 from tuner.why.model import Story
 from tuner.why.reasons import SHORT, phase, reasons
 from tuner.why.view import Around, M, View, count, moved, named, seen, sentence, share
@@ -172,7 +171,7 @@ def _flushing(view: View) -> str:
     sync = f" ({count(estimate.sync_rate)} of them by sync flushing)" if estimate.sync_rate >= 1.0 else ""
     text = (
         f"The server flushed {count(estimate.flush_rate)} pages/s{sync} where {count(estimate.demand)} would "
-        f"have held the age still, for {readable(estimate.redo_rate)}/s of redo"
+        f"have held the age still, for {size(estimate.redo_rate)}/s of redo"
     )
     if estimate.lru_rate >= LRU_WORTH_SAYING:
         text += f"; it flushed {count(estimate.lru_rate)} pages/s more to get free pages"

@@ -49,7 +49,7 @@ const ACTS = {
   }),
   drain: (status) => ({
     title: "Drain?", go: "Drain", request: ["POST", "/v1/drain"], warn: barred(status),
-    fields: [{ name: "to_age", label: "Checkpoint age to come down to (lowest: as low as it safely goes; or 64MiB, or a share of the redo capacity: 10%)", type: "text", value: "lowest" }, lasting()],
+    fields: [{ name: "to_age", label: "Checkpoint age to come down to (lowest: as low as it safely goes; or 64M, or a share of the redo capacity: 10%)", type: "text", value: "lowest" }, lasting()],
     body: (values) => ({ to_age: values.to_age.trim(), ttl: Number(values.minutes) * 60 }),
     rows: (values) => [["Checkpoint age", bytes(status.estimate?.checkpoint_age), values.to_age.trim() === "lowest" ? "as low as it safely goes" : values.to_age],
       ...writes(status, "raised step by step, inside the limits"), ["Lasts", "", ending(status, values.minutes)]],

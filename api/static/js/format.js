@@ -17,10 +17,15 @@ export function short(value) {
   return String(+value.toPrecision(3));
 }
 
+// Three digits; whole MiB below 10 GiB exactly, as somebody set them: the commands say the same.
 export function bytes(value) {
   if (value == null) return DASH;
   for (const [size, unit] of [[2 ** 40, "TiB"], [2 ** 30, "GiB"], [MIB, "MiB"], [1024, "KiB"]])
-    if (Math.abs(value) >= size) return `${+(value / size).toPrecision(3)} ${unit}`;
+    if (Math.abs(value) >= size) {
+      const said = +(value / size).toPrecision(3);
+      const exact = Math.round(said * size) !== value && value % MIB === 0 && Math.abs(value) < 10 * 2 ** 30;
+      return exact ? `${value / MIB} MiB` : `${said} ${unit}`;
+    }
   return `${Math.round(value)} B`;
 }
 

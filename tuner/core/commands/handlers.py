@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 from msgspec.structs import replace
 
-from tuner.core.ages import EXPECTED, LOWEST, bytes_of, readable
+from tuner.core.ages import EXPECTED, LOWEST, bytes_of
 from tuner.core.commands import overlay, schedule
 from tuner.core.commands.context import ADVISORY, CommandContext, Outcome, cannot_write, refused
 from tuner.core.decide import proving
@@ -26,6 +26,7 @@ from tuner.core.trials import optimising
 from tuner.core.writes.plan import near
 from tuner.records import LOW_WATER_MARK, Acknowledgement, Capacity, Estimate, Event, Hold, HoldCode, Remedy
 from tuner.settings import Mode
+from tuner.system.amounts import size
 
 
 def originals_name(identity: str, capacity: Capacity) -> str:
@@ -292,7 +293,7 @@ def _cancel_drain(state: State, context: CommandContext) -> Outcome:
         return refused(state, "no drain is in force")
     windows = ", ".join(one.who for one in state.schedule if one.drain)
     until = f" until the end of {windows}" if windows else ""
-    message = f"drain to {readable(state.drain.target)} cancelled; back to the set-point{until}"
+    message = f"drain to {size(state.drain.target)} cancelled; back to the set-point{until}"
     return Outcome(_called_off(state, state.drain, f"cancelled by {context.command.who}"), message)
 
 

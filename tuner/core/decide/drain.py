@@ -11,7 +11,6 @@ from __future__ import annotations
 from msgspec.structs import replace
 
 from policies.registry import LAWS
-from tuner.core.ages import at_least, readable
 from tuner.core.commands.context import CommandContext, cannot_write
 from tuner.core.decide.trajectory import (
     AIM,
@@ -30,6 +29,7 @@ from tuner.core.laws import why_m_moves_no_age
 from tuner.core.state import Drain, Return, State
 from tuner.records import Command, DrainProgress, Estimate, Event, Lifecycle, Sample, Window
 from tuner.settings import Mode
+from tuner.system.amounts import size
 
 RATE_MEMORY = 60.0  # Span of the mean of R that the checkpoint's lag is reckoned with, seconds
 ANSWER_MEMORY = 15.0  # Span of the means of R and F that M is reckoned with, seconds
@@ -73,10 +73,10 @@ def way_of(drain: Drain, *, advisory: bool = False) -> str:
     """Return in words where a drain that begins takes the age, which may be below its target just then."""
     if drain.start_age > drain.target:
         words = "would drain" if advisory else "draining"
-        return f"{words} to {readable(drain.target)} of checkpoint age, from {readable(drain.start_age)}"
+        return f"{words} to {size(drain.target)} of checkpoint age, from {size(drain.start_age)}"
     words = "would keep" if advisory else "keeping"
-    now = f"it is {readable(drain.start_age)} at this moment"
-    return f"{words} the checkpoint age at {readable(drain.target)} at most, and {now}"
+    now = f"it is {size(drain.start_age)} at this moment"
+    return f"{words} the checkpoint age at {size(drain.target)} at most, and {now}"
 
 
 def unsteered(state: State) -> str:
@@ -89,14 +89,14 @@ def refusal(state: State, sample: Sample, estimate: Estimate, target: int) -> st
     """Return why the age cannot be brought to this target, with what is possible; empty where it can."""
     lag = lag_of(state)
     if why := unsteered(state):
-        return f"{readable(target)} cannot be reached: {why}"
+        return f"{size(target)} cannot be reached: {why}"
     if state.set_point is not None and held_as_low(state, sample, target):
         held = state.set_point * sample.flush_limit / AIM + lag
-        return f"{readable(target)} is no less than the loop holds anyway: ask for less than {readable(held)}"
+        return f"{size(target)} is no less than the loop holds anyway: ask for less than {size(held)}"
     lowest, why = lowest_target(state, sample, estimate)
     if target < lowest:
-        least = at_least(lowest)
-        return f"{readable(target)} cannot be reached: {why}; the lowest at the present load is {least}"
+        least = size(lowest, up=True)
+        return f"{size(target)} cannot be reached: {why}; the lowest at the present load is {least}"
     return ""
 
 
@@ -116,7 +116,7 @@ def update(state: State, sample: Sample | None, *, now: float) -> tuple[State, l
     gone = ground_gone(state) or advisory
     why = drain.cancelled or ("its time is over" if now >= drain.ends else "") or gone
     if why:
-        message = f"drain to {readable(drain.target)} ended: {why}"
+        message = f"drain to {size(drain.target)} ended: {why}"
         steers = LAWS[state.facts.flush_law].m_moves_age
         follows = state.settings.policy != "fixed" and steers and not gone
         back = Return(begun=now, rates=drain.rates) if follows and state.mode is Mode.ACTIVE else None
@@ -133,7 +133,7 @@ def update(state: State, sample: Sample | None, *, now: float) -> tuple[State, l
     if drain.reached is None and below and sample.checkpoint_age <= drain.target:
         drain = replace(drain, reached=now)
         message = (
-            f"checkpoint age {readable(sample.checkpoint_age)}, down to {readable(drain.target)}"
+            f"checkpoint age {size(sample.checkpoint_age)}, down to {size(drain.target)}"
             f"{', as low as it safely goes' if drain.lowest else ' as asked'}"
         )
         events.append(Event(code="drained", message=message, who=drain.who))

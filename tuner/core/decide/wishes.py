@@ -12,7 +12,6 @@ from msgspec.structs import replace
 
 from policies.registry import LAWS, make_policy
 from policies.types import Policy, Proposal, Situation, horizon
-from tuner.core.ages import readable
 from tuner.core.decide import emergency, trajectory
 from tuner.core.decide.trajectory import aim_of
 from tuner.core.estimate.trends import AUTHORITY_LOST
@@ -23,6 +22,7 @@ from tuner.core.laws import asleep, catches_up, law_of, why_m_moves_no_age
 from tuner.core.state import Drain, Override, Return, State
 from tuner.core.trials import optimising
 from tuner.records import Capacity, DecisionKind, Estimate, Reason, Sample
+from tuner.system.amounts import size
 
 FADING = 0.5
 """A load whose R of the last seconds is below this share of its R is going away: no M is lowered to that."""
@@ -208,8 +208,8 @@ def drained(state: State, wanted: Drain, sample: Sample, estimate: Estimate, *, 
         drift_allowed=trajectory.OVERDUE_DRIFT if overdue else trajectory.DRIFT,
     )
     detail = (
-        f"{wanted.who} wants a checkpoint age of at most {readable(wanted.target)} "
-        f"for {wanted.ends - now:.0f} s more; it is {readable(estimate.checkpoint_age)}"
+        f"{wanted.who} wants a checkpoint age of at most {size(wanted.target)} "
+        f"for {wanted.ends - now:.0f} s more; it is {size(estimate.checkpoint_age)}"
     )
     down = way.io_capacity_max < sample.io_capacity_max
     fades = _fades(estimate) or idled(state.estimator.window)
