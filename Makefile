@@ -8,6 +8,8 @@
 #                real server with a random fault every minute; PART=no-harm: every scenario with the loop and without;
 #                PART=ledger: what the ledger says was saved against the truth; PART=ablation: no-harm without each mechanism; PART=hostile: a daemon beside a server that answers oddly;
 #                PART=releases: the loop on each release of MySQL and MariaDB that make servers gets; ARGS="-k mysql": half of it;
+#                PART=sizing: what innobrim redo foretells of larger logs, and what they bring, and trials of an hour on two
+#                releases; ARGS="-k 'synced and 9.7'", ARGS="-k 'trial and 9.7'": a part;
 #                PART=mutants: small changes in what must not break, and whether a test notices them;
 #                PART=audit: known vulnerabilities in the lock files, all of them looked up; SERVICE=osv
 # make servers   the servers that tests, benches and the demo start by name (docs/bench.md); ARGS=mysql-8.0.31: that one alone
@@ -63,7 +65,7 @@ check: lint
 test: servers lint
 	$(BIN)/pytest -n $(WORKERS) -m "not prove" $(ARGS)
 
-PARTS := bench soak no-harm ledger ablation hostile releases mutants audit
+PARTS := bench soak no-harm ledger ablation hostile releases sizing mutants audit
 ifneq ($(filter prove,$(MAKECMDGOALS)),)
 ifeq ($(filter $(PART),$(PARTS)),)
 $(error PART=$(PART): there is no such part; there are $(PARTS). A suite of the bench is SUITE=$(PART))
@@ -83,6 +85,8 @@ else ifeq ($(PART),hostile)
 	HOSTILE_SECONDS=3300 $(BIN)/pytest tests/servers/test_hostile_daemon.py $(ARGS)
 else ifeq ($(PART),releases)
 	$(BIN)/pytest tests/real/test_families.py tests/real/test_releases.py $(ARGS)
+else ifeq ($(PART),sizing)
+	$(BIN)/pytest tests/real/test_sizing.py tests/real/test_trial.py $(ARGS)
 else ifeq ($(PART),mutants)
 	$(BIN)/python -m tests.mutants $(ARGS)
 else ifeq ($(PART),audit)

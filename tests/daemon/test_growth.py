@@ -13,14 +13,14 @@ from click.testing import Result
 from msgspec.structs import replace
 
 from tests.bench import Bench, FakeServer
-from tests.cli.redo_growth_outputs import Server, run
+from tests.cli.redo_growth_outputs import BEGUN, Server, run
 from tests.cli.support import ended
 from tests.factory import ACTIVE, DEFAULT, REDO, SAVED, command
 from tuner.core.decide.proving import TRIAL
 from tuner.core.ownership.transitions import BASELINE_GUARD, begin_restore
 from tuner.daemon.growth import AGAIN_SECONDS, QUIET_SECONDS, SILENT_SECONDS, Growth
 from tuner.findings.redo_growth import Growing
-from tuner.journal.resized import resize_of, set_back
+from tuner.journal.resized import keep, resize_of, set_back
 from tuner.records import Command, Facts
 from tuner.servers.port import ServerError, Unreachable
 from tuner.servers.redosize import DeniedError, NotSetError, TimeUpError
@@ -303,6 +303,18 @@ def test_while_the_daemon_is_at_a_step_a_person_is_refused(tmp_path: Path, words
     assert person.sets == []
     assert kept is not None
     assert (kept.found, kept.wanted, kept.undone) == (REDO, 2 * REDO, False)
+
+
+def test_status_promises_no_step_after_an_undo_until_a_person_grows_the_log(tmp_path: Path) -> None:
+    """An advisory daemon does not say that it would grow a log that was set back; after redo --to it does."""
+    keep(tmp_path, replace(BEGUN, found=REDO, wanted=2 * REDO, goal=GOAL.size, undone=True))
+    grown = Grown(tmp_path, settings=Settings())
+    grown.turns(3)
+    assert "another value" in grown.status
+
+    assert run(grown.log, tmp_path, "--to", "200M", "--yes").exit_code == 0
+    grown.turns(3)
+    assert "it would grow from 200 MiB to 300 MiB" in grown.status
 
 
 def test_an_undo_without_a_daemon_counts_as_well(tmp_path: Path) -> None:

@@ -80,6 +80,23 @@ def error_of(record: TickRecord) -> float | None:
     return record.estimate.age_ratio - record.decision.set_point
 
 
+STEADY = 60
+"""Ticks in a row with an age near the set-point, after which it has settled."""
+
+SETTLES = 1500.0
+"""Seconds that this may take: an age of 1600 MiB of redo rises for a quarter of an hour."""
+
+
+def settle(daemon: Innobrim, set_point: float) -> None:
+    """Return once the age has been near the set-point for a minute."""
+    end, steady = time.monotonic() + SETTLES, 0
+    while steady < STEADY:
+        assert time.monotonic() < end, f"no steady age within {SETTLES:.0f} s:\n{daemon.log()}"
+        estimate = daemon.await_ticks(1)["estimate"]
+        near = estimate is not None and abs(estimate["age_ratio"] - set_point) <= BAND
+        steady = steady + 1 if near else 0
+
+
 def held(recording: Recording) -> tuple[int, float]:
     """Return the seconds of the window within the band, and the farthest error."""
     errors = [abs(one) for one in map(error_of, recording.ticks) if one is not None]

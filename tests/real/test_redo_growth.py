@@ -166,6 +166,34 @@ def test_the_daemon_grows_the_log_by_the_procedure_alone(name: str, tmp_path: Pa
         assert commits[0] > STALLED * commits[len(commits) // 2]
 
 
+def test_a_restore_sets_back_the_log_that_the_daemon_found(tmp_path: Path) -> None:
+    """On a 9.7 that it grew from 64 to 256 MiB, innobrim restore sets 64 back, and the daemon leaves them."""
+    spec = replace(SPEC, redo_capacity=SMALL)
+    with named("mysql-9.7", spec) as server, Innobrim(server, tmp_path) as daemon:
+        prepare(server, FULL)
+        daemon.configure(mode="active", extra=GROW_TO)
+        daemon.start()
+        with SysbenchRun(server, FULL):
+            grown = daemon.await_status(in_force, 90.0, "the size wanted")
+        assert grown["growth"]["found"] == SMALL
+
+        def at_rest(now: dict[str, Any]) -> bool:
+            return now["estimate"] is not None and bool(now["estimate"]["checkpoint_age"] < SMALL / 4)
+
+        daemon.await_status(at_rest, 60.0, "a low age")
+        back = daemon.command("restore", "--wait")
+
+        assert back.returncode == 0, back.stdout + back.stderr
+        until(lambda: capacity(server) == SMALL, 30.0, daemon.log)
+        until(lambda: "64 MiB of redo log, as found, are in force again" in daemon.log(), 10.0, daemon.log)
+        daemon.change_mode("active")
+        kept_back = daemon.await_status(lambda now: "was set back" in now["growth"]["text"], 60.0, "no step")
+        assert kept_back["growth"]["in_force"] == capacity(server) == SMALL
+        undo = innobrim(server, daemon.state, "--undo", "--yes")
+        assert (undo.exit_code, "another value" in undo.output) == (1, True)
+        assert daemon.terminate().code == 0
+
+
 class Instead:
     """On the line to a server: does something in the place of the first SET of a redo log's size, or with it.
 

@@ -86,7 +86,7 @@ def test_a_restart_and_another_log_are_survived(
         before = stall_point(daemon.await_no_hold())
         larger = 2 * SPEC.redo_capacity
         if (variable := RESIZED_BY.get(family.name)) is not None:
-            member.query(f"SET GLOBAL {variable} = {larger}")
+            member.query(f"SET GLOBAL {variable} = {larger}", timeout=BACK)  # MariaDB answers once it is done
             until(lambda: stall_point(daemon.await_no_hold(BACK)) > GROWN * before, BACK, "its limits")
             assert daemon.want(OTHER, BACK)
         grows = variable is None and isinstance(member, LocalServer)

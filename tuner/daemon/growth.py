@@ -112,7 +112,7 @@ class Growth:
         self._not_before = float("-inf")
         self._wait = 0.0
         self._began = False
-        self._found: int | None = None
+        self._kept: Resize | None = None
         self._next_try: float | None = None
         self._said = self._waits = self._refused = ""
 
@@ -131,12 +131,22 @@ class Growth:
             text = "it is in force"
         else:
             text, again = self._waits or "the next step begins within seconds", self._next_try
-        return Growing(goal.size, there, step, text, None if self._found == there else self._found, again)
+        return Growing(goal.size, there, step, text, self._found(there), again)
+
+    def _found(self, there: int | None) -> int | None:
+        """Return the size that was found, bytes; None where the log has it, or mysqld was restarted since."""
+        kept, start = self._kept, self._start
+        if kept is None or kept.undone or kept.found == there or start is None:
+            return None
+        return kept.found if abs(kept.started - start[1]) <= SAME_START_SECONDS else None
 
     def take(self, state: State, record: TickRecord) -> None:
         """Look at a tick, and begin a step where one is due; never waits."""
         goal, connect, sample = self._goal, self._connect, record.tick.reading
         waits = "" if goal is None else not_now(state, record, goal)
+        kept = self._kept
+        if waits and goal is not None and kept is not None and kept.undone and kept.goal == goal.size:
+            waits = kept_back(kept)
         left = self._not_before - record.tick.now
         refused = not waits and left > 0.0
         self._waits = self._refused if refused else waits
@@ -162,6 +172,8 @@ class Growth:
             return
         elif before is not None and sample.redo_capacity < before:
             self._begin(connect, state.facts, lambda _, facts: self._note_smaller(goal, facts, sample))
+        elif before is not None and sample.redo_capacity > before:  # by a person: what is kept may be another
+            self._begin(connect, state.facts, self._look)
         elif self._due(goal, state, record, sample, waits):
             self._step_to = min(2 * sample.redo_capacity, goal.size)
             self._begin(connect, state.facts, lambda server, facts: self._step(server, goal, facts), 0.0)
@@ -200,7 +212,7 @@ class Growth:
             finally:
                 server.close()
                 with contextlib.suppress(ResizeError):  # told by the step itself
-                    self._found = self._found_of(meant)
+                    self._kept = resize_of(self._directory, meant.names)
 
         self._thread = threading.Thread(target=run, name="redo-growth", daemon=True)
         self._thread.start()
@@ -219,13 +231,6 @@ class Growth:
         self._refused = ended.text or "something came in between"
         if ended.text:
             self._say(ended.text)
-
-    def _found_of(self, facts: Facts) -> int | None:
-        """Return the size that was found before the log grew, bytes; None where it has not."""
-        kept = resize_of(self._directory, facts.names)
-        if kept is None or kept.undone or abs(kept.started - facts.started) > SAME_START_SECONDS:
-            return None
-        return kept.found
 
     def _say(self, text: str) -> None:
         """Tell what was not told last."""
