@@ -11,6 +11,7 @@ import pytest
 from msgspec.structs import replace
 
 from tests.journal.written import KEEP, ORIGINALS, PAIR, RUN, SET, SOON, Keep, MakeWriter, put, record, rows
+from tuner.journal import store
 from tuner.journal.items import NoteItem
 from tuner.journal.reader import last_record, originals, runs, trace
 from tuner.journal.store import Store
@@ -75,10 +76,32 @@ def test_the_same_advice_every_second_is_one_row(keep: Keep) -> None:
     would = (replace(KEEP, reason="advisory", would=Capacity(one // 2, one)) for one in wanted)
     directory = keep(*(record(number, one) for number, one in enumerate(would, 1)))
 
-    assert rows(directory, "SELECT tick, written, reason, new_io_capacity_max FROM decisions") == [
+    asked = "SELECT tick, written, reason, new_io_capacity_max FROM decisions ORDER BY wall"
+    assert rows(directory, asked) == [
         (1, 0, "advisory", 501),
         (30, 0, "advisory", 900),
     ]
+
+
+def test_the_first_change_is_number_1_whatever_was_advised_before(
+    writer: MakeWriter, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Changes are numbered by themselves, over all runs, and the newest of both kinds are kept."""
+    monkeypatch.setattr(store, "KEEP_ROWS", 3)
+    monkeypatch.setattr(store, "SLACK", 1)
+    for run in (0, 10):
+        journal = put(writer(), RUN)
+        for number in range(run + 1, run + 11):
+            advised = replace(KEEP, reason="advisory", would=Capacity(100 * number, 200 * number))
+            journal.record(record(number, SET if number % 2 == 0 else advised))
+            assert journal.flush(SOON)
+        if run == 0:
+            assert rows(tmp_path, "SELECT max(id) FROM decisions WHERE written") == [(5,)]
+        assert journal.close(SOON)
+
+    kept = "SELECT id, tick FROM decisions WHERE written = {} ORDER BY wall"
+    assert rows(tmp_path, kept.format(1)) == [(8, 16), (9, 18), (10, 20)]
+    assert rows(tmp_path, kept.format(0)) == [(-8, 15), (-9, 17), (-10, 19)]
 
 
 def test_the_ring_keeps_the_file_small(writer: MakeWriter, tmp_path: Path) -> None:

@@ -12,8 +12,8 @@ from tuner.records import Capacity, Facts
 from tuner.system.amounts import duration, size
 
 COLUMNS = (
-    *(("size", 9), ("holds", 9), ("pages/row change", 25), ("page writes saved", 21)),
-    *(("device writes saved", 21), ("commits/s gained", 20), ("recovery", 10), ("shutdown", 10)),
+    *(("size", 9), ("holds", 9), ("pages/row change", 25), ("page writes saved", 23)),
+    *(("device writes saved", 23), ("commits/s gained", 20), ("recovery", 10), ("shutdown", 10)),
 )
 """Heading and width; the size is the disk space as well."""
 

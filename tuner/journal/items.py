@@ -37,6 +37,7 @@ class RowsItem:
     Attributes:
         tick: number of the tick.
         decision: columns of its row in ``decisions`` after run and tick; None when nothing was decided.
+        written: the decision was sent to the server.
         events: columns of its rows in ``events`` after run and tick.
         urgent: should be on disk now rather than with the next batch.
         server: identity of another server that answers from this tick on; empty where none does.
@@ -47,6 +48,7 @@ class RowsItem:
     events: tuple[Row, ...]
     urgent: bool
     server: str = ""
+    written: bool = False
 
 
 @dataclass(slots=True)
@@ -181,6 +183,7 @@ def rows_item(record: TickRecord, advice: Advice | None) -> RowsItem | None:
         events,
         urgent=bool(events) or decision.kind is not DecisionKind.KEEP,
         server=next((event.subject for event in record.events if event.code == EventCode.OTHER_SERVER), ""),
+        written=bool(decision.steps),
     )
 
 

@@ -261,10 +261,16 @@ class Store:
 
     def _add_rows(self, item: RowsItem) -> None:
         if item.decision is not None:
-            self._add("decisions", [(self.run, item.tick, *item.decision)])
+            self._add_decision(item.tick, item.decision, written=item.written)
         self._add("events", [(self.run, item.tick, *event) for event in item.events])
         if item.server:
             self._replace("meta", f"{SERVER}{self.run}:{item.tick}", item.server)
+
+    def _add_decision(self, tick: int, decision: Row, *, written: bool) -> None:
+        """Add a decision: changes count up from 1, which is their number, and mere advice down from -1."""
+        first, last = self._ends("decisions")
+        row = (max(0, last) + 1 if written else min(0, first) - 1, self.run, tick, *decision)
+        self._db.execute(f"INSERT INTO decisions VALUES ({', '.join('?' * len(row))})", row)
 
     def add_event(self, event: NoteItem) -> None:
         """Add an event beside the ticks."""
@@ -302,12 +308,19 @@ class Store:
             oldest = self._db.execute("SELECT run, number FROM ticks ORDER BY id LIMIT 1").fetchone()
             if oldest is not None:
                 self._db.execute("DELETE FROM snapshots WHERE (run, tick) < (?, ? - 1)", oldest)
-        for table in ("decisions", "events"):
-            first, last = self._ends(table)
-            if last - first + 1 >= KEEP_ROWS + SLACK:
-                self._db.execute(f"DELETE FROM {table} WHERE id <= ?", (last - KEEP_ROWS,))
-                if table == "events":
-                    self._forget_moves()
+        self._trim_rows("decisions", "id > 0")
+        self._trim_rows("decisions", "id < 0")
+        if self._trim_rows("events", "id > 0"):
+            self._forget_moves()
+
+    def _trim_rows(self, table: str, side: str) -> bool:
+        """Delete the oldest rows beyond the limit, which are those nearest to 0; tell whether any were."""
+        first, last = self._ends(table, side)
+        if last - first + 1 < KEEP_ROWS + SLACK:
+            return False
+        low, high = (last - KEEP_ROWS + 1, last) if last > 0 else (first, first + KEEP_ROWS - 1)
+        self._db.execute(f"DELETE FROM {table} WHERE {side} AND id NOT BETWEEN ? AND ?", (low, high))
+        return True
 
     def _forget_moves(self) -> None:
         """Delete the names of servers of which the event is gone; an address can flap for years.
@@ -349,6 +362,8 @@ class Store:
         marks = ", ".join("?" * len(row))
         self._db.execute(f"INSERT OR REPLACE INTO {table} VALUES ({marks})", row)
 
-    def _ends(self, table: str) -> tuple[int, int]:
-        first, last = self._db.execute(f"SELECT min(id), max(id) FROM {table}").fetchone()
-        return first or 1, last or 0
+    def _ends(self, table: str, where: str = "true") -> tuple[int, int]:
+        # SQLite finds a lone min or max at once, and goes through all rows for both together.
+        ends = (f"(SELECT {end}(id) FROM {table} WHERE {where})" for end in ("min", "max"))
+        first, last = self._db.execute(f"SELECT {', '.join(ends)}").fetchone()
+        return (1, 0) if first is None else (first, last)
