@@ -169,8 +169,17 @@ def why_down(record: TickRecord) -> str:
     )
 
 
-def summary(before: dict[str, float], after: dict[str, float], *, default: str, changes: int) -> list[str]:
-    """Return the before/after table as lines."""
+def summary(
+    before: dict[str, float], after: dict[str, float], *, default: str, steered: list[TickRecord]
+) -> list[str]:
+    """Return the before/after table as lines.
+
+    Args:
+        before: figures of the server as it was.
+        after: figures of the loop.
+        default: the C and M before.
+        steered: every tick of the loop.
+    """
     lines = [f"{'':26}{default:>16}{'InnoBrim':>12}{'ratio':>9}"]
     lines.append(f"{COUNTED:26}{before[COUNTED]:>16.0f}{after[COUNTED]:>12.0f}")
     for name, digits in DIGITS.items():
@@ -178,7 +187,10 @@ def summary(before: dict[str, float], after: dict[str, float], *, default: str, 
         ratio = f"{new / old:.2f}" if old else "-"
         lines.append(f"{name:26}{old:>16.{digits}f}{new:>12.{digits}f}{ratio:>9}")
     lines.append(f"{SYNC_PAGES:26}{before[SYNC_PAGES]:>16}{after[SYNC_PAGES]:>12}")
-    return [*lines, f"{'changes of M':26}{0:>16}{changes:>12}"]
+    urgent = sum(one.decision.kind is DecisionKind.EMERGENCY for one in steered)
+    for name, count in (("changes of M", changes(steered)), ("of these emergencies", urgent)):
+        lines.append(f"{name:26}{0:>16}{count:>12}")
+    return lines
 
 
 def caution(records: list[TickRecord], default: str) -> str:
@@ -194,7 +206,7 @@ def caution(records: list[TickRecord], default: str) -> str:
     way, pages = ("rose", "fewer") if ratios[-1] > ratios[0] else ("fell", "more")
     return (
         f"under {default} the age ratio still {way}, from {ratios[0]:.2f} to {ratios[-1]:.2f}:"
-        f" the server flushed {pages} pages than it would once the age rests"
+        f" the server flushed {pages} pages than it would once the age rests, so the ratios are not final"
     )
 
 

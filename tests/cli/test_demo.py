@@ -35,7 +35,7 @@ def test_a_taken_port_is_said_before_a_server_is_looked_for(monkeypatch: pytest.
         (
             "mysql-8.4",
             3,
-            "mysql-8.4 is not here; here are mysql-8.0.31, mysql-9.7; make servers makes",
+            "mysql-8.4 is not here; here are mysql-8.0.31, mysql-9.7; what make servers can make",
         ),
         ("simulatd", 2, "'simulatd' names no server"),
         ("/no/such/mysqld", 2, "/no/such/mysqld: no such file"),

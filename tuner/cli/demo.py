@@ -281,7 +281,7 @@ def _conclude(before: show.Phase, after: show.Phase, *, seconds: float) -> None:
     if first is not None and isinstance(first, Sample):
         default = str(first.capacity)
     say("")
-    for text in show.summary(left, right, default=default, changes=show.changes(after.records)):
+    for text in show.summary(left, right, default=default, steered=after.records):
         say(text)
     for moved in filter(None, (show.caution(untouched, default), show.caution(steered, "InnoBrim"))):
         say(moved)
