@@ -14,7 +14,7 @@ from tuner.records import PRODUCTS
 from tuner.servers.adapter import Family
 from tuner.servers.families import recognise
 from tuner.servers.fixture import Fixture, load
-from tuner.servers.known import WORDS, known_by
+from tuner.servers.known import NOT_RUN, WORDS, known_by
 from tuner.servers.port import Unsupported
 from tuner.servers.providers import HOST, PROVIDERS, Provider
 from tuner.servers.release import named, release_of
@@ -89,7 +89,14 @@ def servers(known: list[Known], results: Mapping[str, str]) -> str:
             rows[one.name] = (one.name, level, f"refused: {one.refusal}", "–", "–")
             continue
         same = (other.family for other in known if other.name == one.name)
-        laws = dict.fromkeys(f"`{other.flush_law}`" for other in same if other is not None)
+        release = release_of(one.fixture.version)
+        laws = dict.fromkeys(
+            f"*`{other.flush_law}`*"
+            if (other.name, release, other.flush_law) in NOT_RUN
+            else f"`{other.flush_law}`"
+            for other in same
+            if other is not None
+        )
         top = "2³² − 1" if one.family.capacity_maximum < 1 << 32 else "2⁶³ − 1"
         row = (one.name, level, ", ".join(laws), one.family.adapter.title, f"100 to {top}")
         rows.setdefault(one.name, row)

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import pytest
+
 from tests.real.families import RELEASES
 from tests.servers.fixtured import TAKEN, fixture
 from tools.servers_page import RESULTS, pages_of, results_of_the_loop
 from tuner.servers.families import recognise
-from tuner.servers.known import SEEN, known_by
+from tuner.servers.known import SEEN, in_words, known_by
 from tuner.servers.release import named, release_of
 
 
@@ -39,3 +41,26 @@ def test_a_build_of_a_distribution_is_the_release_and_a_providers_is_not() -> No
     assert known_by("mysql", "8.0.31-0ubuntu0.22.04.1") == known_by("mysql", "8.0.31") == "measured"
     assert known_by("mysql", "8.0.31-google", "Google Cloud SQL") == "source"
     assert known_by("percona", "8.0.31-23") == known_by("mysql", "8.0.30") == "source"
+
+
+@pytest.mark.parametrize(
+    ("family", "version", "taken"),
+    [
+        ("mysql", "26.7.0", "MySQL 9.7"),
+        ("mysql", "10.2.0", "MySQL 9.7"),
+        ("mariadb", "13.1.1-MariaDB", "MariaDB 11.8"),
+    ],
+)
+def test_what_nobody_read_is_not_called_known(family: str, version: str, taken: str) -> None:
+    """A release after the newest source that was read is said to be taken for one like that."""
+    said = in_words(family, version)
+
+    assert known_by(family, version) == "newer"
+    assert "known from source" not in said
+    assert f"taken for {taken}" in said
+
+
+def test_a_law_that_was_not_run_is_told_from_one_that_was() -> None:
+    """A release measured under one flush law is not called measured under the one of its defaults."""
+    assert in_words("mariadb", "10.5.23-MariaDB", law="mariadb").endswith("measured live")
+    assert in_words("mariadb", "10.5.23-MariaDB", law="mariadb-wakes").endswith("under another flush law")

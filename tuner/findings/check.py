@@ -22,7 +22,7 @@ from tuner.findings.preconditions import (
 from tuner.findings.providers import way_of
 from tuner.findings.redo_growth import Growable, grow_to_line
 from tuner.records import LOW_WATER_MARK, SET_GLOBAL, Facts, Missed, Sample, percent
-from tuner.servers.known import in_words
+from tuner.servers.known import in_words, known_by
 from tuner.servers.port import Server, ServerError, Unreachable
 from tuner.settings import GrowTo, Settings
 
@@ -162,8 +162,9 @@ def _verified(facts: Facts) -> Finding:
             "verified", "ok", f"nothing is to be verified: {facts.flush_law} goes by no percentage"
         )
     if not facts.unverified:
+        once = "once they are on, " if facts.disabled_counters else ""
         return Finding(
-            "verified", "ok", "the server's counters can verify the law; active mode waits for that"
+            "verified", "ok", f"{once}the server's counters can verify the law; active mode waits for that"
         )
     found = f"nothing that this server exports can verify the law: {facts.unverified}"
     return Finding(
@@ -176,8 +177,17 @@ def _verified(facts: Facts) -> Finding:
 
 def _supported(facts: Facts) -> Finding:
     """Return the line that says what a server was taken for, and how such servers are known."""
-    known = in_words(facts.family, facts.version, facts.managed)
-    return Finding("supported", "ok", f"{facts.product}: flush law {facts.flush_law}; {known}")
+    known = in_words(facts.family, facts.version, facts.managed, facts.flush_law)
+    unseen = known_by(facts.family, facts.version, facts.managed) in {"source", "newer"}
+    return Finding(
+        "supported",
+        "ok",
+        f"{facts.product}: flush law {facts.flush_law}; {known}",
+        fix="innobrim record --fixture makes a file that lets it be checked; what to do with it is in "
+        "docs/record-and-report.md"
+        if unseen
+        else "",
+    )
 
 
 def _own_limits(facts: Facts) -> list[Finding]:

@@ -1,4 +1,4 @@
-"""How a release is known: the loop was measured live on it, it is recorded, or its source alone was read.
+"""How a release is known: the loop was measured live on it, it is recorded, its source was read, or none.
 
 ``tests/servers/test_known.py`` holds this table to what ran: a release is measured where ``make prove
 PART=releases`` runs the loop on it or a page of docs/results has figures of it, and recorded where a fixture
@@ -14,10 +14,15 @@ from typing import Literal
 from tuner.records import PRODUCTS
 from tuner.servers.release import named, release_of
 
-Level = Literal["measured", "recorded", "source"]
+Level = Literal["measured", "recorded", "source", "newer"]
 
 WORDS: Mapping[Level, str] = MappingProxyType(
-    {"measured": "measured live", "recorded": "recorded", "source": "known from source"}
+    {
+        "measured": "measured live",
+        "recorded": "recorded",
+        "source": "known from source",
+        "newer": "newer than any source that was read",
+    }
 )
 """What each level is called for people; docs/servers.md says what it means."""
 
@@ -40,7 +45,15 @@ SEEN: Mapping[str, Mapping[tuple[int, int, int], Level]] = MappingProxyType(
         },
     }
 )
-"""Releases that were ever run here, by family; every other one is known from its source alone."""
+"""Releases that were ever run here, by family; every other one is known from its source alone, or newer."""
+
+NEWEST_READ: Mapping[str, tuple[int, int]] = MappingProxyType(
+    {"mysql": (9, 7), "percona": (8, 4), "mariadb": (11, 8)}
+)
+"""The newest series of each family whose source was read; a newer server is taken for one like it."""
+
+NOT_RUN = frozenset({("mariadb", (10, 5, 23), "mariadb-wakes"), ("mariadb", (11, 4, 5), "soft-limit")})
+"""Flush laws that a release measured live has by default, and that the loop was not run under there."""
 
 
 def known_by(family: str, version: str, managed: str = "") -> Level:
@@ -51,7 +64,10 @@ def known_by(family: str, version: str, managed: str = "") -> Level:
         version: as the server says it.
         managed: the provider whose build it is, none of which was ever seen; else empty.
     """
-    return "source" if managed else SEEN.get(family, {}).get(release_of(version), "source")
+    release = release_of(version)
+    if family in NEWEST_READ and release[:2] > NEWEST_READ[family]:
+        return "newer"
+    return "source" if managed else SEEN.get(family, {}).get(release, "source")
 
 
 def measured(family: str) -> list[tuple[int, int, int]]:
@@ -59,18 +75,26 @@ def measured(family: str) -> list[tuple[int, int, int]]:
     return sorted(release for release, level in SEEN.get(family, {}).items() if level == "measured")
 
 
-def in_words(family: str, version: str, managed: str = "") -> str:
+def in_words(family: str, version: str, managed: str = "", law: str = "") -> str:
     """Return in words how a server is known; arguments as of ``known_by``.
 
     Of one that was not measured live, it is said which releases around it were.
+
+    Args:
+        family: mysql, percona or mariadb.
+        version: as the server says it.
+        managed: the provider whose build it is; else empty.
+        law: flush law that is in force; empty for any.
     """
-    level = known_by(family, version, managed)
+    level, release = known_by(family, version, managed), release_of(version)
     if level == "measured":
-        return f"this release was {WORDS[level]}"
-    release, ran = release_of(version), measured(family)
+        other = ", under another flush law" if (family, release, law) in NOT_RUN else ""
+        return f"this release was {WORDS[level]}{other}"
+    ran, product = measured(family), PRODUCTS.get(family, family)
     around = [*[one for one in ran if one <= release][-1:], *[one for one in ran if one > release][:1]]
-    nearest = listed(map(named, around)) or f"no {PRODUCTS.get(family, family)}"
-    return f"this release is {WORDS[level]}; measured live: {nearest}"
+    nearest = listed(map(named, around)) or f"no {product}"
+    taken = f", and taken for {product} {'.'.join(map(str, NEWEST_READ[family]))}" if level == "newer" else ""
+    return f"this release is {WORDS[level]}{taken}; measured live: {nearest}"
 
 
 def all_measured() -> str:

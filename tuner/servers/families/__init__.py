@@ -23,8 +23,8 @@ FAMILIES: list[type[Adapter]] = [
 """All of them; Percona Server is read as the MySQL that it is made of. A new one is its module and a line."""
 
 SUPPORTED = (
-    "supported, measured live or known from source, are MySQL 5.6 to 9.x and 26.7, Percona Server 5.7 to 8.4 "
-    "and MariaDB from 10.5.7 on"
+    "supported, measured live or known from source, are MySQL 5.6 to 9.7, Percona Server 5.7 to 8.4 and "
+    "MariaDB 10.5.7 to 11.8; newer ones are taken for the newest of these"
 )
 
 WITHOUT_INNODB = ("TiDB", "OceanBase", "SingleStore", "StarRocks", "Doris")
