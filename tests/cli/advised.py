@@ -1,4 +1,4 @@
-"""The situations whose advice is written down in ``said/``; ``python -m tests.cli.advised`` does it anew."""
+"""Situations of advice and check, written down in ``said/``: ``python -m tests.cli.advised`` records anew."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from lab.plant.server import SimulatedServer
 from lab.scenarios import load_scenario
 from tests.cli.support import SimInbox
 from tuner.cli import advise as command
+from tuner.cli import check
 from tuner.cli.main import cli
 from tuner.records import Capacity, Facts, Receipt
 from tuner.servers.port import Unreachable
@@ -31,6 +32,14 @@ SITUATIONS: dict[str, tuple[str, dict[str, object], int]] = {
     "advise-blocked": ("steady-1200iops", {"blockers": ("it is a copy",)}, 1),
 }
 """Scenario, what its server shows besides, and the exit code, by the name of the file."""
+
+
+CHECKED: dict[str, tuple[str, dict[str, object], tuple[str, ...], int]] = {
+    "check-advisory": ("steady-1200iops", {}, (), 0),
+    "check-managed": ("steady-1200iops", {"managed": "Amazon RDS"}, ("--active",), 1),
+    "check-no-authority": ("h17-mariadb-light", {}, (), 0),
+}
+"""Scenario, what its server shows besides, further words and the exit code, by the name of the file."""
 
 
 class LeftAlone(SimulatedServer):
@@ -72,17 +81,21 @@ class LeftAlone(SimulatedServer):
         raise AssertionError(f"{wanted} was written: {steps}")
 
 
-def asked(name: str, *words: str, **shown: object) -> Result:
-    """Run the command beside a scenario's server, on a clock that waits for nobody."""
+def asked(name: str, *words: str, verb: str = "advise", **shown: object) -> Result:
+    """Run advise or check beside a scenario's server, on a clock that waits for nobody."""
     clock = SimClock()
     server = LeftAlone(name, clock, **shown)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(command, "SystemClock", lambda: clock)
         patch.setattr(command, "BoardInbox", SimInbox)
-        patch.setattr(command, "real_server", lambda *_: server)
-        return CliRunner().invoke(cli, ["advise", *words])
+        for one in (command, check):
+            patch.setattr(one, "real_server", lambda *_: server)
+        return CliRunner().invoke(cli, [verb, *words])
 
 
 if __name__ == "__main__":
     for situation, (scenario, differs, _) in SITUATIONS.items():
         (FOLDER / f"{situation}.txt").write_text(asked(scenario, **differs).stdout, encoding="utf-8")
+    for situation, (scenario, differs, more, _) in CHECKED.items():
+        text = asked(scenario, *more, verb="check", **differs).output
+        (FOLDER / f"{situation}.txt").write_text(text, encoding="utf-8")

@@ -10,6 +10,7 @@ import pytest
 from msgspec.structs import replace
 
 from tests.api.factory import FACTS, sample
+from tests.cli.advised import CHECKED, FOLDER, asked
 from tests.cli.support import FakeServer, innobrim
 from tests.servers.sockets.mysqld import CERTIFICATES
 from tuner.cli import check as command
@@ -110,6 +111,16 @@ def test_the_last_line_promises_no_more_than_is_so(
 
     assert result.output.splitlines()[-1] == last, result.output
     assert said in result.output
+
+
+@pytest.mark.parametrize("situation", CHECKED)
+def test_a_person_reads_what_was_recorded(situation: str) -> None:
+    """Each situation prints its file; python -m tests.cli.advised records anew."""
+    scenario, shown, words, code = CHECKED[situation]
+    said = asked(scenario, *words, verb="check", **shown)
+
+    assert said.exit_code == code
+    assert said.output == (FOLDER / f"{situation}.txt").read_text(encoding="utf-8")
 
 
 @pytest.mark.parametrize(

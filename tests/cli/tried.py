@@ -1,4 +1,4 @@
-"""What people read of a trial and in a whole status: ``python -m tests.cli.tried`` writes ``said/`` anew.
+"""What people read of a trial, a drain and a status: ``python -m tests.cli.tried`` writes ``said/`` anew.
 
 Read the difference before it is kept: it is what people see.
 """
@@ -14,12 +14,21 @@ from click.testing import Result
 from msgspec.structs import replace
 
 from api.server import ApiServer
-from tests.api.factory import START, AnsweringLoop, answering, application, record
+from tests.api.factory import MEBIBYTE, START, AnsweringLoop, answering, application, record, sample
 from tests.cli.support import innobrim
 from tests.core.learned_document import full
 from tests.factory import DEFAULT
 from tuner.daemon.board import Board
-from tuner.records import Command, PairedRatio, TrialEnd, TrialProgress, TrialResult, TrialSide, TrialVerdict
+from tuner.records import (
+    Command,
+    DrainProgress,
+    PairedRatio,
+    TrialEnd,
+    TrialProgress,
+    TrialResult,
+    TrialSide,
+    TrialVerdict,
+)
 from tuner.settings import Mode
 
 FOLDER = Path(__file__).parent / "said"
@@ -96,6 +105,15 @@ def _everything(loop: AnsweringLoop) -> None:
     assert loop.board.answer(number, timeout=60.0) is not None
 
 
+def _drained(loop: AnsweringLoop) -> None:
+    """Let the age be down already."""
+    lsn = 10_000_000_000
+    reading = sample(51, lsn_current=lsn, lsn_checkpoint=lsn - 60 * MEBIBYTE)
+    way = DrainProgress(64 * MEBIBYTE, 80 * MEBIBYTE, ends=3700.0, who="ann", reached=50.0)
+    loop.template = record(51, reading=reading, drain=way)
+    loop.publish()
+
+
 SITUATIONS: dict[str, Situation] = {
     "trial-better": _trial(TrialProgress(GAINS)),
     "trial-fewer-pages": _trial(TrialProgress(PAGES)),
@@ -105,6 +123,8 @@ SITUATIONS: dict[str, Situation] = {
     "trial-under-way": _trial(UNDER_WAY),
     "trial-waits": _trial(replace(UNDER_WAY, waits="held: paused (paused by ann)", side=TrialSide.OURS)),
     "trial-none": _trial(None, code=1),
+    "drain-begun": (("drain", "--to-age", "64M"), lambda loop: loop.publish(), 0),
+    "drain-there": (("drain", "--wait"), _drained, 0),
     "status": (("status",), _everything, 0),
 }
 """Words, what the daemon shows, and the exit code."""
