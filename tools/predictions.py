@@ -105,13 +105,13 @@ Cells are predicted / measured, means of the blocks. A prediction is kept where 
 once it is measured, its prediction is that of the measured M, from a ladder that is predicted with each case.
 
 The rows of 100 MiB are of three servers at work at the same time, which left no processor idle
-([how](bench/README.md#redo-sizes)). Those of 1 GiB are of two at once, with the processors shared at first; so is
-most of seed-000. 1 GiB of 5.7.22 is not measured ([why](bench/README.md#mysql-5722-1-gib)).
+([how](bench/README.md#redo-sizes)). Those of 1 GiB are of two at once, with the processors shared at
+first; so is most of seed-000. 1 GiB of 5.7.22 is not measured ([why](bench/README.md#redo-sizes)).
 
-`mysql-8.0.31-mended` is the same server after seed-000 showed what was wrong: a commit costs the device 0.36
-writes there and not 0.32, which was read off rows on busy processors, where more commits share a group. With
-that seed-000 would have been foretold within 6 %; its rows are what it was read off, so that proves nothing. Its own
-case is predicted and not measured yet.
+`mysql-8.0.31-mended` is the same server after seed-000 showed what was wrong: a commit costs the device
+0.36 writes there and not 0.32, which was read off rows on busy processors, where more commits share a group.
+With that seed-000 would have been foretold within 6 %; its rows are what it was read off, so that proves
+nothing. Its own case is predicted and not measured yet.
 """
 HEAD = ("contender", "commits/s", "error", "age ratio", "error", "pages/commit", "sync pages/s", "M", "kept")
 
