@@ -53,6 +53,14 @@ class FlushLaw:
     sleeps: str = ""
     highest: float = 1.0  # age ratio that a set-point stays at or below; a person's may be higher
 
+    @property
+    def in_words(self) -> str:
+        """Return how M and the age decide what is flushed, for people."""
+        if not self.m_moves_age:
+            return "no M moves the age below the flush limit"
+        awake = ", while the page cleaner is awake" if self.sleeps else ""
+        return f"flushes by the age to the power of {self.exponent:g}{awake}"
+
     def percentage(self, *, age: float, flush_limit: float, io_capacity: int, io_capacity_max: int) -> int:
         """Return the LSN part of the flush percentage, in percent of C, as the server computes it.
 

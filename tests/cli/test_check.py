@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 
-from tests.api.factory import FACTS, sample
+from tests.api import factory
+from tests.api.factory import sample
 from tests.cli.advised import CHECKED, FOLDER, asked
 from tests.cli.support import FakeServer, innobrim
 from tests.servers.sockets.mysqld import CERTIFICATES
@@ -20,6 +21,8 @@ from tuner.servers import endpoint
 CA = str(CERTIFICATES / "ca.crt")
 
 Check = Callable[..., dict[str, dict[str, str]]]
+
+FACTS = replace(factory.FACTS, flush_law="legacy")
 
 
 class Writable(FakeServer):

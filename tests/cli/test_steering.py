@@ -45,7 +45,7 @@ ELSEWHERE = sample(50, io_capacity=300, io_capacity_max=600)
 @pytest.fixture(autouse=True)
 def quick(monkeypatch: pytest.MonkeyPatch) -> None:
     """Look often, say everything, and give up soon."""
-    for name, seconds in {"POLL_SECONDS": 0.01, "LINE_SECONDS": 0.0, "WAIT_SECONDS": 0.05}.items():
+    for name, seconds in {"POLL_SECONDS": 0.01, "LINE_SECONDS": 0.0, "WAIT_SECONDS": 2.0}.items():
         monkeypatch.setattr(waiting, name, seconds)
 
 

@@ -8,6 +8,7 @@ from typing import Protocol
 from msgspec import Struct
 from msgspec.structs import replace
 
+from policies.registry import LAWS
 from tuner.core.leaving.lowwater import unfit
 from tuner.findings.advice import counters_off
 from tuner.findings.finding import Finding
@@ -182,7 +183,7 @@ def _supported(facts: Facts) -> Finding:
     return Finding(
         "supported",
         "ok",
-        f"{facts.product}: flush law {facts.flush_law}; {known}",
+        f"{facts.product}: flush law {facts.flush_law}, {LAWS[facts.flush_law].in_words}; {known}",
         fix="innobrim record --fixture makes a file that lets it be checked; what to do with it is in "
         "docs/record-and-report.md"
         if unseen
