@@ -89,10 +89,10 @@ def test_a_server_that_flushes_neighbours_is_held_by_few_writes() -> None:
 
 @pytest.mark.long
 def test_a_simulated_day_is_quick() -> None:
-    """The loop with the default policy takes at most 40 s of one undisturbed core for a simulated day."""
+    """The loop with the default policy takes at most a minute of one undisturbed core for a simulated day."""
     day = resized(load_scenario("steady-1200iops"), seed=None, seconds=3000)
     taken: list[float] = []
-    while not taken or (min(taken) >= 40.0 and len(taken) < 5):
+    while not taken or (min(taken) >= 60.0 and len(taken) < 5):
         before = core_seconds()
         began = time.process_time()
         run_policy(day, Settings(mode=Mode.ACTIVE))
@@ -100,7 +100,7 @@ def test_a_simulated_day_is_quick() -> None:
         slower = max(1.0, (before + core_seconds()) / 2 / UNDISTURBED_SECONDS)
         taken.append(seconds / slower)
 
-    assert min(taken) < 40.0
+    assert min(taken) < 60.0
 
 
 def test_the_optimiser_runs_on_simulated_time() -> None:

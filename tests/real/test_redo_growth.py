@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import signal
 import threading
 from collections.abc import Callable
 from dataclasses import replace
@@ -256,7 +257,7 @@ def test_a_kill_of_mysqld_in_the_middle_of_a_step_loses_nothing_and_is_told(tmp_
 
         def crash() -> None:
             server.query("INSERT INTO marked.marks VALUES (1)")
-            threading.Thread(target=server.kill).start()
+            threading.Thread(target=server.signal, args=(signal.SIGKILL,)).start()
 
         killer.deed = crash
         with (

@@ -81,7 +81,7 @@ def _list(*, as_json: bool) -> None:
 @click.option(
     "--seconds",
     type=WholeNumber(60, 2_678_400),
-    help="Length in simulated seconds; default: the scenario's. A day takes about half a minute.",
+    help="Length in simulated seconds; default: the scenario's. A day takes less than a minute.",
 )
 @click.option(
     "--oracle",
