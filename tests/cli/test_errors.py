@@ -166,7 +166,11 @@ def test_a_reason_of_others_is_one_line(daemon: AnsweringLoop, run: Run) -> None
 
 def test_a_servers_own_words_are_shown_as_lines(monkeypatch: pytest.MonkeyPatch) -> None:
     """A server calls itself what it likes, and check says it."""
-    server = FakeServer(replace(FACTS, version_comment=CLEARS, version=f"9.7.4{CLEARS}", blockers=(FORGED,)))
+    server = FakeServer(
+        replace(
+            FACTS, flush_law="legacy", version_comment=CLEARS, version=f"9.7.4{CLEARS}", blockers=(FORGED,)
+        )
+    )
     monkeypatch.setattr(check_command, "real_server", lambda *_: server)
     output = innobrim("check").output
 

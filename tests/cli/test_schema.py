@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from tests.api.factory import FACTS, AnsweringLoop
 from tests.cli import advised, asked, redo_outputs
@@ -57,7 +58,7 @@ def test_advice(name: str) -> None:
 def test_what_is_found(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """So are check, doctor, redo, and the past."""
     for module in (check, doctor):
-        monkeypatch.setattr(module, "real_server", lambda *_: FakeServer(FACTS))
+        monkeypatch.setattr(module, "real_server", lambda *_: FakeServer(replace(FACTS, flush_law="legacy")))
     monkeypatch.setattr(doctor, "watch", lambda *_: patient(grown={"pages_sync": 40}))
     answer("check", innobrim("check", "--json").stdout)
     answer("doctor", innobrim("doctor", "--json").stdout)
