@@ -110,7 +110,7 @@ first; so is most of seed-000. 1 GiB of 5.7.22 is not measured ([why](bench/READ
 
 `mysql-8.0.31-mended` is the same server after seed-000 showed what was wrong: a commit costs the device
 0.36 writes there and not 0.32, which was read off rows on busy processors, where more commits share a group.
-With that seed-000 would have been foretold within 6 %; its rows are what it was read off, so that proves
+With that seed-000 would have been foretold within 8 %; its rows are what it was read off, so that proves
 nothing. Its own case is predicted and not measured yet.
 """
 HEAD = ("contender", "commits/s", "error", "age ratio", "error", "pages/commit", "sync pages/s", "M", "kept")
