@@ -89,7 +89,22 @@ def tags() -> list[str]:
 
 
 def _tags(client: docker.DockerClient) -> list[str]:
-    return [tag for one in client.images.list() for tag in one.tags]
+    return [tag for one in stored(client) for tag in one.tags]
+
+
+def stored(client: docker.DockerClient) -> list[Image]:
+    """Return the images that have a tag; one that is removed while the others are looked at is left out.
+
+    ``client.images.list`` fails for such a one, and a build beside makes and removes them all the time.
+
+    Raises:
+        DockerException: no daemon answers.
+    """
+    found: list[Image] = []
+    for row in client.api.images(filters={"dangling": False}):
+        with contextlib.suppress(ImageNotFound):
+            found.append(client.images.get(row["Id"]))
+    return found
 
 
 def _environment(image: Any) -> list[str]:  # noqa: ANN401 - Docker's, or a test's
@@ -106,7 +121,7 @@ def best_image(refusals: list[str], family: Family | None) -> str | None:
     """Return the best usable image that the Docker daemon has; see ``best``."""
     try:
         with contextlib.closing(docker.from_env(timeout=10)) as client:
-            return best(client.images.list(), refusals, family)
+            return best(stored(client), refusals, family)
     except DockerException as error:
         hint = "; add yourself to its group" if "Permission denied" in str(error) else ""
         said = str(error).replace("\n", " ")[-120:]

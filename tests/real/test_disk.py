@@ -80,7 +80,7 @@ def test_a_killed_run_leaves_nothing_after_the_next_start() -> None:
         assert not directory.exists()
         if is_image(choice.name):
             with contextlib.closing(docker.from_env()) as client:
-                assert name not in {one.name for one in client.containers.list(all=True)}
+                assert name not in {one.name for one in client.containers.list(all=True, ignore_removed=True)}
                 assert name not in {one.name for one in client.volumes.list()}
     finally:
         following.stop()

@@ -37,7 +37,7 @@ def traces(server: LabServer) -> list[str]:
         return found + ["process"] * server.alive()
     assert isinstance(server, ContainerServer)
     with contextlib.closing(docker.from_env()) as client:
-        names = [*client.containers.list(all=True), *client.volumes.list()]
+        names = [*client.containers.list(all=True, ignore_removed=True), *client.volumes.list()]
         return found + [str(one.name) for one in names if one.name == server._name]
 
 

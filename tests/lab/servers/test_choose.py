@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -12,7 +13,7 @@ import pytest
 from lab.servers import choose as chooser
 from lab.servers import made
 from lab.servers.choose import Family, is_image, server_named
-from lab.servers.images import best
+from lab.servers.images import best, stored
 from lab.servers.spec import MARIADB, MYSQL, MYSQL_56, MYSQL_57, MYSQL_80, Kind, LabServerError
 from lab.servers.version import Version, asked_version, image_version
 
@@ -69,17 +70,23 @@ def test_an_image_is_known_by_environment_or_tag(
     assert image_version(tag, environment) == version
 
 
-class Stored:
-    """A Docker daemon's images."""
+def client(tags: Mapping[str, str], *going: str) -> SimpleNamespace:
+    """Return a Docker daemon's client: images by tag, with an entry of the environment; some go meanwhile."""
 
-    def __init__(self, **tags: str) -> None:
-        self.tags = tags
+    def get(name: str) -> SimpleNamespace:
+        if name not in tags:
+            raise docker.errors.ImageNotFound(name)
+        entry = tags[name]
+        return SimpleNamespace(tags=[name], attrs={"Config": {"Env": [entry] if entry else None}})
 
-    def list(self) -> list[SimpleNamespace]:
-        return [
-            SimpleNamespace(tags=[tag], attrs={"Config": {"Env": [entry] if entry else None}})
-            for tag, entry in self.tags.items()
-        ]
+    def pull(_name: str) -> None:
+        raise docker.errors.APIError("500 for http+docker://localhost", explanation="no such host")
+
+    return SimpleNamespace(
+        api=SimpleNamespace(images=lambda *, filters: [{"Id": name} for name in (*going, *tags) if filters]),
+        images=SimpleNamespace(get=get, pull=pull),
+        close=lambda: None,
+    )
 
 
 OTHERS = {"debian:12.5": "", "mariadb:11.4": "MARIADB_VERSION=1:11.4.5", "percona:5.6": "PS_VERSION=5.6.51"}
@@ -101,7 +108,7 @@ def test_the_best_image_of_the_family_is_taken(
 ) -> None:
     """MySQL comes before MariaDB, our list before the rest, and what is too old is shown with the reason."""
     refusals: list[str] = []
-    assert best(Stored(**OTHERS, **more).list(), refusals, family) == name
+    assert best(stored(client({**OTHERS, **more})), refusals, family) == name
     assert [one.partition(": ")[0] for one in refusals] == ["image percona:5.6"]
 
 
@@ -176,9 +183,10 @@ def made_here(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
         (tmp_path / place).mkdir(parents=True)
     program(tmp_path / "mysql-8.0.31/bin/mysqld", "mysqld  Ver 8.0.31 for Linux on x86_64")
     program(tmp_path / "mariadb-11.4.5/bin/mariadbd", "mariadbd  Ver 11.4.5-MariaDB for linux")
-    here = Stored(**{"innobrim/mysql:9.7": "", "mariadb:11.8": "", "innobrim/mariadb:10.5": ""})
-    client = SimpleNamespace(images=here, close=lambda: None)
-    monkeypatch.setattr(docker, "from_env", lambda **_given: client)
+    here = client(
+        {"innobrim/mysql:9.7": "", "mariadb:11.8": "", "innobrim/mariadb:10.5": ""}, "layer of a build"
+    )
+    monkeypatch.setattr(docker, "from_env", lambda **_given: here)
     return tmp_path
 
 
@@ -207,7 +215,7 @@ def test_an_image_of_make_servers_has_a_name(monkeypatch: pytest.MonkeyPatch) ->
 @pytest.mark.parametrize("name", ["mysql-5.7.22", "mysql-8.4", "mariadb-11.8"])
 @pytest.mark.usefixtures("made_here")
 def test_a_name_that_is_not_here_is_shown_with_those_that_are(name: str) -> None:
-    """Folders with a program and our own images are listed, and where the rest comes from."""
+    """Folders with a program and our own images are listed, whatever a build beside makes and removes."""
     with pytest.raises(LabServerError) as refusal:
         server_named(name)
 
@@ -254,19 +262,8 @@ def test_an_image_that_cannot_be_fetched_is_said_with_those_that_are_here(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """Without a way to a registry it is said what can be named instead, and no address of an API."""
-
-    class Images:
-        def get(self, name: str) -> None:
-            raise docker.errors.ImageNotFound(name)
-
-        def list(self) -> list[SimpleNamespace]:
-            return [SimpleNamespace(tags=["innobrim/mysql:9.7"])]
-
-        def pull(self, _name: str) -> None:
-            raise docker.errors.APIError("500 for http+docker://localhost", explanation="no such host")
-
-    client = SimpleNamespace(images=Images(), close=lambda: None)
-    monkeypatch.setattr(docker, "from_env", lambda **_given: client)
+    here = client({"innobrim/mysql:9.7": ""}, "layer of a build")
+    monkeypatch.setattr(docker, "from_env", lambda **_given: here)
     with pytest.raises(LabServerError) as refusal:
         server_named("mysql:8.4", say=lambda _text: None)
     assert str(refusal.value) == ("mysql:8.4: cannot be fetched (no such host); here are innobrim/mysql:9.7")
