@@ -85,6 +85,7 @@ CASES = (
         ),
     ),
     Case("mysql-8.0.31-mended", "redo-sizes", "mysql-8.0.31-mended"),
+    Case("mysql-5.7.22-neighbors-0", "flush-neighbors", "mysql-5.7.22"),
 )
 
 INTRODUCTION = f"""\

@@ -48,6 +48,7 @@ UNKNOWN = frozenset({"innodb_doublewrite_files", "innodb_adaptive_hash_index"})
 """Variables of mysqld in a plan that the simulated server has nothing of."""
 
 DOUBLEWRITE_PAGES = "innodb_doublewrite_pages"
+FLUSH_NEIGHBORS = "innodb_flush_neighbors"
 NO_LATENCY = "0;1;"
 """A second of the load without a latency, as sysbench would report it."""
 
@@ -74,7 +75,7 @@ def parameters(like: Scenario, plan: Plan) -> PlantParameters:
             raise PlanError(f"{key}: {value}: cannot be predicted; only {known[0]} can")
     if plan.disk.write_iops is None:
         raise PlanError("disk.write_iops: without a limit the disk is not known")
-    if other := set(plan.server.set) - UNKNOWN - {DOUBLEWRITE_PAGES}:
+    if other := set(plan.server.set) - UNKNOWN - {DOUBLEWRITE_PAGES, FLUSH_NEIGHBORS}:
         raise PlanError(f"server.set.{min(other)}: the simulated server has nothing of it")
     server = replace(
         like.server,
@@ -83,6 +84,8 @@ def parameters(like: Scenario, plan: Plan) -> PlantParameters:
     )
     if DOUBLEWRITE_PAGES in plan.server.set:
         server = replace(server, doublewrite_pages=int(plan.server.set[DOUBLEWRITE_PAGES]))
+    if FLUSH_NEIGHBORS in plan.server.set:
+        server = replace(server, flush_neighbors=bool(int(plan.server.set[FLUSH_NEIGHBORS])))
     change = LoadChange(0.0, plan.load.threads, rate=plan.load.rate or None)
     pages = like.load.hot_pages * plan.load.tables * plan.load.rows / ROWS
     return PlantParameters(
