@@ -68,6 +68,7 @@ class Server:
         fails: what a SET ends with.
         allowed: what the account may; None where that is not known.
         at_it: somebody's statement sets it now.
+        copied: a backup holds its lock.
         silent: there is no reading.
         local: it runs on this machine.
         looks: readings after which a SET answers.
@@ -79,7 +80,7 @@ class Server:
         self.readings: list[tuple[int, bool]] = []
         self.fails: ServerError | None = None
         self.allowed: bool | None = True
-        self.at_it = self.silent = False
+        self.at_it = self.silent = self.copied = False
         self.local = True
         self.directory = Path()
         self.looks = 0
@@ -102,7 +103,12 @@ class Server:
                 self.looked.set()
         size, resizing = self.readings.pop(0) if self.sets and self.readings else (self.size, False)
         return sample(
-            1, redo_capacity=size, resizing=resizing, lsn_current=LSN, lsn_checkpoint=LSN - self.age
+            1,
+            redo_capacity=size,
+            resizing=resizing,
+            backup_locked=self.copied,
+            lsn_current=LSN,
+            lsn_checkpoint=LSN - self.age,
         )
 
     def may_write(self) -> bool | None:

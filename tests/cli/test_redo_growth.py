@@ -142,6 +142,17 @@ def test_an_undo_sets_nothing_that_is_not_safe_or_not_ours(tmp_path: Path) -> No
         assert server.sets == []
 
 
+def test_a_log_that_a_backup_copies_is_left_alone(tmp_path: Path) -> None:
+    """While a backup holds its lock neither a growth nor its undo sets anything, and both say why."""
+    growing, undoing = Server(), Server(size=WANTED)
+    growing.copied = undoing.copied = True
+    ended(run(growing, tmp_path, *TO, "--yes"), 1, "LOCK INSTANCE FOR BACKUP", "wait for its end")
+    keep(tmp_path, BEGUN)
+    ended(run(undoing, tmp_path, *UNDO), 1, "LOCK INSTANCE FOR BACKUP", "wait for its end")
+
+    assert growing.sets == undoing.sets == []
+
+
 def test_a_machine_reads_the_types_that_the_program_has(tmp_path: Path) -> None:
     """What --json prints is one object of the published type; what is no answer goes to standard error."""
     server = Server()

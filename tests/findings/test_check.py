@@ -97,6 +97,8 @@ def test_a_server_that_cannot_be_used_says_why(server: Odd) -> None:
             ["2 and", "4 and"],
         ),
         (OFF, {}, "counters: warning", ["log_lsn_current", "innodb_monitor_enable = 'module_log'"]),
+        ({"lacks": ("log_margin: none is taken",)}, {}, "counters: ok", ["has no log_margin: none is taken"]),
+        (OFF | {"lacks": ("log_margin: none is taken",)}, {}, "counters: warning", ["has no log_margin"]),
         (OFF | {"ages_need_counters": True}, {}, "counters: warning", ["active mode writes nothing"]),
         (OFF | SOFT, {}, "counters: warning", ["active mode writes all the same"]),
         (SOFT, {}, "authority: warning", [MARK, "also in my.cnf", "leave it at 0 there"]),

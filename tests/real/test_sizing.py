@@ -13,7 +13,7 @@ from lab.servers.base import LabServer
 from lab.servers.spec import MEBIBYTE, ServerSpec
 from lab.workloads.sysbench import SysbenchRun, prepare
 from tests.real.families import SHIPPED, named
-from tests.real.installation import Innobrim, innobrim
+from tests.real.installation import Innobrim
 from tests.real.recording import settle
 from tests.real.support import LOAD, WRITE_IOPS
 from tuner.core.estimate.window import list_flushed
@@ -116,7 +116,8 @@ def test_a_larger_log_saves_what_was_foretold(
             foretold = {one["redo_capacity"] // MEBIBYTE: one for one in said["sizes"]}
             for size in SIZES:
                 if done:
-                    grow(server, daemon, size)
+                    grown = daemon.administer("redo", "--to", f"{size}M", "--yes")
+                    assert grown.returncode == 0, grown.stdout + grown.stderr
                     settle(daemon, SET_POINT)
                 done.append(counted(server, load, daemon))
                 figures.append(
@@ -126,17 +127,3 @@ def test_a_larger_log_saves_what_was_foretold(
     saved = [1.0 - one.pages_per_row / done[0].pages_per_row for one in done]
     assert saved == sorted(saved)
     assert all(told["low"] <= one <= told["high"] for told, one in zip(ranges, saved, strict=True)), saved
-
-
-def grow(server: LabServer, daemon: Innobrim, size: int) -> None:
-    """Grow the redo log as an administrator would, beside the daemon."""
-    options = daemon.config.with_name("admin.cnf")
-    options.touch(mode=0o600)
-    options.write_text(
-        f"[client]\nuser={server.admin.user}\npassword={server.admin.password}\n", encoding="utf-8"
-    )
-    grown = innobrim(
-        *("redo", "--to", f"{size}M", "--yes", "--host", server.host, "--port", str(server.port)),
-        *("--defaults-file", str(options), "--state-directory", str(daemon.state)),
-    )
-    assert grown.returncode == 0, grown.stdout + grown.stderr

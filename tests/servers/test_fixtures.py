@@ -69,6 +69,8 @@ def test_the_server_is_what_its_name_says(name: str) -> None:
     assert facts.flush_law == next(law for start, law in LAW.items() if name.startswith(start))
     assert facts.blockers == facts.own_limits == facts.unseen == ()
     assert facts.started == BOOTED
+    exported = set(fixture.readings[0].metrics)
+    assert not exported & {one.partition(":")[0] for one in facts.lacks}
     new = facts.family != "mariadb" and int(fixture.version.partition(".")[0]) >= 8
     assert facts.write_privilege == ("SYSTEM_VARIABLES_ADMIN" if new else "SUPER")
     assert facts.managed == next((one for start, one in PROVIDER.items() if name.startswith(start)), "")

@@ -8,6 +8,8 @@ import re
 import sys
 import tempfile
 from collections.abc import Callable, Iterator, Mapping
+from functools import partial
+from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
 import click
@@ -133,7 +135,14 @@ def _real(server: LabServer, *, seconds: int | None, port: int) -> None:
     real = RealServer(server.endpoint(server.daemon), clock, beat=board.pulse.beat)
     real.claims_writer = True
     real.facts()  # a server that the loop cannot log in to is said now, and not waited for
-    _present(real, clock, board, seconds=seconds or DEFAULT_SECONDS["real"], port=port, speed=1.0)
+    seconds = seconds or DEFAULT_SECONDS["real"]
+    _present(real, clock, board, seconds=seconds, port=port, speed=1.0, check=partial(_check, server))
+
+
+def _check(server: LabServer, directory: Path) -> str:
+    """Return the command that checks a throw-away server, whose login is put into the directory."""
+    login = server.option_file(directory / "login.cnf")
+    return f"innobrim check --host {server.host} --port {server.port} --defaults-file {login}"
 
 
 def _simulated(seconds: int, port: int) -> None:
@@ -220,8 +229,20 @@ def _present(
     port: int,
     speed: float,
     ticked: Callable[[], None] = lambda: None,
+    check: Callable[[Path], str] | None = None,
 ) -> None:
-    """Run a daemon in the foreground: advisory, then active; print the table and the summary."""
+    """Run a daemon in the foreground: advisory, then active; print the table and the summary.
+
+    Args:
+        server: looked at and written to.
+        clock: its time, and the daemon's.
+        board: where the mode is asked for.
+        seconds: how long, real time.
+        port: of the API.
+        speed: how many times as fast the clock runs.
+        ticked: told of each tick.
+        check: what puts a login into a directory and returns the command that checks the server with it.
+    """
     before, after = show.Phase(), show.Phase()
     began = clock.monotonic()
     table = show.Table(say, clock, every=LINE_SECONDS if speed == 1.0 else SIMULATED_LINE_SECONDS)
@@ -235,7 +256,9 @@ def _present(
         if record.tick.number == 1:  # by now the API is served
             say(f"page: http://{HOST}:{port}/   token: {directory}/token   API: /docs")
             socket = f"--api-socket {directory}/{SOCKET_NAME}"
-            say(f"try: innobrim status {socket}", f"     innobrim drain --wait {socket}")
+            tried = [f"innobrim status {socket}", f"innobrim drain --wait {socket}"]
+            tried += [] if check is None else [check(Path(directory))]
+            say(*map("{} {}".format, ("try:", "    ", "    "), tried))
         table.show(record)
         if record.mode is Mode.ACTIVE:
             after.take(record)

@@ -31,6 +31,7 @@ from tuner.findings.redo_growth import (
     Resize,
     Stands,
     barred,
+    copied_by,
     how_far,
     kept_back,
     lines_for_my_cnf,
@@ -150,6 +151,11 @@ class Target:
         """Tell whether a statement of somebody's sets the size now."""
         return self.facts.family == "mariadb" and self.server.resizing_redo(self.facts)
 
+    def must_not_be_copied(self) -> None:
+        """End where something may copy the redo log, which another size would break."""
+        for why in copied_by(self.sample):
+            raise Refused(f"{why}; another size of the redo log may break its copy: wait for its end")
+
     def must_be_allowed(self) -> None:
         """End where the account may not set the variable."""
         if self.server.may_write() is False:
@@ -264,6 +270,7 @@ def grow(target: Target, wanted: int, *, seconds: int, timeout: float, yes: bool
         _by_restart(facts, lines_for_my_cnf(facts, wanted), wanted, as_json=as_json)
     if target.under_way():
         raise Refused(f"{facts.redo_variable} is being changed already: wait for its end")
+    target.must_not_be_copied()
     target.must_have_directory()
     with target.alone():
         _grow(target, wanted, seconds=seconds, timeout=timeout, yes=yes, as_json=as_json)
@@ -330,6 +337,7 @@ def _undo(target: Target, *, timeout: float, yes: bool, as_json: bool) -> None:
         return
     if standing == "under_way":
         raise Refused(told(kept, standing, target.sample))
+    target.must_not_be_copied()
     target.must_be_allowed()
     if why := not_to_be_shrunk(kept, target.sample):
         raise Refused(why)

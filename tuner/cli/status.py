@@ -52,6 +52,7 @@ from tuner.records import (
     percent,
 )
 from tuner.records.window import said as said_effect
+from tuner.servers.known import NEWEST_READ, law_and_level
 from tuner.settings import Mode
 from tuner.system.amounts import size
 from tuner.system.printable import printable
@@ -172,6 +173,8 @@ def _daemon(status: Status) -> Iterator[tuple[str, str]]:
     if status.server is not None:
         server = status.server
         yield "server", f"{server.product} at {server.endpoint} ({server.identity})"
+        if server.family in NEWEST_READ:  # a simulated one is none that could have been seen
+            yield "known as", law_and_level(server)
         if server.own_limits:
             yield "limits", f"the server's own are taken: {'; '.join(server.own_limits)}"
     if status.process is not None:

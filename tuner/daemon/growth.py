@@ -18,7 +18,6 @@ from msgspec.structs import replace
 
 from tuner.core.commands.schedule import settings_of
 from tuner.core.decide.proving import TRIAL
-from tuner.core.estimate.occurrences import FLAGS, MEANING, Occurrence
 from tuner.core.ownership.transitions import BASELINE_GUARD
 from tuner.core.setpoint.budgets import KEYS, WHAT, durations_of
 from tuner.core.state import SAME_START_SECONDS, State
@@ -27,6 +26,7 @@ from tuner.findings.redo_growth import (
     Growing,
     Resize,
     against,
+    copied_by,
     kept_back,
     not_to_be_shrunk,
     stands,
@@ -56,9 +56,6 @@ LONGEST_STEP = 600.0
 """What a server may take for one step, seconds: a MariaDB gives up then and keeps the log that it had."""
 
 LOOK_SECONDS = 0.5
-
-BACKUPS = (Occurrence.BACKUP_LOCK, Occurrence.READ_LOCK, Occurrence.CLONE)
-"""What may copy the redo log that a step would change."""
 
 
 class Resizable(Growable, Protocol):
@@ -339,8 +336,7 @@ def not_now(state: State, record: TickRecord, goal: GrowTo) -> str:
         "a park": state.park_owed is not None or record.decision.kind is DecisionKind.PARK,
         "a restore": bool(state.restoring),
     }
-    barred_by |= {MEANING[one]: FLAGS[one](sample) for one in BACKUPS}
-    for why, there in barred_by.items():
+    for why, there in (*barred_by.items(), *((why, True) for why in copied_by(sample))):
         if there:
             return f"waits for its end: {why}"
     return _over_budget(state, record, wanted / found)

@@ -8,7 +8,6 @@ from typing import Protocol
 from msgspec import Struct
 from msgspec.structs import replace
 
-from policies.registry import LAWS
 from tuner.core.leaving.lowwater import unfit
 from tuner.findings.advice import counters_off
 from tuner.findings.finding import Finding
@@ -23,7 +22,7 @@ from tuner.findings.preconditions import (
 from tuner.findings.providers import way_of
 from tuner.findings.redo_growth import Growable, grow_to_line
 from tuner.records import LOW_WATER_MARK, SET_GLOBAL, Facts, Missed, Sample, percent
-from tuner.servers.known import in_words, known_by
+from tuner.servers.known import known_by, law_and_level
 from tuner.servers.port import Server, ServerError, Unreachable
 from tuner.settings import GrowTo, Settings
 
@@ -178,12 +177,11 @@ def _verified(facts: Facts) -> Finding:
 
 def _supported(facts: Facts) -> Finding:
     """Return the line that says what a server was taken for, and how such servers are known."""
-    known = in_words(facts.family, facts.version, facts.managed, facts.flush_law)
     unseen = known_by(facts.family, facts.version, facts.managed) in {"source", "newer"}
     return Finding(
         "supported",
         "ok",
-        f"{facts.product}: flush law {facts.flush_law}, {LAWS[facts.flush_law].in_words}; {known}",
+        f"{facts.product}: {law_and_level(facts)}",
         fix="innobrim record --fixture makes a file that lets it be checked; what to do with it is in "
         "docs/record-and-report.md"
         if unseen
@@ -198,9 +196,11 @@ def _own_limits(facts: Facts) -> list[Finding]:
 
 
 def _counters(facts: Facts) -> Finding:
+    lacks = "".join(f"; this release has no {one}" for one in facts.lacks)
     if not facts.disabled_counters:
-        return Finding("counters", "ok", "all InnoDB counters that a sample needs are on")
-    return replace(counters_off(facts), id="counters", effect="")
+        return Finding("counters", "ok", f"all InnoDB counters that a sample needs are on{lacks}")
+    off = counters_off(facts)
+    return replace(off, id="counters", title=f"{off.title}{lacks}", effect="")
 
 
 def _surroundings(facts: Facts) -> Finding:

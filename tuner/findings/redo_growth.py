@@ -7,6 +7,7 @@ from typing import Annotated, Literal, NamedTuple, Protocol
 
 from msgspec import Meta, Struct
 
+from tuner.core.estimate.occurrences import FLAGS, MEANING, Occurrence
 from tuner.core.state import SAME_START_SECONDS
 from tuner.findings.evidence import local_places
 from tuner.findings.finding import Finding
@@ -32,6 +33,10 @@ GROW_TO = "grow_to"
 
 SHRUNK_SHARE = 0.5
 """Of the size to go back to: with a checkpoint age up to there no limit of the smaller log is reached."""
+
+
+COPYING = (Occurrence.BACKUP_LOCK, Occurrence.READ_LOCK, Occurrence.CLONE)
+"""What may copy the redo log, and is broken by another size of it."""
 
 
 class Resize(Struct, frozen=True):
@@ -84,6 +89,11 @@ def barred(facts: Facts, sample: Sample, wanted: int) -> str:
     if sample.resizing:
         return f"{name} is being changed already, and {size(found)} is in force: wait for its end"
     return ""
+
+
+def copied_by(sample: Sample) -> tuple[str, ...]:
+    """Return what goes on that may copy the redo log, and would be broken by another size, in words."""
+    return tuple(MEANING[one] for one in COPYING if FLAGS[one](sample))
 
 
 class Growable(Protocol):

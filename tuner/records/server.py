@@ -107,6 +107,10 @@ class Facts(Struct, frozen=True):
         tuple[str, ...],
         field("limits of the redo log that are not those of our arithmetic, and are taken from the server"),
     ] = ()
+    lacks: Annotated[
+        tuple[str, ...],
+        field("InnoDB counters that this release does not have, and what holds in place of each"),
+    ] = ()
     unseen: Annotated[
         tuple[str, ...],
         field("what the account may not look at: replica, group, latency, clone, locks"),

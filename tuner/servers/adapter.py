@@ -207,6 +207,7 @@ class Adapter(ABC):
         waits: counter for the waits of writers for redo space.
         lru: counter for the pages flushed from the LRU tail.
         by_age: counter for the pages that the server expects to flush for age; None where there is none.
+        lacks: counters of its relatives that it does not have, and what holds in place of each.
         counters: InnoDB counters that a full sample is made of.
         own_law: flush law where that is no variable.
         percona_laws: flush laws of Percona Server by what ``innodb_cleaner_lsn_age_factor`` says.
@@ -237,6 +238,7 @@ class Adapter(ABC):
     waits: ClassVar[str] = "buffer_flush_sync_waits"
     lru: ClassVar[str] = "buffer_LRU_batch_flush_total_pages"
     by_age: ClassVar[str | None] = "buffer_flush_n_to_flush_by_age"
+    lacks: ClassVar[Mapping[str, str]] = {}
     surroundings: ClassVar[str] = "replication and latency"
     redo_variable: ClassVar[str] = "innodb_log_file_size"
     sized_by: ClassVar[tuple[str, ...]] = ("innodb_log_file_size",)

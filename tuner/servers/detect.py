@@ -87,6 +87,7 @@ def _detect(session: Session) -> tuple[Facts, Adapter]:
         disabled_counters=tuple(name for name in adapter.counters if not states.get(name)),
         blockers=tuple(_blockers(variables, limits)),
         own_limits=limits.taken,
+        lacks=tuple(f"{name}: {instead}" for name, instead in adapter.lacks.items()),
         account=text(account) if is_account(text(account)) else "",
         write_privilege=family.write_privilege,
         managed=family.managed,

@@ -11,7 +11,8 @@ from collections.abc import Iterable, Mapping
 from types import MappingProxyType
 from typing import Literal
 
-from tuner.records import PRODUCTS
+from policies.registry import LAWS
+from tuner.records import PRODUCTS, Facts
 from tuner.servers.release import named, release_of
 
 Level = Literal["measured", "recorded", "source", "newer"]
@@ -95,6 +96,13 @@ def in_words(family: str, version: str, managed: str = "", law: str = "") -> str
     nearest = listed(map(named, around)) or f"no {product}"
     taken = f", and taken for {product} {'.'.join(map(str, NEWEST_READ[family]))}" if level == "newer" else ""
     return f"this release is {WORDS[level]}{taken}; measured live: {nearest}"
+
+
+def law_and_level(facts: Facts) -> str:
+    """Return in words by which law a server flushes, and how it is known."""
+    law = LAWS.get(facts.flush_law)
+    does = f"flush law {facts.flush_law}" + ("" if law is None else f", {law.in_words}")
+    return f"{does}; {in_words(facts.family, facts.version, facts.managed, facts.flush_law)}"
 
 
 def all_measured() -> str:

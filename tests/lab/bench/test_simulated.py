@@ -75,7 +75,7 @@ def test_the_same_suite_is_predicted_the_same_again(tmp_path: Path) -> None:
         ({"load": LoadPlan(distribution="zipf")}, "load.distribution: zipf"),
         ({"disk": DiskPlan(write_iops=2400, alternate_iops=800)}, "disk.alternate_iops: 800"),
         ({"crash": True}, "crash: True"),
-        ({"server": ServerPlan(set={"innodb_flush_neighbors": 1})}, "server.set.innodb_flush_neighbors"),
+        ({"server": ServerPlan(set={"innodb_lru_scan_depth": 100})}, "server.set.innodb_lru_scan_depth"),
     ],
 )
 def test_what_the_simulated_server_has_not_is_refused_by_name(changes: dict[str, Any], words: str) -> None:
@@ -85,10 +85,14 @@ def test_what_the_simulated_server_has_not_is_refused_by_name(changes: dict[str,
 
 
 def test_sizes_and_pages_are_those_of_the_plan() -> None:
-    """Twice the rows are twice the pages that change; redo log, pool and doublewrite are the suite's."""
+    """Twice the rows are twice the pages that change; the rest is the suite's."""
     plan = replace(
         PLAN,
-        server=ServerPlan(redo_capacity=1024, buffer_pool=700, set={"innodb_doublewrite_pages": 4}),
+        server=ServerPlan(
+            redo_capacity=1024,
+            buffer_pool=700,
+            set={"innodb_doublewrite_pages": 4, "innodb_flush_neighbors": 1},
+        ),
         load=LoadPlan(rows=800_000, threads=8),
     )
 
@@ -99,6 +103,7 @@ def test_sizes_and_pages_are_those_of_the_plan() -> None:
     assert made.server.redo_capacity == 1024 * 1024**2
     assert made.server.buffer_pool_pages * 16_384 == 700 * 1024**2
     assert made.server.doublewrite_pages == 4
+    assert made.server.flush_neighbors
 
 
 def test_a_loop_that_ends_is_told(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

@@ -338,6 +338,7 @@ class MySQL56Adapter(MySQL57Adapter):
     started = STARTED_BY_SCHEMA
     lru = "buffer_LRU_batch_total_pages"
     by_age = None
+    lacks: ClassVar = {"buffer_flush_n_to_flush_by_age": "its law asks for no pages by their age"}
 
     @classmethod
     def recognise(cls, build: Build) -> Family | None:
@@ -388,6 +389,7 @@ class MySQL8012Adapter(MySQL80Adapter):
 
     arithmetic = "log_calc_max_ages of MySQL 8.0.12"
     limit_counters = (ASYNC, SYNC)
+    lacks: ClassVar = {MARGIN: "it takes no margin off its limits"}
 
     def expected_limits(self, answers: Answers) -> Limits:
         """Return what the flush law and the checkpointer use, which counters show."""
