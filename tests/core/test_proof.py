@@ -23,7 +23,7 @@ from tuner.core.ownership.transitions import BASELINE_GUARD, begin_restore
 from tuner.core.savings.ledger import Savings
 from tuner.core.state import State
 from tuner.core.step import start
-from tuner.core.trials.paired import Figures, Pair
+from tuner.core.trials.paired import Figures, Pair, bounds_text, verdict_text
 from tuner.core.trials.proof import MOST_PAIRS, Running, result_of
 from tuner.loop import drive
 from tuner.records import (
@@ -143,6 +143,34 @@ def test_noise_alone_is_no_difference_and_more_hours_are_named() -> None:
     assert result.verdict is TrialVerdict.NO_DIFFERENCE
     assert result.more_hours
     assert result.latency is None
+
+
+@pytest.mark.parametrize(
+    ("commits", "pages", "verdict"),
+    [
+        ((920.0, 800.0, 920.0), 0.180, TrialVerdict.NO_DIFFERENCE),
+        ((1080.0, 1200.0, 1080.0), 0.220, TrialVerdict.NO_DIFFERENCE),
+        ((999.0, 1001.0, 1003.0), 0.180, TrialVerdict.BETTER),
+        ((999.0, 1250.0, 1210.0), 0.180, TrialVerdict.NO_DIFFERENCE),
+        ((999.0, 1001.0, 1003.0), 0.220, TrialVerdict.WORSE),
+    ],
+)
+def test_pages_decide_only_where_no_loss_of_commits_can_hide(
+    commits: tuple[float, ...], pages: float, verdict: TrialVerdict
+) -> None:
+    """Fewer pages make no side better while its commits may be much lower; the verdict has their bounds."""
+
+    def figures(rate: float, density: float) -> Figures:
+        return Figures(rate, rate, density, density * rate, None)
+
+    pairs = tuple(
+        Pair(figures(1000.0, 0.2), figures(rate, pages * (1.0 + 0.001 * place)))
+        for place, rate in enumerate(commits)
+    )
+    result = result_of(Running(1, "ann", 0.0, 9.0, DEFAULT, 300.0, 150.0, pairs=pairs))
+    assert result.verdict is verdict
+    assert result.commits is not None
+    assert f"commits/s {bounds_text(result.commits)}" in verdict_text(result)
 
 
 def fresh(originals: Capacity = DEFAULT) -> Bench:

@@ -141,6 +141,21 @@ def test_where_a_tick_is_gone_its_change_is_told_with_what_is_missing(
     assert (story.before, story.after) == (None, None)
 
 
+@pytest.mark.parametrize(
+    ("gone", "told"),
+    [
+        ("number <= 720", "in the 3 min before, which is as far back as ticks are kept, because the age was"),
+        ("number BETWEEN 400 AND 800", "in the 10 min before, because for 7 min nothing was recorded"),
+    ],
+    ids=["no longer kept", "a gap"],
+)
+def test_what_was_not_recorded_is_not_told_from_what_was(journal: Path, gone: str, told: str) -> None:
+    """Of a time without a change only what the kept ticks show is said to be so."""
+    altered(journal, f"DELETE FROM ticks WHERE {gone}")
+
+    ended(innobrim("why", "--at", "00:15:00", journal), 0, told)
+
+
 def test_a_wrong_question_says_what_is_right(journal: Path, tmp_path: Path) -> None:
     """A time that is none, two questions at once and a file that is no journal are exit code 2."""
     ended(innobrim("why", "--at", "noon", journal), 2, "'noon' is no time", "10:42", "5m ago")

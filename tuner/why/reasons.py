@@ -446,6 +446,8 @@ _KINDS: Mapping[DecisionKind, Callable[[View], Iterator[str]]] = MappingProxyTyp
     }
 )
 
+UNRECORDED = "unrecorded"
+
 SHORT: Mapping[str, str] = MappingProxyType(
     {
         Reason.MISSED: "the server could not be read",
@@ -469,6 +471,7 @@ SHORT: Mapping[str, str] = MappingProxyType(
         Reason.OVERRIDE: "an override was in force",
         Reason.DRAINING: "a drain was under way",
         Reason.DRAINED: "a drain kept the age low",
+        UNRECORDED: "nothing was recorded, as no daemon ran or its ticks were lost",
     }
 )
 """Why nothing was written, in a few words."""

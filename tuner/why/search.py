@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
+from itertools import pairwise
+from statistics import median_low
 from typing import Protocol
 
 from tuner.core.ownership.transitions import BASELINE_GUARD
@@ -12,6 +14,7 @@ from tuner.records import DecisionKind, Facts, PastChange, TickRecord
 from tuner.settings import Settings
 from tuner.system.amounts import duration
 from tuner.why.model import Span, Story, Why
+from tuner.why.reasons import UNRECORDED
 from tuner.why.told import story
 from tuner.why.view import Around
 
@@ -20,6 +23,9 @@ AFTER_SECONDS = 30.0
 
 GAP_SECONDS = 25.0
 """A moment without a tick for so long before it is in a gap: ticks are ten seconds apart at most."""
+
+SPREAD = 10.0
+"""Two ticks may be so many times as far apart as usual without a gap: the interval may have been another."""
 
 SAMPLES = 240
 """Ticks looked at for how a time without changes was spent."""
@@ -158,9 +164,11 @@ def _of_tick(
     around = Around(record, change, settings=settings, facts=facts)
     wall = record.tick.wall
     if not record.decision.steps:
-        since = past.last_change(wall)
-        spent = () if spent_since is None else _spent(past, spent_since, wall)
-        return story(around._replace(since=since, spent=spent))
+        known = past.known()
+        if spent_since is not None and known is not None:
+            spent = _spent(past, max(spent_since, known[0]), wall)
+            around = around._replace(spent=spent, cut=spent_since < known[0] - GAP_SECONDS)
+        return story(around._replace(since=past.last_change(wall)))
     if change is None:
         change = next(iter(past.changes(wall, wall + SAME_SECONDS)), None)
     following = [one for one in past.ticks(wall, wall + AFTER_SECONDS) if one.tick.wall > wall]
@@ -186,13 +194,21 @@ def _later(following: list[TickRecord], wall: float) -> tuple[TickRecord | None,
 
 
 def _spent(past: Past, since: float, until: float) -> tuple[tuple[str, float], ...]:
-    """Return why nothing was written between two times, and about how long each reason held."""
-    if until - since < MINUTE:
+    """Return why nothing was written between two times, and about how long each reason held.
+
+    A time in which nothing was recorded is none of those that the ticks around it tell of.
+    """
+    ticks = past.sampled(since, until, SAMPLES)
+    counts = Counter(one.decision.reason for one in ticks if not one.decision.steps)
+    if until - since < MINUTE or not counts:
         return ()
-    ticks = [one for one in past.sampled(since, until, SAMPLES) if not one.decision.steps]
-    counts = Counter(one.decision.reason for one in ticks)
-    each = (until - since) / max(1, len(ticks))
-    return tuple((reason, number * each) for reason, number in counts.most_common())
+    times = [since, *(max(since, one.tick.wall) for one in ticks), until]
+    between = [later - earlier for earlier, later in pairwise(times) if later > earlier]
+    usual = median_low(between)
+    gaps = sum(one - usual for one in between if one > SPREAD * usual + GAP_SECONDS)
+    each = (until - since - gaps) / counts.total()
+    spent = [(reason, number * each) for reason, number in counts.items()]
+    return tuple(sorted([*spent, (UNRECORDED, gaps)], key=lambda one: -one[1]))
 
 
 def _span(past: Past) -> Span | None:

@@ -140,7 +140,8 @@ def _spent(view: View) -> Iterator[str]:
     since = view.around.since
     within = since is not None and since.wall > view.record.tick.wall - whole + A_TICK
     nothing = "Apart from the changes nothing" if within else "Nothing"
-    yield f"{nothing} was written in the {duration(whole)} before, because {why}."
+    kept = ", which is as far back as ticks are kept," if view.around.cut else ","
+    yield f"{nothing} was written in the {duration(whole)} before{kept} because {why}."
 
 
 def _age(view: View) -> str:

@@ -29,6 +29,7 @@ class Around(NamedTuple):
     cause: str = ""  # an earlier event that this follows from, in words
     # reasons for writing nothing since, and about how many seconds each held; empty where it is too soon
     spent: tuple[tuple[str, float], ...] = ()
+    cut: bool = False  # ticks are kept of the end of that time alone
     lost: str = ""  # why ``record`` is None, in words
     settings: Settings = Settings()
     facts: Facts | None = None
