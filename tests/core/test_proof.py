@@ -19,6 +19,7 @@ from tests.core.loops import DENSITY, RATE, drain
 from tests.core.referee import Referee
 from tests.factory import DEFAULT, A, command
 from tuner.core.estimate.window import all_flushed
+from tuner.core.ownership.transitions import BASELINE_GUARD, begin_restore
 from tuner.core.savings.ledger import Savings
 from tuner.core.state import State
 from tuner.core.step import start
@@ -172,26 +173,26 @@ def test_pages_decide_only_where_no_loss_of_commits_can_hide(
     assert f"commits/s {bounds_text(result.commits)}" in verdict_text(result)
 
 
-def fresh() -> Bench:
+def fresh(originals: Capacity = DEFAULT) -> Bench:
     """Return a loop that begins in active mode where its own values are in force, at rest."""
     wanted = round(RATE * DENSITY * LEGACY.gain_over_demand(0.8) / 2.0)
     server = FakeServer(Capacity(wanted, 2 * wanted), redo_rate=RATE)
     server.density = DENSITY
     server.oldest = server.lsn - 0.8 * A
     settings = replace(ACTIVE, set_point=0.8, max_changes_per_hour=3600)
-    return Bench(settings, server, originals=DEFAULT, left=(server.capacity,))
+    return Bench(settings, server, originals=originals, left=(server.capacity,))
 
 
-def at_work() -> Bench:
+def at_work(originals: Capacity = DEFAULT) -> Bench:
     """Return such a loop a minute later."""
-    bench = fresh()
+    bench = fresh(originals)
     bench.turns(60)
     return bench
 
 
-def under_way(seconds: int = 400) -> Bench:
+def under_way(seconds: int = 400, originals: Capacity = DEFAULT) -> Bench:
     """Return such a loop with a trial that is so old."""
-    bench = at_work()
+    bench = at_work(originals)
     accepted, why = bench.answer(TRIAL)
     assert accepted, why
     bench.turns(seconds)
@@ -298,6 +299,42 @@ def test_an_emergency_ends_it_with_the_safer_side() -> None:
     assert bench.state.proof.result is not None
     assert bench.state.proof.result.end is TrialEnd.EMERGENCY
     assert bench.state.restoring
+
+
+def seconds_beyond(bench: Bench, seconds: int) -> int:
+    """Return for how many of the next seconds the age lies beyond the sync point."""
+    readings = (bench.turn().tick.reading for _ in range(seconds))
+    return sum(isinstance(one, Sample) and one.checkpoint_age >= one.sync_point for one in readings)
+
+
+@pytest.mark.parametrize("rate", [6e6, 10e6, 30e6])
+@pytest.mark.parametrize("who", ["", "ann", BASELINE_GUARD])
+def test_a_way_back_to_a_higher_m_is_no_slower_in_an_emergency_than_the_loop(rate: float, who: str) -> None:
+    """Whoever asked for the originals, a trial too, a surge costs no more seconds beyond the sync point."""
+    bench = under_way(30)
+    until(bench, TrialSide.OURS)
+    bench.turns(60)
+    plain = bench.fork()
+    plain.turn(command("stop_trial"))
+    bench.turn(*([command("stop_trial")] if who else []))
+    if who:
+        bench.state = begin_restore(bench.state, who, now=bench.record.tick.now)
+    bench.server.redo_rate = plain.server.redo_rate = rate
+    assert seconds_beyond(bench, 150) <= seconds_beyond(plain, 150)
+    assert (bench.server.capacity, bench.record.mode) == (DEFAULT, Mode.ADVISORY)
+
+
+def test_a_surge_that_needs_more_than_the_originals_leaves_the_loop_at_work() -> None:
+    """The originals are not the safer side there: the loop raises M beyond them, and says so."""
+    bench = under_way(30, originals=Capacity(1000, 2000))
+    until(bench, TrialSide.OURS)
+    bench.turns(60)
+    bench.turn()
+    bench.server.redo_rate = 10e6
+    bench.turns(30)
+    assert bench.m > 2000
+    assert bench.record.mode is Mode.ACTIVE
+    assert bench.codes("restore_cancelled")
 
 
 def test_what_spoils_each_pair_does_not_have_the_values_go_to_and_fro() -> None:

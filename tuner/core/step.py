@@ -175,6 +175,9 @@ def _decided(before: State, after: State, sample: Sample | None, decision: Decis
     """Yield what is said of a decision: what it ended, and what is written."""
     if before.override is not None and after.override is None:
         yield Event(code="override_cancelled", message="an emergency ended the override")
+    if before.restoring and not after.restoring and decision.kind is DecisionKind.EMERGENCY:
+        said = "an emergency that needs more than the originals ended the restore; the loop goes on"
+        yield Event(code="restore_cancelled", message=said)
     without_rates = sample is None or after.estimate is None
     if before.park_owed is not None and after.park_owed is None and without_rates:
         yield Event(code="not_parked", message=park.given_up(after, sample))

@@ -17,8 +17,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from tuner.core.commands.schedule import settings_of
-from tuner.core.decide.proving import TRIAL
-from tuner.core.ownership.transitions import BASELINE_GUARD
+from tuner.core.ownership.transitions import BASELINE_GUARD, TRIAL
 from tuner.core.setpoint.budgets import KEYS, WHAT, durations_of
 from tuner.core.state import SAME_START_SECONDS, State
 from tuner.findings.redo_growth import (

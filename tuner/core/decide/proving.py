@@ -42,8 +42,6 @@ from tuner.records import (
 )
 from tuner.settings import Mode
 
-TRIAL = "the trial"  # Whom a restore is for that an emergency in a block of ours began
-
 SUSPENDS = frozenset({HoldCode.PAUSED, HoldCode.STALE})
 """Holds that a trial waits for; every other one ends it."""
 
@@ -255,7 +253,7 @@ def _end_now(
     target = decision.target or (running.baseline if sample is None else sample.capacity)
     ours = running.side is TrialSide.OURS and not state.holds
     if end is TrialEnd.EMERGENCY and ours and running.baseline.io_capacity_max >= target.io_capacity_max:
-        state = transitions.begin_restore(state, TRIAL, now=now)
+        state = transitions.begin_restore(state, transitions.TRIAL, now=now)
         why += "; the originals come back in steps, and the loop is advisory then"
     event = Event(
         code=EventCode.BASELINE_TRIAL_ENDED,
