@@ -263,30 +263,49 @@ def test_after_its_end_in_a_block_of_the_originals_ours_come_back() -> None:
     assert bench.m < DEFAULT.io_capacity_max
 
 
-def test_a_pause_and_a_restart_of_the_daemon_discard_a_pair_and_no_more() -> None:
-    """The trial goes on afterwards with the pairs that it has."""
-    bench = under_way()
+def with_a_pair(bench: Bench, count: int = 1) -> Running:
+    """Tick until so many pairs are counted."""
     for _ in range(4000):
-        if bench.state.proof.running is not None and bench.state.proof.running.pairs:
+        running = bench.state.proof.running
+        if running is None or len(running.pairs) >= count:
             break
         bench.turn()
-    running = bench.state.proof.running
     assert running is not None
-    pairs = len(running.pairs)
-    assert pairs
+    assert len(running.pairs) == count
+    return running
+
+
+def test_a_pause_and_a_restart_of_the_daemon_discard_a_pair_and_no_more() -> None:
+    """The trial goes on afterwards with the pairs that it has, and counts the next one."""
+    bench = under_way()
+    before = with_a_pair(bench)
     bench.turn(command("pause"))
     bench.turns(30)
     waiting = bench.state.proof.running
     assert waiting is not None
     assert waiting.waits
-    resumed = next_daemon(bench.state).proof.running
-    assert resumed is not None
-    assert len(resumed.pairs) == pairs
-    assert (resumed.first, resumed.ends, resumed.seed) == (None, running.ends, running.seed)
+    bench.state = next_daemon(
+        bench.state,
+        settings=bench.state.settings,
+        originals=DEFAULT,
+        left=(bench.server.capacity,),
+        now=bench.record.tick.now,
+    )
     bench.turn(command("resume"))
-    bench.turns(round(running.block_seconds))
-    assert bench.state.proof.running is not None
-    assert not bench.state.proof.running.waits
+    after = with_a_pair(bench, 2)
+    assert (after.ends, after.seed, after.pairs[0]) == (before.ends, before.seed, before.pairs[0])
+    assert after.discarded <= before.discarded + 1
+
+
+def test_a_reading_that_is_missed_costs_a_trial_nothing() -> None:
+    """Figures are differences of counters: with every tenth reading missing all pairs count."""
+    bench = under_way(1)
+    for _ in range(200):
+        bench.turns(9)
+        bench.silent(1)
+    running = bench.state.proof.running
+    assert running is not None
+    assert (len(running.pairs), running.discarded) == (2, 0)
 
 
 def test_an_emergency_ends_it_with_the_safer_side() -> None:
