@@ -5,10 +5,11 @@ Record anew where words are meant to change, and read the result as a stranger w
 
 from __future__ import annotations
 
+import os
 import sys
 import tempfile
+import time
 from collections.abc import Callable, Mapping
-from datetime import UTC
 from functools import cache
 from pathlib import Path
 
@@ -121,12 +122,14 @@ def said(ask: Callable[[Past], Why], directory: Path) -> str:
     with past_of(directory) as past:
         answer = ask(past)
     now = answer.known.ends if answer.known is not None else EPOCH
-    text = "\n".join(lines(answer, zone=UTC, now=now, listed=ask is ASKED["last-hour"][1]))
+    text = "\n".join(lines(answer, now=now, listed=ask is ASKED["last-hour"][1]))
     return text.replace(str(directory), "/var/lib/innobrim").strip() + "\n"
 
 
 def main(names: list[str]) -> None:
     """Write the files of these names, or all."""
+    os.environ["TZ"] = "UTC"
+    time.tzset()
     with tempfile.TemporaryDirectory() as scratch:
 
         @cache

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import json
+import re
 import shutil
 import sqlite3
 import time
 from collections.abc import Callable, Iterator
 from contextlib import closing
-from datetime import UTC, datetime, timedelta, timezone
+from datetime import UTC, datetime
 from functools import cache
 from pathlib import Path
 
@@ -195,20 +196,65 @@ def test_a_loop_that_only_watches_says_what_it_would_have_done(tmp_path: Path) -
         ("2026-01-01T00:15", HELD_SECONDS, 60.0),
         ("2026-01-01 00:15:30", HELD_SECONDS + 30, 0.0),
         ("2026-01-01T02:15:00+02:00", HELD_SECONDS, 0.0),
+        ("2026-01-01T02:15+02:00", HELD_SECONDS, 60.0),
         ("5m ago", END_SECONDS - 1 - 300, 0.0),
         ("1h30m ago", END_SECONDS - 1 - 5400, 0.0),
     ],
 )
 def test_times_are_read_as_people_write_them(text: str, second: float, lasting: float) -> None:
     """A time of day is the last one before the newest tick, and ago counts from that tick."""
-    assert moment(text, end=END, zone=UTC) == (EPOCH + second, lasting)
+    assert moment(text, end=END) == (EPOCH + second, lasting)
 
 
-def test_a_time_of_day_is_local() -> None:
-    """Who lives elsewhere asks by their own clock."""
-    assert moment("02:15:00", end=END, zone=timezone(timedelta(hours=2)))[0] == EPOCH + HELD_SECONDS
-    with pytest.raises(BadParameter, match="25:00"):
-        moment("25:00", end=END, zone=UTC)
+@pytest.fixture
+def in_berlin(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Have people live where the clock is changed."""
+    monkeypatch.setenv("TZ", "Europe/Berlin")
+    time.tzset()
+    yield
+    monkeypatch.undo()
+    time.tzset()
+
+
+@pytest.mark.usefixtures("in_berlin")
+def test_a_time_is_told_in_the_summer_or_winter_time_of_its_own_day(journal: Path) -> None:
+    """Who asks in winter for a time in summer means, and reads, the clock of that summer."""
+    found = innobrim("why", "--at", "2025-07-01T10:42", journal)
+
+    ended(
+        found,
+        1,
+        "2025-07-01 10:42:00 CEST: the ticks that are kept begin later",
+        "after: 2026-01-01 01:00:00 CET",
+    )
+
+
+@pytest.mark.usefixtures("in_berlin")
+@pytest.mark.parametrize(
+    ("text", "end", "meant"),
+    [
+        ("2025-07-01T10:42", "2026-01-01T00:30:00Z", "2025-07-01T08:42:00Z"),
+        ("2025-12-01T10:42", "2026-07-01T00:30:00Z", "2025-12-01T09:42:00Z"),
+        ("01:15", "2026-01-01T00:30:00Z", "2026-01-01T00:15:00Z"),
+        ("01:30", "2026-03-29T10:00:00Z", "2026-03-29T00:30:00Z"),
+        ("12:00", "2026-03-29T08:00:00Z", "2026-03-28T11:00:00Z"),
+        ("02:30", "2026-10-25T01:10:00Z", "2026-10-25T00:30:00Z"),
+        ("02:30", "2026-10-25T01:40:00Z", "2026-10-25T01:30:00Z"),
+    ],
+)
+def test_a_time_of_day_is_when_the_clock_last_showed_it(text: str, end: str, meant: str) -> None:
+    """So it is on the days when the clock leaves out an hour, or shows one twice, too."""
+    assert (
+        moment(text, end=datetime.fromisoformat(end).timestamp())[0]
+        == datetime.fromisoformat(meant).timestamp()
+    )
+
+
+@pytest.mark.parametrize("text", ["25:00", "10:61", "0001-01-01T00:00+02:00", "9999-12-31T23:59-02:00"])
+def test_what_no_clock_shows_is_refused(text: str) -> None:
+    """The error has what was typed, and what would be right."""
+    with pytest.raises(BadParameter, match=re.escape(text)):
+        moment(text, end=END)
 
 
 def test_a_year_of_changes_is_no_year_of_work(journal: Path, monkeypatch: pytest.MonkeyPatch) -> None:
