@@ -205,9 +205,12 @@ def _end(state: State, running: Running, decision: Decision, *, wall: float) -> 
     overruled = state.override or state.drain or state.restoring or state.low_water.ours or None
     left_out = state.mode is not Mode.ACTIVE or not _allowed(state, running.baseline)
     relieved = state.proof.at_baseline and decision.kind is DecisionKind.RELIEF
+    codes = {hold.code for hold in state.holds}
     ends = (
         (TrialEnd.EMERGENCY, decision.source == "emergency" or relieved),
+        (TrialEnd.RESTARTED, HoldCode.RESTARTED in codes),
         (TrialEnd.HELD, not all(suspended)),
+        (TrialEnd.BASELINE_GUARD, state.restoring == transitions.BASELINE_GUARD),
         (TrialEnd.OVERRULED, overruled is not None or left_out),
         (
             TrialEnd.ORIGINALS,
@@ -253,6 +256,7 @@ def _end_now(
     now: float,
 ) -> tuple[State, list[Event]]:
     state, result = _ended(state, running, end, wall=wall)
+    returned = state.baseline_guard.returned
     why = {
         TrialEnd.TIME: "its time is over",
         TrialEnd.EMERGENCY: f"an emergency in a block of {side_text(running.side)}: {decision.detail}",
@@ -260,6 +264,9 @@ def _end_now(
         TrialEnd.OVERRULED: "somebody asked for something else, the mode is advisory, or the limits leave "
         "the originals out",
         TrialEnd.ORIGINALS: "the originals are others now",
+        TrialEnd.BASELINE_GUARD: "InnoBrim's own baseline guard brings the originals back"
+        + ("" if returned is None else f": {returned.why}"),
+        TrialEnd.RESTARTED: "mysqld was restarted",
     }[end]
     target = decision.target or (running.baseline if sample is None else sample.capacity)
     ours = running.side is TrialSide.OURS and not state.holds
