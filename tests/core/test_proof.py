@@ -14,10 +14,12 @@ from lab.plant.server import SimulatedServer
 from lab.scenarios import load_scenario
 from lab.simulate_loop import SimInbox
 from policies.flushlaw import LEGACY
+from policies.types import LoadContext
 from tests.bench import Bench, FakeServer, next_daemon
 from tests.core.loops import DENSITY, RATE, drain
 from tests.core.referee import Referee
 from tests.factory import DEFAULT, A, command
+from tuner.core.baseline.guard import Returned, Shown
 from tuner.core.estimate.window import all_flushed
 from tuner.core.ownership.transitions import BASELINE_GUARD, begin_restore
 from tuner.core.savings.ledger import Savings
@@ -263,30 +265,49 @@ def test_after_its_end_in_a_block_of_the_originals_ours_come_back() -> None:
     assert bench.m < DEFAULT.io_capacity_max
 
 
-def test_a_pause_and_a_restart_of_the_daemon_discard_a_pair_and_no_more() -> None:
-    """The trial goes on afterwards with the pairs that it has."""
-    bench = under_way()
+def with_a_pair(bench: Bench, count: int = 1) -> Running:
+    """Tick until so many pairs are counted."""
     for _ in range(4000):
-        if bench.state.proof.running is not None and bench.state.proof.running.pairs:
+        running = bench.state.proof.running
+        if running is None or len(running.pairs) >= count:
             break
         bench.turn()
-    running = bench.state.proof.running
     assert running is not None
-    pairs = len(running.pairs)
-    assert pairs
+    assert len(running.pairs) == count
+    return running
+
+
+def test_a_pause_and_a_restart_of_the_daemon_discard_a_pair_and_no_more() -> None:
+    """The trial goes on afterwards with the pairs that it has, and counts the next one."""
+    bench = under_way()
+    before = with_a_pair(bench)
     bench.turn(command("pause"))
     bench.turns(30)
     waiting = bench.state.proof.running
     assert waiting is not None
     assert waiting.waits
-    resumed = next_daemon(bench.state).proof.running
-    assert resumed is not None
-    assert len(resumed.pairs) == pairs
-    assert (resumed.first, resumed.ends, resumed.seed) == (None, running.ends, running.seed)
+    bench.state = next_daemon(
+        bench.state,
+        settings=bench.state.settings,
+        originals=DEFAULT,
+        left=(bench.server.capacity,),
+        now=bench.record.tick.now,
+    )
     bench.turn(command("resume"))
-    bench.turns(round(running.block_seconds))
-    assert bench.state.proof.running is not None
-    assert not bench.state.proof.running.waits
+    after = with_a_pair(bench, 2)
+    assert (after.ends, after.seed, after.pairs[0]) == (before.ends, before.seed, before.pairs[0])
+    assert after.discarded <= before.discarded + 1
+
+
+def test_a_reading_that_is_missed_costs_a_trial_nothing() -> None:
+    """Figures are differences of counters: with every tenth reading missing all pairs count."""
+    bench = under_way(1)
+    for _ in range(200):
+        bench.turns(9)
+        bench.silent(1)
+    running = bench.state.proof.running
+    assert running is not None
+    assert (len(running.pairs), running.discarded) == (2, 0)
 
 
 def test_an_emergency_ends_it_with_the_safer_side() -> None:
@@ -412,7 +433,39 @@ def test_a_trial_is_told_to_be_over_where_another_server_answers() -> None:
     bench.server.identity = "another"
     bench.turns(3)
     assert bench.state.proof.running is None
+    assert bench.state.proof.result is not None
+    assert bench.state.proof.result.end is TrialEnd.OTHER_SERVER
     assert "another server" in bench.said("baseline_trial_ended")[-1]
+
+
+@pytest.mark.parametrize("daemon", ["up", "down"])
+def test_a_restart_of_mysqld_ends_a_trial_with_its_own_result(daemon: str) -> None:
+    """A daemon that sees it, or begins after it, keeps its pairs and why it ended, and journals them."""
+    bench = under_way(1)
+    pairs = with_a_pair(bench).pairs
+    if daemon == "down":
+        settings, now = bench.state.settings, bench.record.tick.now
+        bench.state = next_daemon(bench.state, settings=settings, later=4000.0, now=now)
+    bench.server.restart(DEFAULT)
+    bench.turns(3)
+    result = next(one.trial for one in reversed(bench.records) if one.trial is not None)
+    assert (result.end, result.pairs) == (TrialEnd.RESTARTED, len(pairs))
+    assert bench.state.proof.result == result
+    assert "mysqld was restarted" in bench.said("baseline_trial_ended")[-1]
+
+
+def test_the_baseline_guard_says_that_it_ended_a_trial_and_why() -> None:
+    """A trial that the guard cuts short is no person's doing: the log says what the server showed."""
+    bench = under_way(1)
+    returned = Returned("fewer row changes", LoadContext(1e6, 300.0, 0.0, 0.0, float(A)), Shown())
+    guard = replace(bench.state.baseline_guard, returned=returned)
+    bench.state = begin_restore(
+        replace(bench.state, baseline_guard=guard), BASELINE_GUARD, now=bench.record.tick.now
+    )
+    bench.turn()
+    assert bench.state.proof.result is not None
+    assert bench.state.proof.result.end is TrialEnd.BASELINE_GUARD
+    assert "fewer row changes" in bench.said("baseline_trial_ended")[-1]
 
 
 def test_a_week_has_longer_blocks_and_not_ever_more_of_them() -> None:

@@ -35,6 +35,9 @@ class TrialEnd(StrEnum):
     HELD = "held"
     OVERRULED = "overruled"
     ORIGINALS = "originals"
+    BASELINE_GUARD = "baseline_guard"
+    RESTARTED = "restarted"
+    OTHER_SERVER = "other_server"
 
 
 class PairedRatio(Struct, frozen=True):

@@ -32,9 +32,11 @@ from tuner.records import (
     Estimate,
     Event,
     EventCode,
+    Hold,
     HoldCode,
     Lifecycle,
     Reason,
+    Remedy,
     Sample,
     TrialEnd,
     TrialResult,
@@ -43,8 +45,7 @@ from tuner.records import (
 from tuner.settings import Mode
 
 SUSPENDS = frozenset({HoldCode.PAUSED, HoldCode.STALE})
-"""Holds that a trial waits for; every other one ends it."""
-
+"""Holds that a trial waits for, besides a flush law that is not verified yet; every other one ends it."""
 
 OUTSIDE = (
     "the originals are outside the limits of {} to {} for innodb_io_capacity_max; a trial writes no such M"
@@ -164,8 +165,10 @@ def update(
     if end is not None:
         return _end_now(state, running, end, decision, sample, wall=wall, now=now)
     waits = _waits(state, sample) or (proof.RESTS if now < running.rests_until else "")
-    if waits or sample is None:
+    if waits:
         running = running if running.waits == waits else proof.spoilt(running, waits, now=now)
+    elif sample is None:
+        return state, []  # what is counted are differences, and the next reading has them too
     else:
         running = proof.advanced(running, sample, now=now)
     return replace(state, proof=replace(state.proof, running=running)), []
@@ -198,18 +201,22 @@ def _not_now(state: State, sample: Sample | None) -> str:
 
 def _end(state: State, running: Running, decision: Decision, *, wall: float) -> TrialEnd | None:
     """Return why the trial is over at this tick; None where it is not."""
-    held = any(hold.code not in SUSPENDS for hold in state.holds)
+    suspended = [_suspends(hold) for hold in state.holds]
     overruled = state.override or state.drain or state.restoring or state.low_water.ours or None
     left_out = state.mode is not Mode.ACTIVE or not _allowed(state, running.baseline)
     relieved = state.proof.at_baseline and decision.kind is DecisionKind.RELIEF
-    paused = any(hold.code in SUSPENDS for hold in state.holds)
+    codes = {hold.code for hold in state.holds}
     ends = (
         (TrialEnd.EMERGENCY, decision.source == "emergency" or relieved),
-        (TrialEnd.HELD, held),
+        (TrialEnd.RESTARTED, HoldCode.RESTARTED in codes),
+        (TrialEnd.HELD, not all(suspended)),
+        (TrialEnd.BASELINE_GUARD, state.restoring == transitions.BASELINE_GUARD),
         (TrialEnd.OVERRULED, overruled is not None or left_out),
         (
             TrialEnd.ORIGINALS,
-            state.originals is not None and state.originals.capacity != running.baseline and not paused,
+            state.originals is not None
+            and state.originals.capacity != running.baseline
+            and not any(suspended),
         ),
         (TrialEnd.TIME, wall >= running.ends),
     )
@@ -218,12 +225,19 @@ def _end(state: State, running: Running, decision: Decision, *, wall: float) -> 
     return None if stopping and found is not TrialEnd.TIME else found
 
 
+def _suspends(hold: Hold) -> bool:
+    """Tell whether a trial waits for the end of a hold; each daemon has to see its flush law verified."""
+    return hold.code in SUSPENDS or Remedy.MATCHING_UNDER_LOAD in hold.remedies
+
+
 def _waits(state: State, sample: Sample | None) -> str:
-    """Return what spoils a block at this tick; empty where nothing does."""
+    """Return what spoils a block at this tick, as a missed reading does not; empty where nothing does."""
     if state.holds:
         return f"held: {listed(state.holds)}"
-    if sample is None or state.estimate is None or not warm(state.estimator.window):
-        return "rates need ten seconds of readings"
+    if sample is None:
+        return ""
+    if state.clocks.gap is not None:
+        return "a clock ran apart, and rates begin anew"
     if sample.degraded:
         return "InnoDB's counters are off"
     if not state.occurrences.learns(sample.monotonic):
@@ -242,6 +256,7 @@ def _end_now(
     now: float,
 ) -> tuple[State, list[Event]]:
     state, result = _ended(state, running, end, wall=wall)
+    returned = state.baseline_guard.returned
     why = {
         TrialEnd.TIME: "its time is over",
         TrialEnd.EMERGENCY: f"an emergency in a block of {side_text(running.side)}: {decision.detail}",
@@ -249,6 +264,9 @@ def _end_now(
         TrialEnd.OVERRULED: "somebody asked for something else, the mode is advisory, or the limits leave "
         "the originals out",
         TrialEnd.ORIGINALS: "the originals are others now",
+        TrialEnd.BASELINE_GUARD: "InnoBrim's own baseline guard brings the originals back"
+        + ("" if returned is None else f": {returned.why}"),
+        TrialEnd.RESTARTED: "mysqld was restarted",
     }[end]
     target = decision.target or (running.baseline if sample is None else sample.capacity)
     ours = running.side is TrialSide.OURS and not state.holds

@@ -36,6 +36,19 @@ MOST_PAIRS = 300  # A longer time has longer blocks: each pair is kept, and cost
 
 RESTS = "a pair was discarded, and the next one begins a block's time later"
 
+ENDED = {
+    TrialEnd.TIME: "its time was over",
+    TrialEnd.STOPPED: "a person stopped it",
+    TrialEnd.EMERGENCY: "an emergency ended it",
+    TrialEnd.HELD: "a hold ended it",
+    TrialEnd.OVERRULED: "something else that was asked for ended it",
+    TrialEnd.ORIGINALS: "it ended as the originals are others now",
+    TrialEnd.BASELINE_GUARD: "InnoBrim's own baseline guard ended it",
+    TrialEnd.RESTARTED: "it ended as mysqld was restarted",
+    TrialEnd.OTHER_SERVER: "it ended as another server answered",
+}
+"""Why a trial is over, in words."""
+
 
 class Mark(Struct, frozen=True):
     """Where the counters stood as the counted part of a block began."""
