@@ -43,6 +43,12 @@ def day(directory: Path) -> Path:
     return lived(directory, seconds=END_SECONDS, deeds=deeds)
 
 
+def tried(directory: Path) -> Path:
+    """Live through a turn of the originals in a trial, and the way back."""
+    begin = command("trial", value=2, ttl=7200.0, who="ann (unix socket)")
+    return lived(directory, seconds=900, deeds={600: begin})
+
+
 def few(directory: Path) -> Path:
     """Live with three changes an hour."""
     return lived(directory, seconds=200, max_changes_per_hour=3)
@@ -112,6 +118,9 @@ ASKED: Mapping[str, tuple[Situation, Callable[[Past], Why]]] = {
     "back-from-an-emergency": (waves, of_now),
     "baseline-comes-back": (worse, kind("restore")),
     "baseline-is-back": (worse, of_now),
+    "trial-to-the-originals": (tried, kind("trial", 2)),
+    "trial-originals-turn": (tried, at(780.0)),
+    "trial-back": (tried, kind("trial", -1)),
     "real-mysql": (real, lambda past: of_change(past, 1)),
 }
 """By the name of its file: where, and what is asked there."""

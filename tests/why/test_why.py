@@ -17,12 +17,16 @@ import msgspec
 import pytest
 from click import BadParameter
 
+from tests.api.factory import record
 from tests.cli.support import ended, innobrim
 from tests.why.asked import ASKED, END_SECONDS, FOLDER, HELD_SECONDS, Situation, day, said
 from tests.why.situations import EPOCH, lived
 from tuner.cli.why import moment
+from tuner.records import Capacity, Decision, DecisionKind
 from tuner.settings import Mode
 from tuner.why.model import Why
+from tuner.why.told import story
+from tuner.why.view import Around
 
 Lived = Callable[[Situation], Path]
 EARLY = 600
@@ -77,6 +81,17 @@ def test_each_situation_is_told_as_it_was(name: str, lived_through: Lived) -> No
     situation, ask = ASKED[name]
 
     assert said(ask, lived_through(situation)) == (FOLDER / f"{name}.txt").read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("kind", [one for one in DecisionKind if one is not DecisionKind.KEEP])
+def test_of_no_write_it_is_said_that_nothing_was_written(kind: DecisionKind) -> None:
+    """Whatever kind of decision wrote, its story is one of a write."""
+    pair = Capacity(400, 800)
+    steps = (("innodb_io_capacity", 400), ("innodb_io_capacity_max", 800))
+    decision = Decision(kind=kind, reason=kind.value, detail="as asked", target=pair, steps=steps)
+    told = story(Around(record(decision=decision)))
+
+    assert "nothing was written" not in " ".join((told.headline, *told.sentences)).lower()
 
 
 def test_an_exported_journal_answers_every_question(journal: Path) -> None:

@@ -11,9 +11,9 @@ from policies.registry import LAWS
 from policies.setpoint import SetPointSource
 from tuner.core.laws import why_m_moves_no_age
 from tuner.findings.remedies import clears
-from tuner.records import DecisionKind, Missed, Reason, winners
+from tuner.records import Capacity, DecisionKind, Missed, Reason, winners
 from tuner.system.amounts import duration, size
-from tuner.why.view import C, M, View, count, sentence, share
+from tuner.why.view import C, M, View, count, named, sentence, share
 
 
 def reasons(view: View) -> Iterator[str]:
@@ -320,6 +320,32 @@ def _restore(view: View) -> Iterator[str]:
     )
 
 
+def _trial(view: View) -> Iterator[str]:
+    yield (
+        "A trial compares the originals with InnoBrim's values, which are in force in turn. Its writes are "
+        "no part of max_changes_per_hour."
+    )
+    originals, target, before = view.record.originals, view.decision.target, view.in_force
+    if originals is None or target is None or before is None:
+        yield sentence(view.decision.detail)
+    elif _apart(target, originals) < _apart(before, originals):
+        why = view.decision.detail.partition(": ")[2]
+        yield (
+            f"It was the originals' turn: {named(originals)}. They come in steps, as in a restore"
+            + (f" ({why})." if why else ".")
+        )
+    else:
+        yield "The originals' turn was over: the values that InnoBrim had before it come back in one write."
+
+
+def _apart(one: Capacity, other: Capacity) -> tuple[float, float]:
+    """Return how far two pairs are from each other: M, then C."""
+    return (
+        abs(math.log(one.io_capacity_max / other.io_capacity_max)),
+        abs(math.log(one.io_capacity / other.io_capacity)),
+    )
+
+
 def _keep(view: View) -> Iterator[str]:
     decision = view.decision
     said = _KEPT.get(decision.reason)
@@ -427,6 +453,11 @@ _KEPT: Mapping[str, Callable[[View], str]] = MappingProxyType(
         Reason.DRAINING: lambda view: " ".join(one for one in _drain(view) if one),
         Reason.DRAINED: lambda view: " ".join(one for one in _drain(view) if one),
         Reason.RESTORED: lambda view: sentence(f"The {view.decision.detail}"),
+        Reason.TRIAL: lambda view: (
+            "It was the originals' turn in a trial: they stay in force until it is over."
+            if view.in_force == view.record.originals
+            else sentence(f"A trial waited on its way: {view.decision.detail}")
+        ),
         Reason.RAISE: lambda _: "What was wanted comes to the pair in force.",
         Reason.LOWER: lambda _: "What was wanted comes to the pair in force.",
     }
@@ -443,6 +474,7 @@ _KINDS: Mapping[DecisionKind, Callable[[View], Iterator[str]]] = MappingProxyTyp
         DecisionKind.PARK: _park,
         DecisionKind.RESTORE: _restore,
         DecisionKind.LOW_WATER: lambda _: iter(()),
+        DecisionKind.TRIAL: _trial,
     }
 )
 
@@ -471,6 +503,15 @@ SHORT: Mapping[str, str] = MappingProxyType(
         Reason.OVERRIDE: "an override was in force",
         Reason.DRAINING: "a drain was under way",
         Reason.DRAINED: "a drain kept the age low",
+        Reason.RESTORE: "a restore waited for its next step",
+        Reason.TRIAL: "a trial had the originals in force, or was on the way there",
+        Reason.STOPPING: "the daemon was stopping",
+        Reason.ORIGINALS_PENDING: "the originals were not on disk yet",
+        Reason.NO_RAISE: f"{M} was as high as it could be",
+        Reason.SPACING: "the last raise had had no time to act",
+        Reason.ADJUSTED: "the server makes the pair in force of the one that was wanted",
+        Reason.RAISE: "what was wanted was in force",
+        Reason.LOWER: "what was wanted was in force",
         UNRECORDED: "nothing was recorded, as no daemon ran or its ticks were lost",
     }
 )

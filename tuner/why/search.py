@@ -8,7 +8,7 @@ from itertools import pairwise
 from statistics import median_low
 from typing import Protocol
 
-from tuner.core.ownership.transitions import BASELINE_GUARD
+from tuner.core.ownership.transitions import BASELINE_GUARD, TRIAL
 from tuner.journal.past import JournalPast
 from tuner.records import DecisionKind, Facts, PastChange, TickRecord
 from tuner.settings import Settings
@@ -37,6 +37,10 @@ MINUTE = 60.0
 
 SAME_SECONDS = 1e-3
 """Times so near each other are one tick's."""
+
+
+_BEGAN = {BASELINE_GUARD: "baseline_back", TRIAL: "baseline_trial_ended"}
+"""Whom a restore is for that no person asked for, and the event that began it."""
 
 
 class Past(Protocol):
@@ -175,8 +179,9 @@ def _of_tick(
     receipt = next((one.tick.receipt for one in following if one.tick.number == record.tick.number + 1), None)
     later, ending = _later(following, wall)
     cause = ""
-    if record.decision.kind is DecisionKind.RESTORE and BASELINE_GUARD in record.decision.detail:
-        cause = past.event("baseline_back", wall)
+    if record.decision.kind is DecisionKind.RESTORE:
+        code = next((code for who, code in _BEGAN.items() if who in record.decision.detail), None)
+        cause = "" if code is None else past.event(code, wall)
     return story(around._replace(change=change, receipt=receipt, later=later, ending=ending, cause=cause))
 
 

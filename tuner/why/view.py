@@ -124,6 +124,11 @@ class View:
         )
 
     @property
+    def in_force(self) -> Capacity | None:
+        """Return the pair in force when the tick began; None for unknown."""
+        return None if self.sample is None else self.sample.capacity
+
+    @property
     def now(self) -> int:
         """Return the M in force when the tick began, pages/s; 0 for unknown."""
         return 0 if self.sample is None else self.sample.io_capacity_max
