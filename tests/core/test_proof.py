@@ -25,6 +25,7 @@ from tuner.core.ownership.transitions import BASELINE_GUARD, begin_restore
 from tuner.core.savings.ledger import Savings
 from tuner.core.state import State
 from tuner.core.step import start
+from tuner.core.trials import proof
 from tuner.core.trials.paired import Figures, Pair, bounds_text, verdict_text
 from tuner.core.trials.proof import MOST_PAIRS, Running, result_of
 from tuner.loop import drive
@@ -175,11 +176,11 @@ def test_pages_decide_only_where_no_loss_of_commits_can_hide(
     assert f"commits/s {bounds_text(result.commits)}" in verdict_text(result)
 
 
-def fresh(originals: Capacity = DEFAULT) -> Bench:
+def fresh(originals: Capacity = DEFAULT, *, rate: float = RATE, density: float = DENSITY) -> Bench:
     """Return a loop that begins in active mode where its own values are in force, at rest."""
-    wanted = round(RATE * DENSITY * LEGACY.gain_over_demand(0.8) / 2.0)
-    server = FakeServer(Capacity(wanted, 2 * wanted), redo_rate=RATE)
-    server.density = DENSITY
+    wanted = round(rate * density * LEGACY.gain_over_demand(0.8) / 2.0)
+    server = FakeServer(Capacity(wanted, 2 * wanted), redo_rate=rate)
+    server.density = density
     server.oldest = server.lsn - 0.8 * A
     settings = replace(ACTIVE, set_point=0.8, max_changes_per_hour=3600)
     return Bench(settings, server, originals=originals, left=(server.capacity,))
@@ -243,6 +244,36 @@ def test_a_time_too_short_is_refused_with_the_least() -> None:
     accepted, why = at_work().answer(replace(TRIAL, ttl=60.0))
     assert not accepted
     assert "at least" in why
+
+
+def test_a_time_that_is_accepted_holds_three_pairs() -> None:
+    """The least time counts the ways to the originals too, here as long as a block."""
+    bench = fresh(rate=6e6, density=0.00005)
+    bench.turns(60)
+    assert any(bench.answer(replace(TRIAL, ttl=60.0 * minutes))[0] for minutes in range(1, 60))
+    foretold = proof.progress(bench.state.proof)
+    assert foretold is not None
+    while bench.state.proof.running is not None:
+        bench.turn()
+    result = bench.state.proof.result
+    assert result is not None
+    assert result.end is TrialEnd.TIME
+    assert 3 <= result.pairs <= foretold.room <= result.pairs + 1
+
+
+def test_a_slow_way_to_the_originals_is_seen_in_how_many_pairs_a_time_holds() -> None:
+    """Where the originals slow the writes, each step waits: fewer pairs are foretold after the first way."""
+    bench = at_work()
+    bench.server.write_seconds = 0.005
+    bench.answer(TRIAL)
+    rooms = []
+    for _ in range(1500):
+        bench.server.write_seconds = 0.005 if bench.m < 2000 else 0.0125
+        bench.turn()
+        shown = proof.progress(bench.state.proof)
+        assert shown is not None
+        rooms.append(shown.room)
+    assert (rooms[0], rooms[-1]) == (7, 4)
 
 
 @pytest.mark.parametrize("asked", [drain(), command("mode", value="advisory"), command("stop_trial")])

@@ -109,7 +109,8 @@ def status(where: Where, *, wait: bool, as_json: bool) -> None:
 def trial_lines(shown: TrialProgress) -> list[str]:
     """Return how far a trial is or what it came to, its verdict first, and a line for each figure."""
     result = shown.result
-    counted = f"{pairs_text(result.pairs)} counted, {result.discarded} discarded"
+    room = f" of about {shown.room} that its time holds" if shown.running else ""
+    counted = f"{pairs_text(result.pairs)} counted{room}, {result.discarded} discarded"
     if shown.running:
         block = f"now a block of {side_text(shown.side)}" + ("" if shown.counted else ", settling")
         now = f"waits: {shown.waits}" if shown.waits else block

@@ -24,7 +24,7 @@ from tuner.core.trials import proof
 from tuner.core.trials.paired import side_text, verdict_text
 from tuner.core.trials.proof import Proof, Running
 from tuner.core.writes.plan import plan
-from tuner.core.writes.restore_pace import RestorePace, see
+from tuner.core.writes.restore_pace import STEP_SECONDS, RestorePace, see
 from tuner.records import (
     Capacity,
     Decision,
@@ -73,13 +73,6 @@ def begin(state: State, context: CommandContext) -> Outcome:
         flush_limit=float(sample.flush_limit),
         seconds=command.ttl,
     )
-    least = proof.least_seconds(block)
-    if block > proof.LONGEST_BLOCK or command.ttl < least:
-        return refused(
-            state,
-            f"{asked:.0f} minutes are too few under this load: a block lasts {block:.0f} s, "
-            f"so that {proof.FEWEST_PAIRS} pairs take {least / 60:.0f} minutes at least",
-        )
     running = Running(
         seed=command.value,
         who=command.who,
@@ -90,7 +83,16 @@ def begin(state: State, context: CommandContext) -> Outcome:
         settling_seconds=settling,
         ours=sample.capacity,
         way_begun=context.now,
+        way_seconds=(1 + restore.restore_steps(sample.capacity, baseline)) * STEP_SECONDS,
     )
+    least = proof.least_seconds(running)
+    if block > proof.LONGEST_BLOCK or command.ttl < least:
+        return refused(
+            state,
+            f"{asked:.0f} minutes are too few under this load: a block lasts {block:.0f} s and the way to "
+            f"the originals {running.way_seconds:.0f} s, so that {proof.FEWEST_PAIRS} pairs take "
+            f"{least / 60:.0f} minutes at least",
+        )
     return Outcome(
         replace(state, proof=replace(state.proof, running=running)),
         f"trial for {asked:.0f} minutes: the originals, {baseline}, in turn with InnoBrim's values, "
