@@ -15,13 +15,14 @@ from pathlib import Path
 
 import msgspec
 
-from tests.bench import Bench, Worse
-from tests.factory import command
+from tests.bench import Bench, FakeServer, Worse
+from tests.core.loops import DENSITY, RATE
+from tests.factory import DEFAULT, A, command
 from tests.why.situations import EPOCH, kept, lived
 from tuner.cli.why import lines
 from tuner.core.step import start
 from tuner.journal.past import past_of
-from tuner.records import Facts, TickRecord
+from tuner.records import Capacity, Facts, TickRecord
 from tuner.settings import Mode, Settings
 from tuner.why.model import Why
 from tuner.why.search import Past, of_change, of_moment, of_now, of_span
@@ -47,6 +48,23 @@ def tried(directory: Path) -> Path:
     """Live through a turn of the originals in a trial, and the way back."""
     begin = command("trial", value=2, ttl=7200.0, who="ann (unix socket)")
     return lived(directory, seconds=900, deeds={600: begin})
+
+
+def alarmed(directory: Path) -> Path:
+    """Live through an emergency in a trial, in a block of InnoBrim's values."""
+    server = FakeServer(Capacity(650, 650), redo_rate=RATE)
+    server.density = DENSITY
+    server.oldest = server.lsn - 0.8 * A
+    settings = Settings(mode=Mode.ACTIVE, set_point=0.8)
+    bench = Bench(settings, server, originals=DEFAULT, left=(server.capacity,))
+    first = bench.state
+    bench.turns(60)
+    bench.turn(command("trial", value=6, ttl=7200.0, who="ann (unix socket)"))
+    bench.turns(30)
+    server.redo_rate *= 8.0
+    bench.until("emergency", limit=120)
+    bench.turns(60)
+    return kept(directory, first, bench.records)
 
 
 def few(directory: Path) -> Path:
@@ -121,6 +139,7 @@ ASKED: Mapping[str, tuple[Situation, Callable[[Past], Why]]] = {
     "trial-to-the-originals": (tried, kind("trial", 2)),
     "trial-originals-turn": (tried, at(780.0)),
     "trial-back": (tried, kind("trial", -1)),
+    "trial-ended-by-an-emergency": (alarmed, kind("restore")),
     "real-mysql": (real, lambda past: of_change(past, 1)),
 }
 """By the name of its file: where, and what is asked there."""

@@ -16,6 +16,7 @@ from pathlib import Path
 import msgspec
 import pytest
 from click import BadParameter
+from msgspec.structs import replace
 
 from tests.api.factory import record
 from tests.cli.support import ended, innobrim
@@ -92,6 +93,24 @@ def test_of_no_write_it_is_said_that_nothing_was_written(kind: DecisionKind) -> 
     told = story(Around(record(decision=decision)))
 
     assert "nothing was written" not in " ".join((told.headline, *told.sentences)).lower()
+
+
+@pytest.mark.parametrize(
+    ("set_point", "told"),
+    [
+        (0.9, "no more of the redo log than max_checkpoint_age_ratio = 0.79; the aim is 74% of that log"),
+        (
+            0.98,
+            "this load rests so high with the settings found, and max_checkpoint_age_ratio = 0.79 gives way",
+        ),
+    ],
+)
+def test_an_aim_is_told_against_the_alarm_on_the_alarms_own_scale(set_point: float, told: str) -> None:
+    """Aim and alarm are shares of two wholes; where the aim is above the alarm, it is said why it may be."""
+    decision = record().decision
+    quiet = replace(decision, reason="within_band", set_point=set_point, set_point_source="alarm")
+
+    assert told in " ".join(story(Around(record(decision=quiet))).sentences)
 
 
 def test_an_exported_journal_answers_every_question(journal: Path) -> None:

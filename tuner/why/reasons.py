@@ -1,4 +1,4 @@
-"""Why a tick did what it did: the phase of the law, what set the aim, guards, or what stood in the way."""
+"""Why a tick did what it did: the phase of the law, guards, or what stood in the way."""
 
 from __future__ import annotations
 
@@ -7,12 +7,10 @@ from collections.abc import Callable, Iterator, Mapping
 from types import MappingProxyType
 from typing import NamedTuple
 
-from policies.registry import LAWS
-from policies.setpoint import SetPointSource
-from tuner.core.laws import why_m_moves_no_age
 from tuner.findings.remedies import clears
-from tuner.records import Capacity, DecisionKind, Missed, Reason, winners
+from tuner.records import Capacity, DecisionKind, Missed, Reason
 from tuner.system.amounts import duration, size
+from tuner.why.aim import bound, no_authority
 from tuner.why.view import C, M, View, count, named, sentence, share
 
 
@@ -28,7 +26,7 @@ def _set(view: View) -> Iterator[str]:
         yield sentence(view.decision.detail)
     else:
         yield _law(view)
-    yield _bound(view)
+    yield bound(view)
     yield from _guards(view)
 
 
@@ -77,27 +75,26 @@ def _moved_aim(view: View) -> str:
 
 def _settle(view: View) -> str:
     return (
-        f"The age had come near its aim (phase: settle). An {M} of about {count(view.terms['rest'])} is the "
-        "one that it comes to rest there with, by this server's flush law and by how this load combines page "
-        "writes."
+        "The age had come near its aim (phase: settle). By this server's flush law, and by how this load "
+        f"combines page writes, it comes to rest there with an {M} of about {count(view.terms['rest'])}."
     )
 
 
 def _held(view: View) -> str:
     off = view.points(view.terms["mean_error"])
     side = "above" if off > 0 else "below"
-    mean = f"On average of the last minutes it lay {abs(off):.1f} percentage points {side} the aim"
-    then = ": less than this load moves it by itself, or not for long enough to be corrected"
+    mean = f"On average over the last minutes it lay {abs(off):.1f} percentage points {side} the aim"
+    then = ": no more than this load moves it by itself, or not for long enough to be corrected"
     if view.wrote:
         by = _goes(view.terms["move"])
-        then = f", for longer than this load moves it by itself: {M} {by}"
+        then = f", and for longer than this load would move it by itself, so {M} {by}"
     return f"The age was held (phase: hold). {mean}{then}."
 
 
 def _saving(view: View) -> str:
     return (
-        f"Changes were scarce, {_spent(view)}: InnoBrim kept to one {M} that is right on average, a little "
-        "on the safe side (phase: saving)."
+        f"{_spent(view)}, so InnoBrim kept to one {M} that is right on average, a little on the safe side "
+        "(phase: saving)."
     )
 
 
@@ -148,74 +145,7 @@ def _goes(log: float) -> str:
 
 def _spent(view: View) -> str:
     most = view.number("max_changes_per_hour")
-    return f"{view.record.changes_last_hour} of the {most:g} that an hour may have were made"
-
-
-def _bound(view: View) -> str:
-    """Return what set the aim, in a sentence."""
-    source, aim = view.decision.set_point_source, view.peak(view.decision.set_point)
-    if aim is None or not source:
-        return ""
-    why = _BOUNDS.get(source)
-    return f"The aim was {share(aim)} because {why(view)}." if why is not None else ""
-
-
-def _window(view: View, effect: str) -> str:
-    found = winners(view.record.schedule).get(effect)
-    return f" (the window {found.name} of the schedule)" if found is not None else ""
-
-
-def _budget(name: str, what: str) -> Callable[[View], str]:
-    def said(view: View) -> str:
-        window = _window(view, name)
-        allowed = name if window else view.setting(name)
-        return f"more would have {what} take longer than {allowed}{window} allows"
-
-    return said
-
-
-_BOUNDS: Mapping[str, Callable[[View], str]] = MappingProxyType(
-    {
-        SetPointSource.HEADROOM: lambda _: (
-            "more would leave too little room before sync flushing for this load's bursts and for the "
-            "seconds that a change takes to act"
-        ),
-        SetPointSource.ALARM: lambda view: (
-            f"of {view.setting('max_checkpoint_age_ratio')}: the checkpoint age may take no larger share of "
-            "the redo log"
-        ),
-        SetPointSource.HIGHEST: lambda _: (
-            "no higher one is held: the rest is for what an age wanders by before a change acts"
-        ),
-        SetPointSource.PERSON: lambda view: (
-            f"a person asked for it: set_point = {view.decision.set_point:.3g} of the flush limit"
-        ),
-        SetPointSource.SCHEDULE: lambda view: f"the schedule asks for it{_window(view, 'set_point')}",
-        SetPointSource.OPTIMISER: lambda _: "the optimiser tries it, or found it better in trials",
-        SetPointSource.RECOVERY: _budget("max_recovery_seconds", "a crash recovery"),
-        SetPointSource.SHUTDOWN: _budget("max_shutdown_seconds", "a shutdown"),
-        SetPointSource.DEGRADED: lambda _: (
-            "InnoDB's counters are off: the age is known less well, and the aim keeps more room"
-        ),
-        SetPointSource.FLUSH_LAW: lambda view: (
-            f"{_no_authority(view)}"
-            or "this server's flush law keeps an age no higher than that from running away"
-        ),
-        SetPointSource.FREE_PAGES: lambda _: (
-            "sessions waited for free pages in the buffer pool, and a lower age leaves fewer pages dirty"
-        ),
-        SetPointSource.ROLE: lambda view: (
-            f"this server is a replica, where {view.setting('max_replica_set_point')} of the flush limit is "
-            "the highest"
-        ),
-    }
-)
-
-
-def _no_authority(view: View) -> str:
-    facts = view.around.facts
-    law = None if facts is None else LAWS.get(facts.flush_law)
-    return "" if law is None else why_m_moves_no_age(law)
+    return f"{view.record.changes_last_hour} of the {most:g} changes that an hour may have were made"
 
 
 def _guards(view: View) -> Iterator[str]:
@@ -252,10 +182,10 @@ def _limit(view: View, target: int, wanted: float | None) -> str:
 def _emergency(view: View) -> Iterator[str]:
     left = view.terms.get("seconds_left")
     if left is not None:
-        point = "the point where writers wait"
+        then = "writers would have had to wait for redo space"
         if view.estimate is not None and view.estimate.seconds_to_sync == left:
-            point = f"sync flushing, which {M} does not bound,"
-        yield f"At the pace of that moment the age would have been at {point} in {duration(left)}."
+            then = f"sync flushing, which {M} does not bound, would have begun"
+        yield f"At the pace of that moment {then} {duration(left)} later."
     yield (
         f"Less than {view.settings.emergency_seconds:g} s is an emergency: {M} was raised at once, "
         "whatever the step limit, the time since the last write and the changes left in the hour."
@@ -292,10 +222,10 @@ def _drain(view: View) -> Iterator[str]:
         yield sentence(f"A drain: {view.decision.detail}")
     else:
         left = duration(max(0.0, drain.ends - view.record.tick.now))
-        age = "" if view.sample is None else f"; it was {size(view.sample.checkpoint_age)}"
+        age = "" if view.sample is None else f" The age was {size(view.sample.checkpoint_age)} then."
         yield (
-            f"A drain for {drain.who} brings the checkpoint age from {size(drain.start_age)} down to "
-            f"{size(drain.target)}, for {left} more{age}."
+            f"A drain for {drain.who}, which ends in {left}, brings the checkpoint age down from "
+            f"{size(drain.start_age)} to {size(drain.target)}.{age}"
         )
     aim = view.peak(view.decision.set_point)
     if "flush_rate_wanted" in view.terms and aim is not None:
@@ -304,9 +234,11 @@ def _drain(view: View) -> Iterator[str]:
 
 
 def _park(view: View) -> Iterator[str]:
+    code = view.decision.detail.removeprefix("hold ")
+    why = next((one.reason for one in view.record.holds if one.code.value == code), view.decision.detail)
     yield (
         f"InnoBrim parked: it left values with room for {view.settings.park_slack:g} times the load "
-        f"(park_slack), which are safe while nobody steers. The reason: {view.decision.detail}."
+        f"(park_slack), which are safe while nobody steers. The reason: {why}."
     )
 
 
@@ -315,8 +247,11 @@ def _restore(view: View) -> Iterator[str]:
         yield sentence(f"What led to it: {view.around.cause}")
     originals = view.record.originals
     pair = "" if originals is None else f" ({M} {originals.io_capacity_max}, {C} {originals.io_capacity})"
+    what, _, pace = view.decision.detail.partition(": ")
+    whom = what.replace("restoring for", "for", 1)
     yield sentence(
-        f"The values that the server was found with{pair} come back in steps: {view.decision.detail}"
+        f"The values that the server was found with{pair} come back in steps, {whom}"
+        + (f" ({pace})" if pace else "")
     )
 
 
@@ -354,7 +289,7 @@ def _keep(view: View) -> Iterator[str]:
         return
     yield said(view) if said is not None else sentence(f"Nothing was written: {decision.detail}")
     if decision.reason in _REFUSALS.keys() | {Reason.WITHIN_BAND, Reason.APPROACHING, Reason.SAVING}:
-        yield _bound(view)
+        yield bound(view)
 
 
 def _barred(view: View) -> Iterator[str]:
@@ -380,7 +315,7 @@ def _refused(words: Callable[[View], str]) -> Callable[[View], str]:
     def said(view: View) -> str:
         wanted = view.terms.get("wanted")
         asked = f"{M} was to change" + ("" if wanted is None else f" to about {count(wanted)}")
-        return f"{asked}, and a guard kept it: {words(view)}."
+        return f"{asked}, and a guard stopped that: {words(view)}."
 
     return said
 
@@ -446,7 +381,7 @@ _KEPT: Mapping[str, Callable[[View], str]] = MappingProxyType(
         Reason.FADING: lambda _: f"The load was going away, and {M} stays as it is for its return.",
         Reason.WITHIN_BAND: _content,
         Reason.APPROACHING: _on_its_way,
-        Reason.NO_AUTHORITY: lambda view: sentence(f"There was nothing to do: {_no_authority(view)}"),
+        Reason.NO_AUTHORITY: lambda view: sentence(f"There was nothing to do: {no_authority(view)}"),
         Reason.SAVING: _law,
         Reason.ADJUSTED: lambda _: "The server makes the pair in force of the one that is wanted.",
         Reason.OVERRIDE: lambda view: sentence(f"An override: {view.decision.detail}"),
@@ -486,7 +421,7 @@ SHORT: Mapping[str, str] = MappingProxyType(
         Reason.NO_ESTIMATE: "too few readings",
         Reason.ADVISORY: "the mode was advisory",
         Reason.HELD: "it was held",
-        Reason.LIMITS: f"{M} was at the end of what the limits allow",
+        Reason.LIMITS: f"a limit kept {M} where it was",
         Reason.AUTHORITY: "the device gives no more",
         Reason.DEAD_BAND: "the difference was too small to be worth a write",
         Reason.DWELL: "the last write was too recent",

@@ -93,7 +93,7 @@ def of_span(past: Past, seconds: float) -> Why:
     many = f"{len(changes)} change{'' if len(changes) == 1 else 's'}"
     remark = f"{many} in {duration(seconds)}"
     if since < known[0] - GAP_SECONDS:
-        remark += f"; every tick is kept of the last {duration(known[1] - known[0])} alone"
+        remark += f"; ticks are kept only of the last {duration(known[1] - known[0])}"
     remark += _left_out(changes)
     stories = [_of_change(past, one) for one in changes[-MOST:]]
     record = past.tick_at(known[1])

@@ -121,7 +121,7 @@ def verdict_text(result: TrialResult) -> str:
     """Return what a trial came to, or has come to so far, in one sentence."""
     if result.verdict is TrialVerdict.TOO_FEW:
         yet = " yet" if result.ended is None else ""
-        return f"nothing can be said{yet} of {pairs_text(result.pairs)}; two are the fewest"
+        return f"no verdict{yet}: {pairs_text(result.pairs)} counted, and bounds need two"
     name, _, more = MEASURES[result.by]
     ratio = getattr(result, result.by)
     if result.verdict is TrialVerdict.NO_DIFFERENCE:
