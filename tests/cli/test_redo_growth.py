@@ -182,6 +182,15 @@ def test_mariadb_needs_room_for_both_logs(tmp_path: Path) -> None:
     assert mariadb.sets == []
 
 
+def test_the_disk_has_room_for_what_an_earlier_growth_has_not_written_yet(tmp_path: Path) -> None:
+    """MySQL writes a file in its new size when its turn comes: a second --to needs room for both growths."""
+    server, room = Server(size=WANTED), Room(free=1500 * 2**20, total=1600 * 2**20)
+    keep(tmp_path, BEGUN)
+    ended(run(server, tmp_path, "--to", "2G", "--yes", room=room), 1, "1948 MiB more are needed")
+
+    assert server.sets == []
+
+
 def test_an_undo_sets_nothing_that_is_not_safe_or_not_ours(tmp_path: Path) -> None:
     """Above the limits of the smaller log, and where somebody else set the size, nothing is written."""
     for size, age in ((WANTED, 400 * 2**20), (3 * GIBIBYTE, 0)):
