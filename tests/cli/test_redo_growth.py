@@ -182,6 +182,17 @@ def test_mariadb_needs_room_for_both_logs(tmp_path: Path) -> None:
     assert mariadb.sets == []
 
 
+@pytest.mark.parametrize("managed", ["Amazon RDS", "Google Cloud SQL"])
+def test_the_owner_of_log_files_pastes_no_command_for_another_size(tmp_path: Path, managed: str) -> None:
+    """With two files of innodb_log_file_size each, the size asked for is their sum: no command sets it as one."""
+    server = Server(replace(MYSQL, version="5.7.44", redo_dynamic=False, managed=managed))
+    result = run(server, tmp_path, "--to", "4G", "--yes")
+
+    ended(result, 1, "innodb_log_file_size × innodb_log_files_in_group = 4294967296", managed, "restart")
+    assert "aws" not in result.output
+    assert "gcloud" not in result.output
+
+
 def test_the_disk_has_room_for_what_an_earlier_growth_has_not_written_yet(tmp_path: Path) -> None:
     """MySQL writes a file in its new size when its turn comes: a second --to needs room for both growths."""
     server, room = Server(size=WANTED), Room(free=1500 * 2**20, total=1600 * 2**20)

@@ -78,8 +78,10 @@ def barred(facts: Facts, sample: Sample, wanted: int) -> str:
     """Return why this server's redo log cannot be made so large while it runs; empty where it can."""
     found, name = sample.redo_capacity, facts.redo_variable
     if facts.managed:
-        way = way_of(facts.larger_redo(wanted)[1] or (f"SET GLOBAL {name} = {wanted}",), facts)
-        words, command = way or (f"{facts.managed} takes no SET GLOBAL", ())
+        by_restart, sql = facts.larger_redo(wanted)
+        if not sql:
+            return by_restart
+        words, command = way_of(sql, facts) or (f"{facts.managed} takes no SET GLOBAL", ())
         return "\n".join((words, *command))
     if wanted <= found:
         return (
