@@ -16,8 +16,7 @@ from tests.bench import Bench, FakeServer
 from tests.cli.redo_growth_outputs import BEGUN, Server, run
 from tests.cli.support import ended
 from tests.factory import ACTIVE, DEFAULT, REDO, SAVED, command
-from tuner.core.decide.proving import TRIAL
-from tuner.core.ownership.transitions import BASELINE_GUARD, begin_restore
+from tuner.core.ownership.transitions import BASELINE_GUARD, TRIAL, begin_restore
 from tuner.daemon.growth import AGAIN_SECONDS, QUIET_SECONDS, SILENT_SECONDS, Growth
 from tuner.findings.redo_growth import Growing
 from tuner.journal.resized import keep, resize_of, set_back
