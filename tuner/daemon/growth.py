@@ -292,6 +292,8 @@ class Growth:
         if stands(kept, facts, sample, under_way=server.resizing_redo(facts)) != "in_force":
             return _Ended()
         by_hand = f"{size(kept.wanted)} of redo log stay; innobrim redo --undo sets {size(kept.found)} back"
+        if kept.by_person:
+            return _Ended(f"{by_hand}: innobrim redo --to set a part of it")
         if server.may_write() is False:
             return _Ended(f"{by_hand}, by an account that may set {kept.variable}")
         if why := not_to_be_shrunk(kept, sample):

@@ -52,11 +52,14 @@ class Resize(Struct, frozen=True):
     begun: Annotated[float, Meta(description="when the value was to be set, Unix time")]
     lsn: Annotated[int, Meta(description="the server's current LSN then")]
     goal: Annotated[
-        int, Meta(description="redo.grow_to of the daemon that grew it, bytes; 0: a person did")
+        int, Meta(description="redo.grow_to of the daemon that grew it, bytes; 0: none did")
     ] = 0
     undone: Annotated[bool, Meta(description="it was set back: no daemon grows it to that goal again")] = (
         False
     )
+    by_person: Annotated[
+        bool, Meta(description="a person's command was among the resizes since: no restore takes it back")
+    ] = False
 
 
 class Growing(Struct, frozen=True):
@@ -201,15 +204,24 @@ def to_keep(
 
     After an earlier resize since the server's start it keeps what that one found.
     """
-    found = sample.redo_capacity
+    found, by_person = sample.redo_capacity, not goal
     if (
         before is not None
         and not before.undone
         and stands(before, facts, sample, under_way=False) == "in_force"
     ):
+        by_person |= before.by_person or not before.goal
         found, goal = before.found, goal or before.goal
     return Resize(
-        facts.identity, facts.redo_variable, found, wanted, facts.started, wall, sample.lsn_current, goal
+        facts.identity,
+        facts.redo_variable,
+        found,
+        wanted,
+        facts.started,
+        wall,
+        sample.lsn_current,
+        goal,
+        by_person=by_person,
     )
 
 
@@ -242,7 +254,7 @@ def told(resize: Resize, standing: Stands, sample: Sample) -> str:
         "changed": f"{now} is in force, which somebody else set",
     }
     pair = f"{size(resize.found)} to {size(resize.wanted)}"
-    by = "by the daemon (redo.grow_to)" if resize.goal else "by innobrim redo"
+    by = "by the daemon (redo.grow_to)" if resize.goal and not resize.by_person else "by innobrim redo"
     return f"a resize of the redo log from {pair} was begun {by}: {ends[standing]}"
 
 
