@@ -26,6 +26,7 @@ SITUATIONS: dict[str, tuple[str, dict[str, object], int]] = {
     "advise-only-pages": ("open-70", {}, 0),
     "advise-stalls": ("mysql56", {}, 0),
     "advise-sync-flushing": ("closed-1gib", {}, 5),
+    "advise-m-is-the-limit": ("flush-sync-off", {}, 0),
     "advise-no-authority": ("h17-mariadb-light", {}, 5),
     "advise-managed": ("steady-1200iops", {"managed": "Amazon RDS"}, 0),
     "advise-no-load": ("idle-wake", {"lived": 1800}, 6),

@@ -68,6 +68,7 @@ class Server:
         fails: what a SET ends with.
         allowed: what the account may; None where that is not known.
         at_it: somebody's statement sets it now.
+        resizing: it is at another size that somebody set.
         copied: a backup holds its lock.
         silent: there is no reading.
         local: it runs on this machine.
@@ -80,7 +81,7 @@ class Server:
         self.readings: list[tuple[int, bool]] = []
         self.fails: ServerError | None = None
         self.allowed: bool | None = True
-        self.at_it = self.silent = self.copied = False
+        self.at_it = self.resizing = self.silent = self.copied = False
         self.local = True
         self.directory = Path()
         self.looks = 0
@@ -101,7 +102,7 @@ class Server:
             self.age -= MEBIBYTE
             if self.looks == 0:
                 self.looked.set()
-        size, resizing = self.readings.pop(0) if self.sets and self.readings else (self.size, False)
+        size, resizing = self.readings.pop(0) if self.sets and self.readings else (self.size, self.resizing)
         return sample(
             1,
             redo_capacity=size,

@@ -147,6 +147,18 @@ def test_a_load_that_makes_many_pages_dirty_is_advised_no_more_than_its_demand()
     assert static_value([*bench.records, dirty], bench.state, None)[0].sql == plain.sql
 
 
+def test_a_load_that_waits_at_the_end_is_advised_no_more_than_its_highest_demand() -> None:
+    """Writers that all wait for redo space make no page dirty: that is no ratio by which M is to grow."""
+    bench = Bench(Settings(), server(FOUND))
+    bench.turns(120)
+    plain = static_value(bench.records, bench.state, load_of(bench.records))[0]
+    last = bench.records[-1]
+    assert last.estimate is not None
+    waits = replace(last, estimate=replace(last.estimate, demand=1.0))
+
+    assert static_value([*bench.records, waits], bench.state, None)[0].sql == plain.sql
+
+
 def test_advice_is_about_the_server_as_it_was_at_the_end(capsys: pytest.CaptureFixture[str]) -> None:
     """A setting that somebody changed while advise watched, as told to, is not advised once more."""
     bench = Bench(Settings(), FakeServer(Capacity(225, 450)))

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from pathlib import Path
+from unittest.mock import patch
 
 import msgspec
 import pytest
+from click.testing import Result
 from msgspec.structs import replace
 
 from tests.cli.redo_growth_outputs import (
@@ -14,6 +16,7 @@ from tests.cli.redo_growth_outputs import (
     FOUND,
     GIBIBYTE,
     MARIADB,
+    MYSQL,
     TO,
     UNDO,
     WANTED,
@@ -26,7 +29,7 @@ from tests.cli.support import ended
 from tests.factory import sample
 from tuner.cli.redo import Answer
 from tuner.cli.redo_growth import Resized
-from tuner.findings.redo_growth import not_to_be_shrunk
+from tuner.findings.redo_growth import Resize, not_to_be_shrunk
 from tuner.journal.resized import NAME, keep, resize_of
 from tuner.servers.redosize import NotSetError, OtherSizeError
 from tuner.system.storage import Room
@@ -59,6 +62,53 @@ def test_a_person_at_a_terminal_is_asked(tmp_path: Path, answer: str, sets: list
     assert (result.exit_code == 0) is bool(sets)
     assert "100 MiB to 1 GiB" in result.output
     assert (resize_of(tmp_path, server.said.names) is not None) is bool(sets)
+
+
+@pytest.mark.parametrize("begun", [None, BEGUN], ids=["to", "undo"])
+@pytest.mark.parametrize(
+    ("meanwhile", "why"),
+    [
+        ({"copied": True}, "LOCK INSTANCE FOR BACKUP"),
+        ({"size": 3 * GIBIBYTE}, "3 GiB since a moment ago"),
+        ({"said": replace(MYSQL, started=MYSQL.started + 3600.0)}, "mysqld was restarted"),
+        ({"said": replace(MYSQL, identity="another")}, "another answers now"),
+        ({"resizing": True}, "being changed already"),
+    ],
+    ids=["backup", "size", "restart", "failover", "resizing"],
+)
+def test_what_happens_while_a_person_is_asked_counts(
+    tmp_path: Path, begun: Resize | None, meanwhile: dict[str, object], why: str
+) -> None:
+    """A yes that comes hours later sets nothing on a server that is not as the question said any more."""
+    server = Server(size=FOUND if begun is None else WANTED)
+    if begun is not None:
+        keep(tmp_path, begun)
+    result = _asked(server, tmp_path, TO if begun is None else UNDO[:1], **meanwhile)
+
+    ended(result, 1, why)
+    assert server.sets == []
+    assert resize_of(tmp_path, MYSQL.names) == begun
+
+
+def test_an_undo_looks_at_the_age_of_the_moment_of_the_yes(tmp_path: Path) -> None:
+    """A load that begins while a person is asked keeps the larger log; a quiet hour is waited for anew."""
+    server = Server(size=WANTED)
+    keep(tmp_path, BEGUN)
+
+    ended(_asked(server, tmp_path, UNDO[:1], age=400 * 2**20), 1, "the checkpoint age is 400 MiB")
+    assert server.sets == []
+
+
+def _asked(server: Server, directory: Path, words: tuple[str, ...], **meanwhile: object) -> Result:
+    """Return what the command comes to where this happens to the server before the person says yes."""
+
+    def confirm(*_: object, **__: object) -> bool:
+        for name, value in meanwhile.items():
+            setattr(server, name, value)
+        return True
+
+    with patch("tuner.cli.redo_growth.click.confirm", confirm):
+        return run(server, directory, *words, "--timeout", "0.1s", answer="y\n")
 
 
 def test_without_a_place_for_the_size_found_nothing_is_set(tmp_path: Path) -> None:

@@ -362,7 +362,6 @@ def static_value(records: list[TickRecord], state: State, load: Load | None) -> 
     if not isinstance(sample, Sample):
         return []
     now = last.estimate
-    busiest = max(1.0, max(demands) / max(1.0, now.demand))
     lowest, highest = bounds(state)
     law = law_of(state)
     standing = budgets_now(state, sample, now, headroom_of(state, sample, now))
@@ -379,11 +378,11 @@ def static_value(records: list[TickRecord], state: State, load: Load | None) -> 
         if law is not SOFT_LIMIT:
             rests, effect = "is above the demand; the age goes where C takes it", "even flushing"
     pair = pair_for(
-        highest_demand(now),
+        max(highest_demand(now), *demands),
         now,
         law,
         state.settings,
-        slack=busiest,
+        slack=1.0,
         age_ratio=held,
         current=lowest if law.m_moves_age else sample.io_capacity_max,
         lowest=lowest,

@@ -23,6 +23,9 @@ from tuner.records import HoldCode, Sample, TickRecord
 WORTH_PAGES, WORTH_COMMITS = 0.05, 0.02
 """Share of the page writes, or of the commits, from which on a gain is one."""
 
+IN_FULL = 0.9
+"""Share of M that is flushed from which on M, and not the device, holds flushing back."""
+
 Answer = Literal["gain", "nothing", "no-load", "cannot"]
 
 
@@ -102,7 +105,10 @@ def verdict(load: Load | None, state: State, last: Sample | None, *, set_point: 
     """
     if load is None or last is None:
         return NO_LOAD
+    limit = _limited_by_m(load, last)
     if not law_of(state).m_moves_age:
+        if limit:
+            return Verdict("gain", limit, sure="low", depends=(BEYOND_M,))
         return Verdict("nothing", f"{NOT_MOVED} below the flush limit here", sure="high")
     size, limited = Table(load, state, last, set_point=set_point).size(1.0), load.page_cost.device_is_limit
     commits = size.commits_gained if limited else None if limited is None else Figure(0.0, 0.0, 0.0)
@@ -130,6 +136,8 @@ def _from_above(found: Verdict, load: Load, state: State, last: Sample, at: str)
         return replace(
             found, answer="gain", because=why, commits_gained=stalls, device_is_limit=None, sure="low"
         )
+    if limit := _limited_by_m(load, last):
+        return replace(found, answer="gain", because=f"{limit}; {at}", commits_gained=None, sure="low")
     if last.redo_capacity < SMALL_REDO_SECONDS * load.redo_rate:
         why = "the redo log is too small for this load, which no innodb_io_capacity_max mends"
         return replace(found, because=f"{why}; {at}")
@@ -137,6 +145,20 @@ def _from_above(found: Verdict, load: Load, state: State, last: Sample, at: str)
         return replace(found, answer="gain", because=f"writers wait for redo space; {at}", sure="low")
     why = "the age is above what active mode would hold: it would write more pages, for steadier commits"
     return replace(found, because=f"{why}; {at}")
+
+
+def _limited_by_m(load: Load, last: Sample) -> str:
+    """Return in words that writers wait because nothing flushes faster than M; empty where that is not so."""
+    in_full = load.flush_rate >= IN_FULL * last.io_capacity_max
+    if last.flush_sync or load.space_waits <= 0.0 or not in_full:
+        return ""
+    return (
+        f"{load.space_waits:.1f} writers/s wait for redo space: with innodb_flush_sync = OFF nothing flushes "
+        f"faster than innodb_io_capacity_max = {last.io_capacity_max}, and all of that is flushed"
+    )
+
+
+BEYOND_M = "how many more commits/s that is depends on what the device can write beyond M, which did not show"
 
 
 def _writers_wait_from(state: State, last: Sample) -> float:
@@ -170,7 +192,9 @@ def _depends(load: Load, size: Size, state: State, last: Sample) -> tuple[str, .
         )
     if size.bound_by:
         said.append(f"the age is held no higher: {size.bound_by}")
-    if load.page_cost.device_is_limit is None:
+    if _limited_by_m(load, last):
+        said.append(BEYOND_M)
+    elif load.page_cost.device_is_limit is None:
         said.append("whether commits wait for the device did not show: where they do, commits/s rise as well")
     if last.degraded:
         said.append("InnoDB's counters are off: the age is the checkpoint's, and no sync flushing is seen")
