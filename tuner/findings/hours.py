@@ -17,6 +17,7 @@ from tuner.core.state import State
 from tuner.findings.combining import Figure
 from tuner.findings.gain import Verdict, saved_against, verdict, worth_it
 from tuner.findings.load import load_of
+from tuner.findings.redo_size import percent
 from tuner.records import Capacity, Estimate, Sample, TickRecord
 from tuner.settings import Mode
 
@@ -73,20 +74,31 @@ def by_hour(records: Iterable[TickRecord], state: State) -> list[Hour]:
 def of_all(hours: Sequence[Hour]) -> Verdict:
     """Return one verdict on a recording: that of its hours, one or more, by the pages that each wrote."""
     told = [one for one in hours if one.verdict.page_writes_saved is not None]
+    gaining = [one for one in hours if one.verdict.answer == "gain"]
     if not told:
-        return next((one.verdict for one in hours if one.verdict.answer != "no-load"), hours[0].verdict)
+        loaded = [one for one in hours if one.verdict.answer != "no-load"]
+        return [*gaining, *loaded, *hours][0].verdict
     saved = _mean([(one.verdict.page_writes_saved, one.pages) for one in told])
     commits = _mean([(one.verdict.commits_gained, one.row_changes) for one in told])
-    gaining = [one for one in hours if one.verdict.answer == "gain"]
-    gains = bool(gaining) and worth_it(saved, commits)
-    because = f"active mode gains in {len(gaining)} of {len(hours)} hours"
+    waits = any(not worth_it(one.verdict.page_writes_saved, one.verdict.commits_gained) for one in gaining)
+    gains = waits or (bool(gaining) and worth_it(saved, commits))
     return Verdict(
         "gain" if gains else "nothing",
-        because,
+        _why(saved, gaining=len(gaining), of=len(hours), gains=gains, waits=waits),
         saved,
         commits,
-        sure="high" if sum(one.seconds for one in hours) >= LONG_SECONDS else "medium",
+        sure="low" if waits else "high" if sum(one.seconds for one in hours) >= LONG_SECONDS else "medium",
     )
+
+
+def _why(saved: Figure | None, *, gaining: int, of: int, gains: bool, waits: bool) -> str:
+    if gains:
+        said = f"active mode gains in {gaining} of {of} hours"
+        return f"{said}; in some of them writers wait for redo space" if waits else said
+    said = "over all hours little is saved"
+    if saved is not None:
+        said += f", {percent(saved)} of the page writes"
+    return f"{said}; {gaining} of {of} hours would gain, see below" if gaining else said
 
 
 def _mean(parts: Sequence[tuple[Figure | None, float]]) -> Figure | None:
