@@ -258,14 +258,14 @@ def _recorded(journal: Path) -> Advised:
             f"{journal}: no hour in it has {LEAST_SECONDS} readings; a recording of a day says most"
         )
     verdict = of_all(hours)
-    findings = _for_all(hours) if verdict.answer == "gain" else []
+    findings = for_all(hours) if verdict.answer == "gain" else []
     if facts is not None:
         findings = in_its_way(findings, facts)
     return Advised(verdict, findings, sum(one.seconds for one in hours), hours)
 
 
-def _for_all(hours: list[Hour]) -> list[Finding]:
-    """Return the one pair that suits all hours, which is the busiest's; nothing where none moves the age."""
+def for_all(hours: list[Hour]) -> list[Finding]:
+    """Return the one pair that suits the busiest minute of all hours; nothing where none moves the age."""
     pairs = [one.static for one in hours if one.static is not None]
     if not pairs:
         return []
@@ -275,8 +275,11 @@ def _for_all(hours: list[Hour]) -> list[Finding]:
             id="static-io-capacity",
             severity="info",
             title=f"one static setting for all hours seen: {pair}",
-            reason=f"the hours take {min(one.io_capacity_max for one in pairs)} to {pair.io_capacity_max}",
-            effect="in the others the age rests lower than it could; a static value cannot follow the load",
+            reason=f"by their busiest minutes the hours take {min(one.io_capacity_max for one in pairs)} to "
+            f"{pair.io_capacity_max}; the highest demand of a minute was "
+            f"{max(one.highest_demand for one in hours):.0f} pages/s "
+            f"(mean {statistics.fmean(one.demand for one in hours):.0f})",
+            effect="at other times the age rests lower than it could; a static value cannot follow the load",
             fix="for a server that is not to be controlled; put it into my.cnf as well",
             sql=statements(hours[-1].in_force, pair),
         )
