@@ -184,7 +184,7 @@ def test_mariadb_needs_room_for_both_logs(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("managed", ["Amazon RDS", "Google Cloud SQL"])
 def test_the_owner_of_log_files_pastes_no_command_for_another_size(tmp_path: Path, managed: str) -> None:
-    """With two files of innodb_log_file_size each, the size asked for is their sum: no command sets it as one."""
+    """The size asked for is the sum of the files, which no command may set as that of each."""
     server = Server(replace(MYSQL, version="5.7.44", redo_dynamic=False, managed=managed))
     result = run(server, tmp_path, "--to", "4G", "--yes")
 

@@ -372,7 +372,7 @@ def test_a_restore_sets_the_log_back_where_that_is_safe(
 
 @pytest.mark.parametrize("first", [True, False], ids=["person first", "daemon first"])
 def test_a_restore_leaves_the_log_that_a_person_has_set(tmp_path: Path, *, first: bool) -> None:
-    """Where redo --to was among the growths its undo is a person's, who is told; and it counts for the daemon."""
+    """Where redo --to was among the growths a person is told how to undo them, and no daemon repeats them."""
     goal = GrowTo(4 * REDO, unchecked=True) if first else GOAL
     grown = Grown(tmp_path, None if first else goal, allowed=True)
     grown.turns(LONG)
