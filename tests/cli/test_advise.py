@@ -216,6 +216,11 @@ def test_a_server_that_does_not_answer_is_no_verdict() -> None:
     assert "127.0.0.1:3306 refuses connections; start the server" in found.stderr
 
 
+def test_a_server_too_slow_for_the_last_look_gets_its_verdict() -> None:
+    """An hour beside a server that stalls is not thrown away by a statement at its end."""
+    assert asked("steady-1200iops", slow=True).stdout == asked("steady-1200iops").stdout
+
+
 def recorded(tmp_path: Path, name: str, *, hours: float) -> Path:
     """Return the recording of a scenario's server that was left alone."""
     clock, path = SimClock(), tmp_path / "before.db"

@@ -22,6 +22,7 @@ from tuner.findings.doctor import RULES, costliest, examine
 from tuner.findings.evidence import Evidence
 from tuner.findings.finding import Finding
 from tuner.records import Capacity
+from tuner.servers.port import Unreachable
 from tuner.servers.survey import Survey
 from tuner.system.storage import Volume
 
@@ -356,6 +357,33 @@ def test_watching_gives_the_figures_of_its_time() -> None:
     assert seen.per_second("lsn_current") == pytest.approx(1e6, rel=0.1)
     assert seen.peak_age >= seen.age
     assert server.applied == []
+
+
+class Stalls(Watched):
+    """A server whose looks are too slow from the second on, for so many of them."""
+
+    def __init__(self, slow: int) -> None:
+        super().__init__()
+        self.looks, self.slow = 0, slow
+
+    def survey(self) -> Survey:
+        """Return settings and a count, or nothing in time."""
+        self.looks += 1
+        if 1 < self.looks <= 1 + self.slow:
+            raise Unreachable("db1:3306: no answer within 1 s")
+        return Survey(
+            self.clock.monotonic(), {"innodb_log_buffer_size": "64"}, {"Innodb_log_waits": 4 * self.looks}
+        )
+
+
+def test_a_statement_that_is_too_slow_at_the_end_costs_no_more_than_its_counts() -> None:
+    """What an hour of watching showed is told; the look is tried again, and then what it lacks is named."""
+    once, always = Stalls(1), Stalls(9)
+    again, without = (examine(watch(one, one.clock, 20.0, one.wait)) for one in (once, always))
+
+    assert "log-buffer" in {one.id for one in again.findings}
+    assert "no answer within 1 s" in without.unknown["innodb_log_buffer_size"]
+    assert without.looked_at > 1
 
 
 def test_a_restart_in_the_middle_is_no_load() -> None:

@@ -49,7 +49,7 @@ from tuner.findings.check import Report, check
 from tuner.findings.combining import Figure
 from tuner.findings.devicewrites import DeviceWrites, device_writes
 from tuner.findings.doctor import costliest
-from tuner.findings.evidence import OTHER_RUN, evidence, local_volumes, one_run
+from tuner.findings.evidence import OTHER_RUN, evidence, local_volumes, look_again, one_run
 from tuner.findings.finding import Finding
 from tuner.findings.gain import Answer, Verdict, judged
 from tuner.findings.hours import LEAST_SECONDS, Hour, by_hour, of_all
@@ -182,7 +182,7 @@ def _asked(config: Config, seconds: int) -> Advised:
         before = server.survey()
         volumes = local_volumes(before)
         watched = watch(server, clock, config, seconds)
-        after = server.survey()
+        after = look_again(server, before, clock.monotonic())
     finally:
         server.close()
     facts = watched.last()[1].facts
