@@ -51,9 +51,7 @@ class Resize(Struct, frozen=True):
     started: Annotated[float, Meta(description="when the server had started, Unix time")]
     begun: Annotated[float, Meta(description="when the value was to be set, Unix time")]
     lsn: Annotated[int, Meta(description="the server's current LSN then")]
-    goal: Annotated[
-        int, Meta(description="redo.grow_to of the daemon that grew it, bytes; 0: none did")
-    ] = 0
+    goal: Annotated[int, Meta(description="redo.grow_to of the daemon that grew it, bytes; 0: none did")] = 0
     undone: Annotated[bool, Meta(description="it was set back: no daemon grows it to that goal again")] = (
         False
     )
