@@ -165,6 +165,7 @@ def situations() -> dict[str, Situation]:
         "not-larger": (Server(size=WANTED), (*TO, *YES), None),
         "by-my-cnf": (Server(OLD), (*TO, *YES), None),
         "managed": (Server(RDS), (*TO, *YES), None),
+        "managed-with-log-files": (Server(replace(OLD, managed="Amazon RDS")), ("--to", "4G", *YES), None),
         "no-room": (Server(), ("--to", "30G", *YES), None),
         "no-privilege": (_with(Server(), allowed=False), (*TO, *YES), None),
         "denied": (_with(Server(), allowed=None, fails=DeniedError("Access denied")), (*TO, *YES), None),

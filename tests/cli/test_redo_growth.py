@@ -182,6 +182,26 @@ def test_mariadb_needs_room_for_both_logs(tmp_path: Path) -> None:
     assert mariadb.sets == []
 
 
+@pytest.mark.parametrize("managed", ["Amazon RDS", "Google Cloud SQL"])
+def test_the_owner_of_log_files_pastes_no_command_for_another_size(tmp_path: Path, managed: str) -> None:
+    """The size asked for is the sum of the files, which no command may set as that of each."""
+    server = Server(replace(MYSQL, version="5.7.44", redo_dynamic=False, managed=managed))
+    result = run(server, tmp_path, "--to", "4G", "--yes")
+
+    ended(result, 1, "innodb_log_file_size × innodb_log_files_in_group = 4294967296", managed, "restart")
+    assert "aws" not in result.output
+    assert "gcloud" not in result.output
+
+
+def test_the_disk_has_room_for_what_an_earlier_growth_has_not_written_yet(tmp_path: Path) -> None:
+    """MySQL writes a file in its new size when its turn comes: a second --to needs room for both growths."""
+    server, room = Server(size=WANTED), Room(free=1500 * 2**20, total=1600 * 2**20)
+    keep(tmp_path, BEGUN)
+    ended(run(server, tmp_path, "--to", "2G", "--yes", room=room), 1, "1948 MiB more are needed")
+
+    assert server.sets == []
+
+
 def test_an_undo_sets_nothing_that_is_not_safe_or_not_ours(tmp_path: Path) -> None:
     """Above the limits of the smaller log, and where somebody else set the size, nothing is written."""
     for size, age in ((WANTED, 400 * 2**20), (3 * GIBIBYTE, 0)):

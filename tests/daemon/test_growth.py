@@ -99,6 +99,16 @@ class Grown:
             if thread.name == "redo-growth":
                 thread.join(10.0)
 
+    def restore(self) -> None:
+        """Have a person give C and M back, and tick until they are, and a little longer."""
+        self.bench.until("set", "emergency", limit=600)
+        self.turn(command("restore"))
+        for _ in range(600):
+            self.turn()
+            if self.bench.state.mode is not ACTIVE.mode:
+                break
+        self.turns(3)
+
     def turns(self, count: int) -> None:
         """Tick so many times."""
         for _ in range(count):
@@ -354,16 +364,31 @@ def test_a_restore_sets_the_log_back_where_that_is_safe(
     grown = Grown(tmp_path, allowed=True)
     grown.turns(LONG)
     grown.log.age, grown.log.allowed = age * 2**20, allowed
-    grown.bench.until("set", "emergency", limit=600)
-    grown.turn(command("restore"))
-    for _ in range(600):
-        grown.turn()
-        if grown.bench.state.mode is not ACTIVE.mode:
-            break
-    grown.turns(3)
+    grown.restore()
 
     assert grown.sizes == sizes
     assert ("innobrim redo --undo" in grown.told[-1]) is (sizes[-1] != 1)
+
+
+@pytest.mark.parametrize("first", [True, False], ids=["person first", "daemon first"])
+def test_a_restore_leaves_the_log_that_a_person_has_set(tmp_path: Path, *, first: bool) -> None:
+    """Where redo --to was among the growths a person is told how to undo them, and no daemon repeats them."""
+    goal = GrowTo(4 * REDO, unchecked=True) if first else GOAL
+    grown = Grown(tmp_path, None if first else goal, allowed=True)
+    grown.turns(LONG)
+    assert run(grown.log, tmp_path, "--to", "200M" if first else "400M", "--yes").exit_code == 0
+    grown.growth.use(goal)
+    grown.turns(LONG)
+    assert grown.sizes[-1] == 4
+    grown.restore()
+    assert grown.sizes[-1] == 4
+    assert "innobrim redo --undo sets 100 MiB back" in grown.told[-1]
+
+    assert run(grown.log, tmp_path, "--undo", "--yes").exit_code == 0
+    following = Grown(tmp_path, goal)
+    following.turns(LONG)
+    assert grown.sizes[-1] == 1
+    assert following.sizes == []
 
 
 def test_nothing_is_set_where_the_note_cannot_be_on_disk(tmp_path: Path) -> None:

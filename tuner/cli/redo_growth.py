@@ -294,7 +294,9 @@ def _grow(target: Target, wanted: int, *, seconds: int, timeout: float, yes: boo
     facts, found = target.facts, target.sample.redo_capacity
     lines = lines_for_my_cnf(facts, wanted)
     target.must_be_allowed()
-    disk = _disk(target, found, wanted)
+    # MySQL writes a file in its new size when its turn comes: an earlier growth may be on no disk yet
+    on_disk = _to_keep(target, target.kept(), wanted).found
+    disk = _disk(target, on_disk, wanted)
     recovery = _recovery(target, wanted, seconds)
     target.say(
         f"{facts.redo_variable} on {facts.endpoint}: from {size(found)} to {size(wanted)}, while it runs",
@@ -308,7 +310,7 @@ def _grow(target: Target, wanted: int, *, seconds: int, timeout: float, yes: boo
     target.must_be_as_before()  # watching and a question may take hours
     target.must_not_be_under_way()
     target.must_not_be_copied()
-    _disk(target, found, wanted)
+    _disk(target, on_disk, wanted)
     before = target.kept()
     resize = _to_keep(target, before, wanted)
     target.keep(resize)

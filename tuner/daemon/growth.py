@@ -292,9 +292,7 @@ class Growth:
         if stands(kept, facts, sample, under_way=server.resizing_redo(facts)) != "in_force":
             return _Ended()
         by_hand = f"{size(kept.wanted)} of redo log stay; innobrim redo --undo sets {size(kept.found)} back"
-        if server.may_write() is False:
-            return _Ended(f"{by_hand}, by an account that may set {kept.variable}")
-        if why := not_to_be_shrunk(kept, sample):
+        if why := _left_larger(server, kept, sample):
             return _Ended(f"{by_hand}: {why}")
         keep(self._directory, replace(kept, undone=True))
         try:
@@ -310,6 +308,15 @@ class Growth:
             keep(self._directory, before)
         else:
             forget(self._directory, resize)
+
+
+def _left_larger(server: Resizable, kept: Resize, sample: Sample) -> str:
+    """Return why a restore leaves the log as large as it is; empty where it sets back what was found."""
+    if kept.by_person:
+        return "innobrim redo --to made a part of it"
+    if server.may_write() is False:
+        return f"it takes an account that may set {kept.variable}"
+    return not_to_be_shrunk(kept, sample)
 
 
 def not_now(state: State, record: TickRecord, goal: GrowTo) -> str:
