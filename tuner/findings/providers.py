@@ -41,6 +41,23 @@ def left_to(managed: str) -> str:
     return f"{provider.moves} move innodb_io_capacity and innodb_io_capacity_max: leave both to them"
 
 
+def kept_by(managed: str) -> str:
+    """Return in words what keeps a gain where no loop may write; empty for a server of one's own.
+
+    Args:
+        managed: as ``Facts.managed``.
+    """
+    provider = PROVIDERS.get(managed)
+    if provider is None:
+        return ""
+    no_loop = f"{provider.name} lets no loop write"
+    if left := left_to(managed):
+        return f"{no_loop}: {left}"
+    if provider.lacks >= KNOBS:
+        return f"{no_loop}, and its owner can set neither innodb_io_capacity nor innodb_io_capacity_max"
+    return f"{no_loop}: the one pair below keeps the gain while the load stays"
+
+
 def moved_by_provider(facts: Facts) -> list[Finding]:
     """Return the finding for a server whose provider moves C and M; empty where nothing is known to."""
     provider = PROVIDERS.get(facts.managed)
