@@ -188,6 +188,24 @@ def test_no_static_setting_is_advised_where_the_provider_moves_both(
     assert not re.search(r"\[(static|set)-io-capacity\]", theirs)
 
 
+@pytest.mark.parametrize(
+    ("managed", "said"),
+    [
+        ("Amazon RDS", "the one pair below keeps the gain"),
+        ("Google Cloud SQL with optimized writes", "leave both to them"),
+        ("MySQL HeatWave", "its owner can set neither"),
+        ("Aiven for MySQL", "its owner can set neither"),
+        ("MariaDB SkySQL", "its owner can set neither"),
+    ],
+)
+def test_a_pair_is_praised_only_where_the_owner_can_set_it(managed: str, said: str) -> None:
+    """Where the provider moves C and M, or offers neither, that is said in the pair's place."""
+    printed = asked("steady-1200iops", managed=managed).stdout
+
+    assert said in printed
+    assert ("one pair below" in printed) == (managed == "Amazon RDS")
+
+
 @pytest.mark.parametrize("situation", SITUATIONS)
 def test_the_verdict_is_the_first_line_and_the_exit_code(situation: str) -> None:
     """A person reads one line, a script one number, and both are told the same; in JSON as well."""

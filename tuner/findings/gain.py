@@ -17,6 +17,7 @@ from tuner.findings.advice import SMALL_REDO_SECONDS
 from tuner.findings.combining import Figure
 from tuner.findings.devicewrites import DeviceWrites
 from tuner.findings.load import LEAST_PAGES, Load, load_of
+from tuner.findings.providers import kept_by
 from tuner.findings.sizing import FARTHEST, Size, Sure, Table, last_seen, set_point_of
 from tuner.records import HoldCode, Sample, TickRecord
 
@@ -103,6 +104,12 @@ def verdict(load: Load | None, state: State, last: Sample | None, *, set_point: 
         last: the newest reading; None without one.
         set_point: age ratio that active mode would hold under the load that it comes to.
     """
+    found = _verdict(load, state, last, set_point)
+    kept = kept_by(state.facts.managed) if found.answer == "gain" else ""
+    return replace(found, depends=(kept, *found.depends)) if kept else found
+
+
+def _verdict(load: Load | None, state: State, last: Sample | None, set_point: float) -> Verdict:
     if load is None or last is None:
         return NO_LOAD
     limit = _limited_by_m(load, last)
@@ -121,7 +128,7 @@ def verdict(load: Load | None, state: State, last: Sample | None, *, set_point: 
         commits,
         limited,
         size.sure,
-        _depends(load, size, state, last),
+        _depends(load, size, last),
     )
     if load.age_ratio > held:
         return _from_above(found, load, state, last, at)
@@ -174,10 +181,8 @@ def worth_it(saved: Figure | None, gained: Figure | None) -> bool:
     )
 
 
-def _depends(load: Load, size: Size, state: State, last: Sample) -> tuple[str, ...]:
+def _depends(load: Load, size: Size, last: Sample) -> tuple[str, ...]:
     said = []
-    if managed := state.facts.managed:
-        said.append(f"{managed} lets no loop write: the one pair below keeps the gain while the load stays")
     if load.moved:
         said.append("load or device moved while it was watched: watch longer, or record a day")
     if size.age_ratio > FARTHEST * load.age_ratio:
