@@ -373,7 +373,7 @@ def test_a_restore_sets_the_log_back_where_that_is_safe(
 
 @pytest.mark.parametrize("happens", ["backup", "another resize", "lost before", "lost at the SET"])
 def test_a_restore_that_does_not_get_to_the_log_says_how_a_person_does(tmp_path: Path, happens: str) -> None:
-    """A backup, another resize or a lost connection leaves the log, and the undo that is told of works then."""
+    """A backup, another resize or a lost connection leaves the log, and the undo that is told works then."""
     grown = Grown(tmp_path, allowed=True)
     grown.turns(LONG)
     log = grown.log

@@ -312,7 +312,7 @@ class Growth:
         return _Ended(f"{size(kept.found)} of redo log, as found, are in force again after {took:.1f} s")
 
     def _stays(self, facts: Facts, sample: Sample) -> str:
-        """Return what a person is told whose restore does not get to the redo log; empty where it is not ours."""
+        """Return what is said where a restore does not get to the log; empty where that is not ours."""
         kept = self._kept
         if kept is None or not kept.goal or stands(kept, facts, sample, under_way=False) != "in_force":
             return ""
