@@ -30,7 +30,7 @@ ROOT = Path(__file__).parents[2]
 MIB = 1_048_576
 LOW_AGE = {"age": 0.15 * A, "io_capacity_max": 20_000}
 TURNS = replace(DISK, rotates=True, busy_ms=9500)
-BUSY = {"data": replace(DISK, busy_ms=9500), "redo": replace(DISK, busy_ms=9500)}
+BUSY = {"data": TURNS, "redo": TURNS}
 MARIADB = {"family": "mariadb", "version": "11.4.5-MariaDB", "flush_law": "soft-limit"}
 FEW = {"innodb_doublewrite_pages": "4"}
 CLEANERS = {"innodb_page_cleaners": "4", "innodb_buffer_pool_instances": "8"}
@@ -131,7 +131,7 @@ CASES: dict[str, tuple[Change, Change, str]] = {
     ),
     "logs-share-the-device": (
         {"volumes": BUSY},
-        {"volumes": BUSY | {"redo": replace(DISK, device="nvme1n1")}},
+        {"volumes": BUSY | {"redo": replace(TURNS, device="sdb")}},
         "innodb_log_group_home_dir",
     ),
     "log-syncs": (
@@ -303,12 +303,21 @@ def test_a_count_that_was_not_shown_at_the_beginning_is_not_called_none() -> Non
 
 def test_two_partitions_of_a_disk_are_one_device() -> None:
     """Logs on a partition of their own still queue behind the pages; on volumes of LVM it is not known."""
-    parts = [replace(DISK, device=f"nvme0n1p{number}", disk="nvme0n1", busy_ms=9500) for number in (1, 2)]
+    parts = [replace(TURNS, device=f"sda{number}", disk="sda") for number in (1, 2)]
     apart = dict(zip(("data", "redo"), parts, strict=True))
     volumes = {what: replace(one, device=f"dm-{one.device[-1]}", disk="") for what, one in apart.items()}
 
     assert "logs-share-the-device" in found(patient(volumes=apart))
     assert "redo log on a device of its own" in examine(patient(volumes=volumes)).unknown
+
+
+def test_a_solid_state_device_that_is_always_busy_is_not_called_the_limit() -> None:
+    """With one write in flight all the time it may do fifty times as many: whether logs wait is not known."""
+    always = replace(DISK, busy_ms=10_000)
+    said = examine(patient(volumes={"data": always, "redo": always}))
+
+    assert "logs-share-the-device" not in {one.id for one in said.findings}
+    assert "nvme0n1 is busy" in said.unknown["redo log on a device of its own"]
 
 
 def test_no_variable_is_named_that_a_release_lacks() -> None:

@@ -41,7 +41,8 @@ MADE_OF_DISKS = ("dm-", "md")
 """What volumes are called that are parts of other devices, or several of them."""
 
 BUSY_DEVICE = 0.8
-"""Share of the time for which a device has something to do from which on it is the limit."""
+"""Share of the time for which a disk that turns has something to do from which on little more fits in; of
+other devices, which take many writes at a time, it says nothing."""
 
 
 def flush_method(seen: Evidence) -> Finding | None:
@@ -135,7 +136,7 @@ def rotation(seen: Evidence) -> Finding | None:
     return Finding(
         id="rotating-disk",
         severity="warning",
-        title=f"the data is on a disk that turns, and {volume.device} is the limit",
+        title=f"the data is on a disk that turns, and {volume.device} is nearly always busy",
         reason=f"{seen.flushed:.0f} pages/s were flushed; it was busy {100 * seen.busy():.0f} % of the time",
         effect="tens of times as many random writes a second",
         source="known from any such disk: some hundred random writes a second",
@@ -145,7 +146,7 @@ def rotation(seen: Evidence) -> Finding | None:
 
 
 def logs_apart(seen: Evidence) -> Finding | None:
-    """Whether logs and pages share a device that is the limit."""
+    """Whether logs and pages share a disk that turns and is nearly always busy."""
     data, redo = seen.volume(), seen.volume("redo")
     if not data.device or not redo.device:
         raise NotKnownError("which device that is the kernel does not say")
@@ -157,10 +158,15 @@ def logs_apart(seen: Evidence) -> Finding | None:
     share = (writes.get("redo", 0.0) + writes.get("binlog", 0.0)) / sum(writes.values())
     if share < SHARED_LOGS or seen.busy() < BUSY_DEVICE:
         return None
+    disk = data.disk or data.device
+    if not data.rotates:
+        raise NotKnownError(
+            f"{disk} is busy, and whether writes wait does not show: it may take many at once"
+        )
     return Finding(
         id="logs-share-the-device",
         severity="info",
-        title=f"logs and pages share {data.disk or data.device}, which is the limit",
+        title=f"logs and pages share {disk}, a disk that turns and is nearly always busy",
         reason=f"it was busy {100 * seen.busy():.0f} % of the time, and {100 * share:.0f} % of "
         f"{sum(writes.values()):.0f} write calls/s were of logs, for which each commit waits",
         effect="commits no longer queue behind pages",
