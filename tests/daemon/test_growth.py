@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from contextlib import ExitStack
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -19,7 +20,7 @@ from tests.factory import ACTIVE, DEFAULT, REDO, SAVED, command
 from tuner.core.ownership.transitions import BASELINE_GUARD, TRIAL, begin_restore
 from tuner.daemon.growth import AGAIN_SECONDS, QUIET_SECONDS, SILENT_SECONDS, Growth
 from tuner.findings.redo_growth import Growing
-from tuner.journal.resized import keep, resize_of, set_back
+from tuner.journal.resized import alone, keep, resize_of, set_back
 from tuner.records import Command, Facts
 from tuner.servers.port import ServerError, Unreachable
 from tuner.servers.redosize import DeniedError, NotSetError, TimeUpError
@@ -368,6 +369,27 @@ def test_a_restore_sets_the_log_back_where_that_is_safe(
 
     assert grown.sizes == sizes
     assert ("innobrim redo --undo" in grown.told[-1]) is (sizes[-1] != 1)
+
+
+@pytest.mark.parametrize("happens", ["backup", "another resize", "lost before", "lost at the SET"])
+def test_a_restore_that_does_not_get_to_the_log_says_how_a_person_does(tmp_path: Path, happens: str) -> None:
+    """A backup, another resize or a lost connection leaves the log, and the undo that is told works then."""
+    grown = Grown(tmp_path, allowed=True)
+    grown.turns(LONG)
+    log = grown.log
+    log.copied, log.silent = happens == "backup", happens == "lost before"
+    log.fails = Unreachable("lost connection") if happens == "lost at the SET" else None
+    with ExitStack() as stack:
+        stack.enter_context(patch("tuner.daemon.growth.LONGEST_STEP", 0.0))
+        if happens == "another resize":
+            stack.enter_context(alone(tmp_path))
+        grown.restore()
+    assert "innobrim redo --undo sets 100 MiB back" in grown.told[-1]
+    assert grown.bench.server.redo_capacity == 3 * REDO
+
+    log.copied, log.silent, log.fails = False, False, None
+    assert run(log, tmp_path, "--undo", "--yes").exit_code == 0
+    assert grown.bench.server.redo_capacity == REDO
 
 
 @pytest.mark.parametrize("first", [True, False], ids=["person first", "daemon first"])

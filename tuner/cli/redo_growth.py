@@ -342,13 +342,13 @@ def undo(target: Target, *, timeout: float, yes: bool, as_json: bool) -> None:
 def _undo(target: Target, *, timeout: float, yes: bool, as_json: bool) -> None:
     kept = target.kept()
     facts, now = target.facts, target.sample.redo_capacity
-    if kept is not None and kept.undone:
-        raise Refused(kept_back(kept))
     if kept is None:
         raise Refused(
             f"innobrim redo has resized no redo log of {facts.endpoint} ({facts.identity}) from here"
         )
     standing = stands(kept, facts, target.sample, under_way=target.under_way())
+    if kept.undone and standing != "in_force":  # else what was to set it back did not get there
+        raise Refused(kept_back(kept))
     if standing in {"not_in_force", "restarted", "changed"}:
         target.forget(kept)
         target.say(f"nothing to undo: {told(kept, standing, target.sample)}")
@@ -396,10 +396,10 @@ def begun_before(server: RealServer, config: Config) -> Begun | None:
     kept = target.kept()
     if kept is None:
         return None
-    if kept.undone:
+    standing = stands(kept, target.facts, target.sample, under_way=target.under_way())
+    if kept.undone and standing != "in_force":
         target.say(kept_back(kept))
         return None
-    standing = stands(kept, target.facts, target.sample, under_way=target.under_way())
     target.say(f"{told(kept, standing, target.sample)}; {next_step(kept, standing, target.sample)}")
     return Begun(kept, standing)
 

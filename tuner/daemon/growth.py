@@ -160,7 +160,7 @@ class Growth:
         start = (state.facts.identity, state.facts.started)
         if self._restored:
             self._restored = False
-            self._begin(connect, state.facts, self._go_back)
+            self._begin(connect, state.facts, self._go_back, stays=self._stays(state.facts, sample))
         elif self._start is None or not _same(self._start, start):
             self._start = start
             self._begin(connect, state.facts, self._look)
@@ -191,18 +191,27 @@ class Growth:
         connect: Callable[[], Resizable],
         meant: Facts,
         job: Callable[[Resizable, Facts], _Ended],
-        patience: float = LONGEST_STEP,
+        patience: float | None = None,
+        stays: str = "",
     ) -> None:
-        """Do something in a thread, and alone: another resize is waited for so many seconds, no longer."""
+        """Do something in a thread, and alone.
+
+        Args:
+            connect: makes its connection.
+            meant: the loop's server.
+            job: what is done.
+            patience: how long another resize is waited for, seconds; None for as long as a step may take.
+            stays: said where it comes to no end.
+        """
 
         def run() -> None:
             server = connect()
             try:
-                with alone(self._directory, patience):
+                with alone(self._directory, LONGEST_STEP if patience is None else patience):
                     self._ended = job(server, meant)
             except (ServerError, ResizeError) as error:
                 again = SILENT_SECONDS if isinstance(error, Unreachable | BusyError) else AGAIN_SECONDS
-                self._ended = _Ended(str(error), again)
+                self._ended = _Ended(f"{stays}: {error}" if stays else str(error), again)
             except Exception as error:  # noqa: BLE001 - told, and not tried again every few seconds
                 self._ended = _Ended(f"the redo log is not looked after: {error!r}", AGAIN_SECONDS)
             finally:
@@ -291,7 +300,7 @@ class Growth:
             return _Ended()
         if stands(kept, facts, sample, under_way=server.resizing_redo(facts)) != "in_force":
             return _Ended()
-        by_hand = f"{size(kept.wanted)} of redo log stay; innobrim redo --undo sets {size(kept.found)} back"
+        by_hand = _by_hand(kept, sample)
         if why := _left_larger(server, kept, sample):
             return _Ended(f"{by_hand}: {why}")
         keep(self._directory, replace(kept, undone=True))
@@ -302,6 +311,13 @@ class Growth:
             return _Ended(f"{by_hand}: {error}")
         return _Ended(f"{size(kept.found)} of redo log, as found, are in force again after {took:.1f} s")
 
+    def _stays(self, facts: Facts, sample: Sample) -> str:
+        """Return what is said where a restore does not get to the log; empty where that is not ours."""
+        kept = self._kept
+        if kept is None or not kept.goal or stands(kept, facts, sample, under_way=False) != "in_force":
+            return ""
+        return _by_hand(kept, sample)
+
     def _put_back(self, before: Resize | None, resize: Resize) -> None:
         """Have on disk what was there before a step that the server refused."""
         if before is not None:
@@ -310,8 +326,14 @@ class Growth:
             forget(self._directory, resize)
 
 
+def _by_hand(kept: Resize, sample: Sample) -> str:
+    return f"{size(sample.redo_capacity)} of redo log stay; innobrim redo --undo sets {size(kept.found)} back"
+
+
 def _left_larger(server: Resizable, kept: Resize, sample: Sample) -> str:
     """Return why a restore leaves the log as large as it is; empty where it sets back what was found."""
+    if why := copied_by(sample):
+        return f"{why[0]}; another size of the redo log may break its copy"
     if kept.by_person:
         return "innobrim redo --to made a part of it"
     if server.may_write() is False:
