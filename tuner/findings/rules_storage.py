@@ -6,10 +6,10 @@ from collections.abc import Callable
 
 from msgspec import Struct
 
-from tuner.findings.evidence import Evidence, NotHereError, NotKnownError
+from tuner.findings.evidence import Evidence, NotKnownError
 from tuner.findings.finding import Finding
 from tuner.findings.rules_pages import MANUAL
-from tuner.servers.families.mariadb import BLIND
+from tuner.servers.families.mariadb import BLIND, heeds_from
 from tuner.servers.release import named
 from tuner.system.storage import Volume
 
@@ -255,6 +255,7 @@ class Bug(Struct, frozen=True):
         releases: first with it, first without it, for each series.
         source: where its end is told.
         shows: whether it can be what this server does.
+        mended: the first release without it after one that has it, where its series ended before.
     """
 
     number: str
@@ -263,6 +264,7 @@ class Bug(Struct, frozen=True):
     releases: tuple[tuple[tuple[int, ...], tuple[int, ...]], ...]
     source: str
     shows: Callable[[Evidence], bool]
+    mended: Callable[[tuple[int, ...]], tuple[int, ...]] | None = None
 
 
 def _waits(seen: Evidence) -> bool:
@@ -289,6 +291,7 @@ BUGS = (
         BLIND,
         f"{NOTES}10.6.17, 10.11.7 and 11.4.1",
         _heeds_dirty,
+        heeds_from,
     ),
     Bug(
         "MDEV-36226",
@@ -317,13 +320,15 @@ BUGS = (
 def known_bugs(seen: Evidence) -> Finding | None:
     """Whether this release has a bug of flushing that is mended in a later one, and that shows here."""
     if not any(one.family == seen.facts.family for one in BUGS):
-        raise NotHereError("none is listed for this family")
+        raise NotKnownError(f"bugs of MariaDB alone are looked for, and none of {seen.facts.product}")
     for bug in BUGS:
         ends = [end for first, end in bug.releases if first <= seen.release < end]
         if not ends or seen.facts.family != bug.family:
             continue
         if not bug.shows(seen):
             continue
+        mended = ends[0] if bug.mended is None else bug.mended(seen.release)
+        same = mended[:2] == seen.release[:2]
         return Finding(
             id="known-bug",
             severity="warning",
@@ -333,7 +338,7 @@ def known_bugs(seen: Evidence) -> Finding | None:
             f"{seen.per_second('free_page_waits'):.1f} waits/s for a free page",
             effect="the bug is gone",
             source=bug.source,
-            risk="an upgrade within the series, and a restart",
-            fix=f"upgrade to {named(ends[0])} or later",
+            risk=f"an upgrade {'within the series' if same else 'to another series'}, and a restart",
+            fix=f"upgrade to {named(mended)} or later",
         )
     return None
