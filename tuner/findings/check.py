@@ -161,6 +161,8 @@ def _verified(facts: Facts) -> Finding:
         return Finding(
             "verified", "ok", f"nothing is to be verified: {facts.flush_law} goes by no percentage"
         )
+    if facts.absent_counters and not facts.unverified:
+        return Finding("verified", "warning", f"nothing can verify the law: {facts.without_counters}")
     if not facts.unverified:
         once = "once they are on, " if facts.disabled_counters else ""
         return Finding(
@@ -197,7 +199,7 @@ def _own_limits(facts: Facts) -> list[Finding]:
 
 def _counters(facts: Facts) -> Finding:
     lacks = "".join(f"; this release has no {one}" for one in facts.lacks)
-    if not facts.disabled_counters:
+    if not (facts.disabled_counters or facts.absent_counters):
         return Finding("counters", "ok", f"all InnoDB counters that a sample needs are on{lacks}")
     off = counters_off(facts)
     return replace(off, id="counters", title=f"{off.title}{lacks}", effect="")

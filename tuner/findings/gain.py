@@ -173,5 +173,6 @@ def _depends(load: Load, size: Size, state: State, last: Sample) -> tuple[str, .
     if load.page_cost.device_is_limit is None:
         said.append("whether commits wait for the device did not show: where they do, commits/s rise as well")
     if last.degraded:
-        said.append("InnoDB's counters are off: the age is the checkpoint's, and no sync flushing is seen")
+        without = state.facts.without_counters
+        said.append(f"{without}: the age is the checkpoint's, and no sync flushing is seen")
     return tuple(said)

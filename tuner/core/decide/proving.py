@@ -227,7 +227,7 @@ def _waits(state: State, sample: Sample | None) -> str:
     if sample is None or state.estimate is None or not warm(state.estimator.window):
         return "rates need ten seconds of readings"
     if sample.degraded:
-        return "InnoDB's counters are off"
+        return state.facts.without_counters
     if not state.occurrences.learns(sample.monotonic):
         return f"going on: {', '.join(state.occurrences.names) or 'something beside the load'}"
     return ""
