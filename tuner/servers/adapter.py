@@ -61,10 +61,7 @@ SET_VALUES = (
     *(MARGIN, "buffer_flush_pct_for_lsn", "buffer_flush_lsn_avg_rate"),
     *("buffer_flush_n_to_flush_requested", "buffer_flush_n_to_flush_by_age"),
 )
-"""Counters that the server sets to a value of now (``MONITOR_SET``) and does not show as such.
-
-The others add up, or are worked out at each SELECT (``MONITOR_DISPLAY_CURRENT``).
-"""
+"""Counters that are set to a value (``MONITOR_SET``); the others add up, or are worked out at each look."""
 
 SHOWN = f"IF(name IN ({quoted(SET_VALUES)}), count_reset, count)"
 """What INNODB_METRICS has of a counter, as SQL.
