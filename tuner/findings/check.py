@@ -8,6 +8,8 @@ from typing import Protocol
 from msgspec import Struct
 from msgspec.structs import replace
 
+from policies.flushlaw import LEGACY
+from policies.registry import LAWS
 from tuner.core.leaving.lowwater import unfit
 from tuner.findings.advice import counters_off
 from tuner.findings.finding import Finding
@@ -165,9 +167,10 @@ def _verified(facts: Facts) -> Finding:
         return Finding("verified", "warning", f"nothing can verify the law: {facts.without_counters}")
     if not facts.unverified:
         once = "once they are on, " if facts.disabled_counters else ""
-        return Finding(
-            "verified", "ok", f"{once}the server's counters can verify the law; active mode waits for that"
-        )
+        waits = "active mode waits for that"
+        if LAWS.get(facts.flush_law, LEGACY).sleeps:
+            waits += ", except at the flush limit, where the server goes by no percentage"
+        return Finding("verified", "ok", f"{once}the server's counters can verify the law; {waits}")
     found = f"nothing that this server exports can verify the law: {facts.unverified}"
     return Finding(
         "verified",
