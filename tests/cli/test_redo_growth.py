@@ -100,6 +100,19 @@ def test_an_undo_looks_at_the_age_of_the_moment_of_the_yes(tmp_path: Path) -> No
     assert server.sets == []
 
 
+@pytest.mark.parametrize(("begun", "size"), [(None, WANTED), (BEGUN, FOUND)], ids=["to", "undo"])
+def test_who_takes_a_minute_to_say_yes_is_connected_again(
+    tmp_path: Path, begun: Resize | None, size: int
+) -> None:
+    """Servers end a connection of the program's that is idle for 15 s, as while a person is asked."""
+    server = Server(size=FOUND if begun is None else WANTED)
+    if begun is not None:
+        keep(tmp_path, begun)
+
+    assert _asked(server, tmp_path, TO if begun is None else UNDO[:1], ended=True).exit_code == 0
+    assert [one for one, _ in server.sets] == [size]
+
+
 def _asked(server: Server, directory: Path, words: tuple[str, ...], **meanwhile: object) -> Result:
     """Return what the command comes to where this happens to the server before the person says yes."""
 

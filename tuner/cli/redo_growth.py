@@ -162,6 +162,7 @@ class Target:
 
     def must_be_as_before(self) -> None:
         """Read the server anew; end where its redo log, or who has it, is not what a person was told of."""
+        self.server.close()  # a server ends a connection that nothing came over for seconds: connect again
         now, sample = self.server.facts(), self._read()
         if now.identity not in self.facts.names:
             raise Refused(f"{now.identity} answers now, and it was {self.facts.identity}: ask again")
