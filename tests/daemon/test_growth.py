@@ -275,6 +275,33 @@ def test_what_a_person_made_smaller_stays_so(tmp_path: Path) -> None:
     assert following.sizes == [2, 4]
 
 
+def test_what_a_person_made_smaller_while_no_reading_came_stays_so(tmp_path: Path) -> None:
+    """A reading that is missed just then hides it from no daemon, whoever had set the size before."""
+    grown = Grown(tmp_path, found=2 * REDO)
+    grown.bench.server.down = "lost connection"
+    grown.turn()
+    grown.bench.server.down, grown.bench.server.redo_capacity = "", REDO
+    grown.turns(2 * LONG)
+
+    assert grown.sizes == []
+    assert "another value" in grown.status
+
+
+@pytest.mark.parametrize("size", [1, 2])
+def test_what_a_person_made_smaller_while_no_daemon_ran_stays_so(tmp_path: Path, size: int) -> None:
+    """The next daemon knows that the log had been larger since mysqld started, and leaves it."""
+    Grown(tmp_path).turns(LONG)
+
+    following = Grown(tmp_path, found=size * REDO)
+    following.turns(LONG)
+    assert following.sizes == []
+    assert "another value" in following.told[0]
+
+    following.growth.use(GrowTo(4 * REDO, unchecked=True))
+    following.turns(LONG)
+    assert following.sizes[-1] == 4
+
+
 def test_a_person_and_the_daemon_resize_in_turn_and_keep_what_was_found(tmp_path: Path) -> None:
     """While innobrim redo --to is at work the daemon begins no step, and what either found stays on disk."""
     grown = Grown(tmp_path)

@@ -393,7 +393,11 @@ def begun_before(server: RealServer, config: Config) -> Begun | None:
     except OSError:  # a directory of the daemon's, which not everybody may look into
         return None
     target = Target(server, config, as_json=True)
-    kept = target.kept()
+    try:
+        kept = target.kept()
+    except Refused as error:  # what another size would bring does not depend on it
+        target.say(f"warning: whether the redo log was resized is not known: {error.message}")
+        return None
     if kept is None:
         return None
     standing = stands(kept, target.facts, target.sample, under_way=target.under_way())

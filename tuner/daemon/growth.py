@@ -27,6 +27,7 @@ from tuner.findings.redo_growth import (
     against,
     copied_by,
     kept_back,
+    made_smaller,
     not_to_be_shrunk,
     stands,
     to_keep,
@@ -101,6 +102,7 @@ class Growth:
         self._ended = _Ended()
         self._step_to: int | None = None
         self._in_force: int | None = None
+        self._last: int | None = None  # in force at the last reading, however many were missed since
         self._start: tuple[str, float] | None = None
         self._quiet_since: float | None = None
         self._restored = False
@@ -156,7 +158,8 @@ class Growth:
         if not isinstance(sample, Sample) or state.facts_due:
             self._in_force = None
             return
-        before, self._in_force = self._in_force, sample.redo_capacity
+        before, self._last = self._last, sample.redo_capacity
+        self._in_force = sample.redo_capacity
         start = (state.facts.identity, state.facts.started)
         if self._restored:
             self._restored = False
@@ -227,7 +230,7 @@ class Growth:
         if self._thread is None:
             return
         ended, self._ended = self._ended, _Ended()
-        self._thread = self._step_to = self._quiet_since = self._in_force = None
+        self._thread = self._step_to = self._quiet_since = self._in_force = self._last = None
         again = ended.again
         if self._began:  # each failure of a SET may have cost the server something
             again = self._wait = min(max(again, 2.0 * self._wait), LONGEST_WAIT) if again else 0.0
@@ -246,13 +249,23 @@ class Growth:
     def _look(self, server: Resizable, meant: Facts) -> _Ended:
         """Tell of a step that an earlier daemon began and did not see the end of, and of one undone."""
         facts, sample = _answer(server, meant)
-        kept = resize_of(self._directory, facts.names)
+        kept = self._noted(facts, sample)
         if kept is None or not kept.goal:
             return _Ended()
         if kept.undone:
             return _Ended(kept_back(kept) if self._goal and kept.goal == self._goal.size else "")
         standing = stands(kept, facts, sample, under_way=server.resizing_redo(facts))
+        if standing == "in_force":
+            keep(self._directory, replace(kept, reached=sample.redo_capacity))
         return _Ended("" if sample.redo_capacity == kept.wanted else told(kept, standing, sample))
+
+    def _noted(self, facts: Facts, sample: Sample) -> Resize | None:
+        """Return what is on disk; note there that the log was made smaller, as while no daemon looked."""
+        kept = resize_of(self._directory, facts.names)
+        if kept is not None and kept.goal and not kept.undone and made_smaller(kept, facts, sample):
+            kept = replace(kept, undone=True)
+            keep(self._directory, kept)
+        return kept
 
     def _note_smaller(self, goal: GrowTo, facts: Facts, sample: Sample) -> _Ended:
         """Have on disk that a person made the log smaller: it is not grown again behind their back."""
@@ -266,7 +279,7 @@ class Growth:
     def _step(self, server: Resizable, goal: GrowTo, meant: Facts) -> _Ended:
         """Make the log larger, at most twice as large, and see that it is."""
         facts, sample = _answer(server, meant)
-        kept = resize_of(self._directory, facts.names)
+        kept = self._noted(facts, sample)
         limit, wanted = server.redo_limit(), min(2 * sample.redo_capacity, goal.size)
         if limit is not None and limit > sample.redo_capacity:
             wanted = min(wanted, limit)
@@ -284,11 +297,13 @@ class Growth:
         try:
             took = _set(server, facts, wanted, called=limit is not None)
         except OtherSizeError as error:
-            keep(self._directory, replace(resize, wanted=error.there))
+            keep(self._directory, replace(resize, wanted=error.there, reached=error.there))
             return _Ended(str(error), AGAIN_SECONDS)
         except NotSetError as error:
             self._put_back(kept, resize)
             return _Ended(f"{pair} was not set: {error}", AGAIN_SECONDS)
+        with contextlib.suppress(ResizeError):  # what has to be on disk was there before
+            keep(self._directory, replace(resize, reached=wanted))
         lasting = f"; for the next start my.cnf needs {resize.variable} = {wanted}"
         return _Ended(f"{pair} is in force after {took:.1f} s{lasting if wanted == goal.size else ''}")
 

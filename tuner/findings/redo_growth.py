@@ -58,6 +58,9 @@ class Resize(Struct, frozen=True):
     by_person: Annotated[
         bool, Meta(description="a person's command was among the resizes since: no restore takes it back")
     ] = False
+    reached: Annotated[
+        int, Meta(description="largest size seen in force since the server started, bytes; 0: not known")
+    ] = 0
 
 
 class Growing(Struct, frozen=True):
@@ -220,6 +223,7 @@ def to_keep(
         sample.lsn_current,
         goal,
         by_person=by_person,
+        reached=sample.redo_capacity,
     )
 
 
@@ -239,6 +243,12 @@ def stands(resize: Resize, facts: Facts, sample: Sample, *, under_way: bool) -> 
     if resize.found < sample.redo_capacity <= resize.wanted:
         return "in_force"
     return "not_in_force" if sample.redo_capacity == resize.found else "changed"
+
+
+def made_smaller(resize: Resize, facts: Facts, sample: Sample) -> bool:
+    """Tell whether somebody made the log smaller, since no server does so itself before its next start."""
+    same_start = abs(resize.started - facts.started) <= SAME_START_SECONDS
+    return same_start and not sample.resizing and sample.redo_capacity < resize.reached
 
 
 def told(resize: Resize, standing: Stands, sample: Sample) -> str:
