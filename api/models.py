@@ -200,6 +200,7 @@ class TrialShown(Struct, frozen=True):
 
     progress: TrialProgress
     verdict: Annotated[str, Meta(description="what it came to, or has come to so far, in one sentence")]
+    ended: Annotated[str, Meta(description="why it ended, in words; empty while it goes on")] = ""
 
 
 class DoneSince(Struct, frozen=True):

@@ -21,6 +21,7 @@ from pathlib import Path
 from fastapi import FastAPI
 
 from api.connections import BACKLOG, Listener, Server
+from tuner.config.credentials import is_mounted_secret
 from tuner.daemon.board import ApiFailure, PortTaken
 from tuner.system.files import require_plain
 
@@ -119,7 +120,7 @@ class Certificate:
                 raise ApiServerError(
                     f"api.tls: the {what} {path} cannot be read: {error.strerror}"
                 ) from error
-        if self._key.stat().st_mode & stat.S_IRWXO:
+        if self._key.stat().st_mode & stat.S_IRWXO and not is_mounted_secret(self._key):
             _LOG.warning("api.tls: the key %s can be read by every account; chmod 640", self._key)
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
         context.minimum_version = ssl.TLSVersion.TLSv1_2

@@ -132,9 +132,10 @@ def load(path: Path) -> Register:
     """
     try:
         mode, raw = read_plain(path, _LARGEST)
+        theirs = mode & stat.S_IWOTH or (mode & stat.S_IWGRP and not _group_has_directory(path))
     except OSError as error:
         raise TokenError(f"{path} cannot be read: {error.strerror}") from error
-    if mode & (stat.S_IWGRP | stat.S_IWOTH):
+    if theirs:
         raise TokenError(f"{path} can be written by others than its owner; chmod 600 after a look into it")
     try:
         return msgspec.json.decode(raw, type=Register)
@@ -252,6 +253,13 @@ def _first_secret(path: Path) -> str:
             f"the token file {path} holds no token; remove it, and the next start writes a new one"
         )
     return secret
+
+
+def _group_has_directory(path: Path) -> bool:
+    """Tell whether the file's group can replace it anyway, as Kubernetes gives it a volume with fsGroup."""
+    file, directory = path.lstat(), path.parent.stat()
+    same = file.st_gid == directory.st_gid
+    return same and bool(directory.st_mode & stat.S_IWGRP) and not directory.st_mode & stat.S_ISVTX
 
 
 def _require_private(path: Path) -> None:

@@ -35,6 +35,7 @@ from tuner.core.limits import allowed
 from tuner.core.memory import Learned, known_of
 from tuner.core.setpoint.budgets import KEYS, Durations, Name, durations_of
 from tuner.core.trials.paired import verdict_text
+from tuner.core.trials.proof import ENDED
 from tuner.findings.redo_growth import Growing
 from tuner.findings.remedies import clears, needs_resume, told
 from tuner.records import (
@@ -103,7 +104,7 @@ def status_of(
         drain_ended=drain_ended or None,
         forgotten=forgotten,
         growth=growth,
-        trial=None if trial is None else TrialShown(trial, verdict_text(trial.result)),
+        trial=None if trial is None else _trial(trial),
         learned=None if learned is None else known_of(learned),
         ledger=ledger_of(learned, facts, price=price),
         restore=_restore(record),
@@ -190,6 +191,11 @@ def parked_of(record: TickRecord, facts: Facts | None, settings: Settings | None
         highest=highest,
         home=(record.originals or sample.capacity).io_capacity,
     )
+
+
+def _trial(trial: TrialProgress) -> TrialShown:
+    end = trial.result.end
+    return TrialShown(trial, verdict_text(trial.result), "" if end is None else ENDED[end])
 
 
 def _decision(record: TickRecord, facts: Facts | None) -> Decision:

@@ -442,7 +442,14 @@ class Bench:
 
 
 def next_daemon(
-    state: State, *, settings: Settings = ACTIVE, later: float = 0.0, identity: str = IDENTITY
+    state: State,
+    *,
+    settings: Settings = ACTIVE,
+    later: float = 0.0,
+    identity: str = IDENTITY,
+    originals: Capacity | None = None,
+    left: tuple[Capacity, ...] = (),
+    now: float = 50.0,
 ) -> State:
     """Return what the next daemon begins with, by way of the text that the journal keeps.
 
@@ -451,10 +458,13 @@ def next_daemon(
         settings: of the next one.
         later: seconds by which mysqld was started later than the daemon before knows.
         identity: of the server that answers then.
+        originals: as they are on disk.
+        left: what the daemon before may have left in force.
+        now: monotonic time, seconds.
     """
     kept = msgspec.json.decode(msgspec.json.encode(standing_of(state)), type=Standing)
     facts = replace(state.facts, started=state.facts.started + later, identity=identity)
-    return take_up(start(settings, facts), kept, now=50.0)
+    return take_up(start(settings, facts, originals, left=left), kept, now=now)
 
 
 def replays(state: State, records: Sequence[TickRecord], *, restart: int) -> State:

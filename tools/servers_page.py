@@ -16,7 +16,7 @@ from tuner.servers.families import recognise
 from tuner.servers.fixture import Fixture, load
 from tuner.servers.known import NOT_RUN, WORDS, known_by
 from tuner.servers.port import Unsupported
-from tuner.servers.providers import HOST, PROVIDERS, Provider
+from tuner.servers.providers import HOST, KNOBS, PROVIDERS, Provider
 from tuner.servers.release import named, release_of
 
 ROOT = Path(__file__).parents[1]
@@ -170,7 +170,7 @@ def providers() -> str:
 def _set_there(one: Provider, also: str) -> str:
     if one.moves:
         return f"by {one.moves}: leave both to them"
-    if one.offers is not None and "innodb_io_capacity" not in one.offers:
+    if one.lacks >= KNOBS:
         return f"by the provider alone{also}"
     by = "" if one.command is None else f": `{one.command([]).partition(' --')[0]}`"
     return f"{one.place}{by}"

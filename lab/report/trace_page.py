@@ -14,6 +14,7 @@ from lab.report.figures import Unit, clock, plain, written
 from lab.report.render import render
 from lab.report.trace import COLUMNS, Moment, Trace
 from lab.statistics import percentile
+from tuner.records import DecisionKind
 
 POINTS = 3000
 """Of each series on the page; the CSV has every second."""
@@ -173,8 +174,7 @@ def _marks(trace: Trace) -> dict[str, Any]:
 
 def _repeats(event: Moment) -> bool:
     """Tell whether an event says again what a decision or a hold says."""
-    kinds = {"set", "emergency", "override", "drain", "park", "restore"}
-    return event.code in kinds or event.code.startswith(("hold_", "clear_"))
+    return event.code in set(DecisionKind) or event.code.startswith(("hold_", "clear_"))
 
 
 def known(trace: Trace, name: str) -> list[float]:

@@ -19,6 +19,7 @@ from api.problems import Refusal
 from api.server import ApiServer, ApiServerError, Certificate
 from tests.api.factory import CERTIFICATES, AnsweringLoop, application, free_port, put_certificate, serving
 from tests.real.support import until
+from tuner.config import credentials
 from tuner.daemon.board import Board
 
 
@@ -55,6 +56,22 @@ def test_a_renewed_certificate_is_taken_at_a_reload(served: tuple[int, ApiServer
     assert get(port, "two") == 200
     with pytest.raises(httpx.ConnectError):
         get(port, "one")
+
+
+def test_a_key_that_every_account_can_read_is_told_unless_it_is_a_mounted_secret(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Of a mounted secret, which only its container sees, nobody can change the mode."""
+    certificate = Certificate(put_certificate("one", tmp_path))
+    for file in tmp_path.iterdir():
+        file.chmod(0o644)
+    certificate.context()
+    assert "can be read by every account" in caplog.text
+    caplog.clear()
+    monkeypatch.setattr(credentials, "SECRETS", tmp_path.resolve())
+    certificate.context()
+
+    assert not caplog.text
 
 
 def test_a_renewed_certificate_may_have_another_type_of_key(

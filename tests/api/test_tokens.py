@@ -103,6 +103,19 @@ def test_a_register_that_others_may_write_is_refused(tmp_path: Path, others: int
     assert not Tokens(path).anonymous
 
 
+def test_a_volume_that_kubernetes_gives_to_a_group_is_taken_at_the_next_start(tmp_path: Path) -> None:
+    """With fsGroup each mount makes directory and files writable for the group, which is the daemon's."""
+    prepare(tmp_path)
+    tmp_path.chmod(0o2770)
+    for file in tmp_path.iterdir():
+        file.chmod(file.stat().st_mode | 0o660)
+    assert load(prepare(tmp_path)).named("first") is not None
+    (tmp_path / "tokens.json").chmod(0o666)
+
+    with pytest.raises(TokenError, match="can be written by others"):
+        load(tmp_path / "tokens.json")
+
+
 @pytest.mark.parametrize("others", [0o000, 0o040, 0o044])
 def test_a_register_that_others_may_only_read_is_taken(tmp_path: Path, others: int) -> None:
     """A hash tells nobody the token."""

@@ -136,17 +136,20 @@ def test_changed_settings_show_and_are_taken_back(site: Site, visit: Open) -> No
 
 
 def test_a_trial_is_told_with_whose_turn_it_is(site: Site, visit: Open) -> None:
-    """Nobody takes the originals' turn for a loop that lost its way; once it is over its result stays."""
+    """Nobody takes the originals' turn for a loop that lost its way; its result stays, and why it is over."""
     seen = visit(site.url)
     site.board.submit(Command(name="trial", who="ann", value=1, ttl=7200.0))
     expect(seen.state).to_have_text("Working, with a trial")
     expect(seen.page.locator("#doing")).to_contain_text("A trial has the originals, innodb_io_capacity 10")
-    expect(seen.page.locator("#besides")).to_contain_text("now the turn of the originals. So far: nothing")
+    expect(seen.page.locator("#besides")).to_contain_text(
+        "now the turn of the originals. So far: no verdict yet"
+    )
 
     site.command("stop_trial")
 
     expect(seen.state).to_have_text("Working")
     expect(seen.page.locator("#besides")).to_contain_text("Last trial, ended")
+    expect(seen.page.locator("#besides")).to_contain_text("; a person stopped it.")
 
 
 def test_how_far_the_redo_log_is_grown_is_told(site: Site, visit: Open) -> None:

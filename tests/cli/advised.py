@@ -26,6 +26,7 @@ SITUATIONS: dict[str, tuple[str, dict[str, object], int]] = {
     "advise-only-pages": ("open-70", {}, 0),
     "advise-stalls": ("mysql56", {}, 0),
     "advise-sync-flushing": ("closed-1gib", {}, 5),
+    "advise-m-is-the-limit": ("flush-sync-off", {}, 0),
     "advise-no-authority": ("h17-mariadb-light", {}, 5),
     "advise-managed": ("steady-1200iops", {"managed": "Amazon RDS"}, 0),
     "advise-no-load": ("idle-wake", {"lived": 1800}, 6),
@@ -52,11 +53,12 @@ class LeftAlone(SimulatedServer):
             name: the scenario's.
             clock: that it lives by.
             shown: fields of the facts that are as given; ``absent`` is why nothing answers, ``lived`` for how
-                long it ran, seconds.
+                long it ran, seconds; ``slow``: it shows nothing else from the second time on.
         """
         scenario = load_scenario(name)
         super().__init__(scenario.plant, clock, seed=scenario.seed)
         self._absent = str(shown.pop("absent", ""))
+        self._slow, self._looks = bool(shown.pop("slow", False)), 0
         lived = shown.pop("lived", scenario.measured_from)
         assert isinstance(lived, int)
         self._shown = shown
@@ -69,7 +71,10 @@ class LeftAlone(SimulatedServer):
         return replace(super().facts(), **self._shown)
 
     def survey(self) -> Survey:
-        """Show nothing else of how it flushes."""
+        """Show nothing else of how it flushes, where it answers."""
+        self._looks += 1
+        if self._slow and self._looks > 1:
+            raise Unreachable("db1:3306: no answer within 1 s")
         return Survey(0.0)
 
     def may_write(self) -> bool | None:

@@ -68,8 +68,10 @@ class Server:
         fails: what a SET ends with.
         allowed: what the account may; None where that is not known.
         at_it: somebody's statement sets it now.
+        resizing: it is at another size that somebody set.
         copied: a backup holds its lock.
         silent: there is no reading.
+        ended: it has ended the connection over which nothing came; who asks over that one is told so.
         local: it runs on this machine.
         looks: readings after which a SET answers.
     """
@@ -80,7 +82,7 @@ class Server:
         self.readings: list[tuple[int, bool]] = []
         self.fails: ServerError | None = None
         self.allowed: bool | None = True
-        self.at_it = self.silent = self.copied = False
+        self.at_it = self.resizing = self.silent = self.copied = self.ended = False
         self.local = True
         self.directory = Path()
         self.looks = 0
@@ -90,6 +92,8 @@ class Server:
         """Return what it is."""
         if self.silent:
             raise Unreachable("dba@db1:3306 refused the connection")
+        if self.ended:
+            raise Unreachable("dba@db1:3306: lost connection")
         return self.said
 
     def read(self) -> Sample | Missed:
@@ -101,7 +105,7 @@ class Server:
             self.age -= MEBIBYTE
             if self.looks == 0:
                 self.looked.set()
-        size, resizing = self.readings.pop(0) if self.sets and self.readings else (self.size, False)
+        size, resizing = self.readings.pop(0) if self.sets and self.readings else (self.size, self.resizing)
         return sample(
             1,
             redo_capacity=size,
@@ -134,7 +138,8 @@ class Server:
         self.size = size
 
     def close(self) -> None:
-        """Do nothing."""
+        """Have the next statement connect again."""
+        self.ended = False
 
 
 TO = ("--to", "1G")
@@ -164,6 +169,7 @@ def situations() -> dict[str, Situation]:
         "not-larger": (Server(size=WANTED), (*TO, *YES), None),
         "by-my-cnf": (Server(OLD), (*TO, *YES), None),
         "managed": (Server(RDS), (*TO, *YES), None),
+        "managed-with-log-files": (Server(replace(OLD, managed="Amazon RDS")), ("--to", "4G", *YES), None),
         "no-room": (Server(), ("--to", "30G", *YES), None),
         "no-privilege": (_with(Server(), allowed=False), (*TO, *YES), None),
         "denied": (_with(Server(), allowed=None, fails=DeniedError("Access denied")), (*TO, *YES), None),

@@ -147,6 +147,18 @@ def test_a_load_that_makes_many_pages_dirty_is_advised_no_more_than_its_demand()
     assert static_value([*bench.records, dirty], bench.state, None)[0].sql == plain.sql
 
 
+def test_a_load_that_waits_at_the_end_is_advised_no_more_than_its_highest_demand() -> None:
+    """Writers that all wait for redo space make no page dirty: that is no ratio by which M is to grow."""
+    bench = Bench(Settings(), server(FOUND))
+    bench.turns(120)
+    plain = static_value(bench.records, bench.state, load_of(bench.records))[0]
+    last = bench.records[-1]
+    assert last.estimate is not None
+    waits = replace(last, estimate=replace(last.estimate, demand=1.0))
+
+    assert static_value([*bench.records, waits], bench.state, None)[0].sql == plain.sql
+
+
 def test_advice_is_about_the_server_as_it_was_at_the_end(capsys: pytest.CaptureFixture[str]) -> None:
     """A setting that somebody changed while advise watched, as told to, is not advised once more."""
     bench = Bench(Settings(), FakeServer(Capacity(225, 450)))
@@ -176,6 +188,24 @@ def test_no_static_setting_is_advised_where_the_provider_moves_both(
     assert not re.search(r"\[(static|set)-io-capacity\]", theirs)
 
 
+@pytest.mark.parametrize(
+    ("managed", "said"),
+    [
+        ("Amazon RDS", "the one pair below keeps the gain"),
+        ("Google Cloud SQL with optimized writes", "leave both to them"),
+        ("MySQL HeatWave", "its owner can set neither"),
+        ("Aiven for MySQL", "its owner can set neither"),
+        ("MariaDB SkySQL", "its owner can set neither"),
+    ],
+)
+def test_a_pair_is_praised_only_where_the_owner_can_set_it(managed: str, said: str) -> None:
+    """Where the provider moves C and M, or offers neither, that is said in the pair's place."""
+    printed = asked("steady-1200iops", managed=managed).stdout
+
+    assert said in printed
+    assert ("one pair below" in printed) == (managed == "Amazon RDS")
+
+
 @pytest.mark.parametrize("situation", SITUATIONS)
 def test_the_verdict_is_the_first_line_and_the_exit_code(situation: str) -> None:
     """A person reads one line, a script one number, and both are told the same; in JSON as well."""
@@ -202,6 +232,11 @@ def test_a_server_that_does_not_answer_is_no_verdict() -> None:
 
     assert found.exit_code == 3
     assert "127.0.0.1:3306 refuses connections; start the server" in found.stderr
+
+
+def test_a_server_too_slow_for_the_last_look_gets_its_verdict() -> None:
+    """An hour beside a server that stalls is not thrown away by a statement at its end."""
+    assert asked("steady-1200iops", slow=True).stdout == asked("steady-1200iops").stdout
 
 
 def recorded(tmp_path: Path, name: str, *, hours: float) -> Path:

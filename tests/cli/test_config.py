@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -136,6 +138,32 @@ def test_a_file_that_everybody_may_change_is_refused(
     result: Result = innobrim(*words, given, path, "--state-directory", tmp_path)
 
     ended(result, 2, str(path), f"(mode 0{named.stat().st_mode & 0o777:o}", f"chmod o-w {named}")
+
+
+@pytest.mark.parametrize("which", ["configuration", "option file"])
+def test_a_kubernetes_config_map_is_taken(tmp_path: Path, which: str) -> None:
+    """Its directory has mode 0777, and is mounted read-only: nobody can put another file there."""
+    folder, option = tmp_path / "mounted", which == "option file"
+    (folder / "..2026").mkdir(parents=True)
+    (folder / "..data").symlink_to("..2026")
+    name = "my.cnf" if option else "innobrim.toml"
+    (folder / name).symlink_to(f"..data/{name}")
+    (folder / name).write_text("[client]\nuser = ann\n" if option else RIGHT, encoding="utf-8")
+    folder.chmod(0o777)
+    mount = 'mount --bind "$0" "$0" && mount -o remount,ro,bind "$0" || exit 99; exec "$@"'
+    command = (sys.executable, "-c", "from tuner.cli.main import main; main()", "config", "check")
+    given = ("--defaults-file" if option else "--config", str(folder / name))
+    done = subprocess.run(  # noqa: S603 - ours
+        ["unshare", "--map-root-user", "--mount", "sh", "-c", mount, str(folder), *command, *given],  # noqa: S607 - wherever it is
+        capture_output=True,
+        text=True,
+        timeout=60.0,
+        check=False,
+    )
+    if done.returncode in {1, 99} and not done.stdout:
+        pytest.skip(f"missing: the right to mount: {done.stderr.strip()}")
+
+    assert done.returncode == 0, done.stdout + done.stderr
 
 
 def test_a_directory_with_the_sticky_bit_is_as_good_as_ones_own(tmp_path: Path) -> None:

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from pathlib import Path
+from unittest.mock import patch
 
 import msgspec
 import pytest
+from click.testing import Result
 from msgspec.structs import replace
 
 from tests.cli.redo_growth_outputs import (
@@ -14,6 +16,7 @@ from tests.cli.redo_growth_outputs import (
     FOUND,
     GIBIBYTE,
     MARIADB,
+    MYSQL,
     TO,
     UNDO,
     WANTED,
@@ -26,8 +29,9 @@ from tests.cli.support import ended
 from tests.factory import sample
 from tuner.cli.redo import Answer
 from tuner.cli.redo_growth import Resized
-from tuner.findings.redo_growth import not_to_be_shrunk
+from tuner.findings.redo_growth import Resize, not_to_be_shrunk
 from tuner.journal.resized import NAME, keep, resize_of
+from tuner.journal.store import FILE_MODE
 from tuner.servers.redosize import NotSetError, OtherSizeError
 from tuner.system.storage import Room
 
@@ -59,6 +63,66 @@ def test_a_person_at_a_terminal_is_asked(tmp_path: Path, answer: str, sets: list
     assert (result.exit_code == 0) is bool(sets)
     assert "100 MiB to 1 GiB" in result.output
     assert (resize_of(tmp_path, server.said.names) is not None) is bool(sets)
+
+
+@pytest.mark.parametrize("begun", [None, BEGUN], ids=["to", "undo"])
+@pytest.mark.parametrize(
+    ("meanwhile", "why"),
+    [
+        ({"copied": True}, "LOCK INSTANCE FOR BACKUP"),
+        ({"size": 3 * GIBIBYTE}, "3 GiB since a moment ago"),
+        ({"said": replace(MYSQL, started=MYSQL.started + 3600.0)}, "mysqld was restarted"),
+        ({"said": replace(MYSQL, identity="another")}, "another answers now"),
+        ({"resizing": True}, "being changed already"),
+    ],
+    ids=["backup", "size", "restart", "failover", "resizing"],
+)
+def test_what_happens_while_a_person_is_asked_counts(
+    tmp_path: Path, begun: Resize | None, meanwhile: dict[str, object], why: str
+) -> None:
+    """A yes that comes hours later sets nothing on a server that is not as the question said any more."""
+    server = Server(size=FOUND if begun is None else WANTED)
+    if begun is not None:
+        keep(tmp_path, begun)
+    result = _asked(server, tmp_path, TO if begun is None else UNDO[:1], **meanwhile)
+
+    ended(result, 1, why)
+    assert server.sets == []
+    assert resize_of(tmp_path, MYSQL.names) == begun
+
+
+def test_an_undo_looks_at_the_age_of_the_moment_of_the_yes(tmp_path: Path) -> None:
+    """A load that begins while a person is asked keeps the larger log; a quiet hour is waited for anew."""
+    server = Server(size=WANTED)
+    keep(tmp_path, BEGUN)
+
+    ended(_asked(server, tmp_path, UNDO[:1], age=400 * 2**20), 1, "the checkpoint age is 400 MiB")
+    assert server.sets == []
+
+
+@pytest.mark.parametrize(("begun", "size"), [(None, WANTED), (BEGUN, FOUND)], ids=["to", "undo"])
+def test_who_takes_a_minute_to_say_yes_is_connected_again(
+    tmp_path: Path, begun: Resize | None, size: int
+) -> None:
+    """Servers end a connection of the program's that is idle for 15 s, as while a person is asked."""
+    server = Server(size=FOUND if begun is None else WANTED)
+    if begun is not None:
+        keep(tmp_path, begun)
+
+    assert _asked(server, tmp_path, TO if begun is None else UNDO[:1], ended=True).exit_code == 0
+    assert [one for one, _ in server.sets] == [size]
+
+
+def _asked(server: Server, directory: Path, words: tuple[str, ...], **meanwhile: object) -> Result:
+    """Return what the command comes to where this happens to the server before the person says yes."""
+
+    def confirm(*_: object, **__: object) -> bool:
+        for name, value in meanwhile.items():
+            setattr(server, name, value)
+        return True
+
+    with patch("tuner.cli.redo_growth.click.confirm", confirm):
+        return run(server, directory, *words, "--timeout", "0.1s", answer="y\n")
 
 
 def test_without_a_place_for_the_size_found_nothing_is_set(tmp_path: Path) -> None:
@@ -132,6 +196,26 @@ def test_mariadb_needs_room_for_both_logs(tmp_path: Path) -> None:
     assert mariadb.sets == []
 
 
+@pytest.mark.parametrize("managed", ["Amazon RDS", "Google Cloud SQL"])
+def test_the_owner_of_log_files_pastes_no_command_for_another_size(tmp_path: Path, managed: str) -> None:
+    """The size asked for is the sum of the files, which no command may set as that of each."""
+    server = Server(replace(MYSQL, version="5.7.44", redo_dynamic=False, managed=managed))
+    result = run(server, tmp_path, "--to", "4G", "--yes")
+
+    ended(result, 1, "innodb_log_file_size × innodb_log_files_in_group = 4294967296", managed, "restart")
+    assert "aws" not in result.output
+    assert "gcloud" not in result.output
+
+
+def test_the_disk_has_room_for_what_an_earlier_growth_has_not_written_yet(tmp_path: Path) -> None:
+    """MySQL writes a file in its new size when its turn comes: a second --to needs room for both growths."""
+    server, room = Server(size=WANTED), Room(free=1500 * 2**20, total=1600 * 2**20)
+    keep(tmp_path, BEGUN)
+    ended(run(server, tmp_path, "--to", "2G", "--yes", room=room), 1, "1948 MiB more are needed")
+
+    assert server.sets == []
+
+
 def test_an_undo_sets_nothing_that_is_not_safe_or_not_ours(tmp_path: Path) -> None:
     """Above the limits of the smaller log, and where somebody else set the size, nothing is written."""
     for size, age in ((WANTED, 400 * 2**20), (3 * GIBIBYTE, 0)):
@@ -203,6 +287,23 @@ def test_a_file_that_cannot_be_read_is_named_and_left_as_it_is(
     assert str(tmp_path / NAME) in result.output
     assert server.sets == []
     assert (tmp_path / NAME).read_text() == "[{"
+
+
+def test_a_note_that_cannot_be_read_keeps_nobody_from_the_table(tmp_path: Path) -> None:
+    """Innobrim redo without --to says that the note cannot be read, and foretells all the same."""
+    (tmp_path / NAME).write_text("[{")
+    result = run(Server(), tmp_path, "--json")
+
+    assert result.exit_code == 0
+    assert str(tmp_path / NAME) in result.stderr
+    assert msgspec.json.decode(result.stdout, type=Answer).begun is None
+
+
+def test_who_may_read_the_journal_reads_of_a_resize(tmp_path: Path) -> None:
+    """What was found is no secret: the group of the state directory sees it, and nobody else."""
+    run(Server(), tmp_path, *TO, "--yes")
+
+    assert (tmp_path / NAME).stat().st_mode & 0o777 == FILE_MODE
 
 
 @pytest.mark.parametrize(

@@ -82,6 +82,7 @@ UNDER_WAY = TrialProgress(
     ends=START + 14_400.0,
     block_seconds=300.0,
     who="ann",
+    room=21,
 )
 
 Situation = tuple[tuple[str, ...], Callable[[AnsweringLoop], None], int]

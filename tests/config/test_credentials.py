@@ -157,6 +157,19 @@ def test_a_mounted_secret_may_be_readable(file: Path, monkeypatch: pytest.Monkey
         filed(file)
 
 
+def test_nobody_is_told_to_chmod_an_option_file_that_is_a_mounted_secret(
+    file: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Kubernetes mounts one read-only and readable for all of the container: no chmod can change that."""
+    file.write_text(CAREFUL)
+    file.chmod(0o644)
+    section = ServerSection(defaults_file=str(file))
+    assert len(read_credentials(section, environ={}).warnings) == 1
+    monkeypatch.setattr(credentials, "SECRETS", Path(os.path.realpath(file.parent)))
+
+    assert read_credentials(section, environ={}).warnings == ()
+
+
 @pytest.mark.parametrize(
     ("path", "mounted"),
     [

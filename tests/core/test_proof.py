@@ -14,15 +14,19 @@ from lab.plant.server import SimulatedServer
 from lab.scenarios import load_scenario
 from lab.simulate_loop import SimInbox
 from policies.flushlaw import LEGACY
+from policies.types import LoadContext
 from tests.bench import Bench, FakeServer, next_daemon
 from tests.core.loops import DENSITY, RATE, drain
 from tests.core.referee import Referee
 from tests.factory import DEFAULT, A, command
+from tuner.core.baseline.guard import Returned, Shown
 from tuner.core.estimate.window import all_flushed
+from tuner.core.ownership.transitions import BASELINE_GUARD, begin_restore
 from tuner.core.savings.ledger import Savings
 from tuner.core.state import State
 from tuner.core.step import start
-from tuner.core.trials.paired import Figures, Pair
+from tuner.core.trials import proof
+from tuner.core.trials.paired import Figures, Pair, bounds_text, verdict_text
 from tuner.core.trials.proof import MOST_PAIRS, Running, result_of
 from tuner.loop import drive
 from tuner.records import (
@@ -144,26 +148,54 @@ def test_noise_alone_is_no_difference_and_more_hours_are_named() -> None:
     assert result.latency is None
 
 
-def fresh() -> Bench:
+@pytest.mark.parametrize(
+    ("commits", "pages", "verdict"),
+    [
+        ((920.0, 800.0, 920.0), 0.180, TrialVerdict.NO_DIFFERENCE),
+        ((1080.0, 1200.0, 1080.0), 0.220, TrialVerdict.NO_DIFFERENCE),
+        ((999.0, 1001.0, 1003.0), 0.180, TrialVerdict.BETTER),
+        ((999.0, 1250.0, 1210.0), 0.180, TrialVerdict.NO_DIFFERENCE),
+        ((999.0, 1001.0, 1003.0), 0.220, TrialVerdict.WORSE),
+    ],
+)
+def test_pages_decide_only_where_no_loss_of_commits_can_hide(
+    commits: tuple[float, ...], pages: float, verdict: TrialVerdict
+) -> None:
+    """Fewer pages make no side better while its commits may be much lower; the verdict has their bounds."""
+
+    def figures(rate: float, density: float) -> Figures:
+        return Figures(rate, rate, density, density * rate, None)
+
+    pairs = tuple(
+        Pair(figures(1000.0, 0.2), figures(rate, pages * (1.0 + 0.001 * place)))
+        for place, rate in enumerate(commits)
+    )
+    result = result_of(Running(1, "ann", 0.0, 9.0, DEFAULT, 300.0, 150.0, pairs=pairs))
+    assert result.verdict is verdict
+    assert result.commits is not None
+    assert f"commits/s {bounds_text(result.commits)}" in verdict_text(result)
+
+
+def fresh(originals: Capacity = DEFAULT, *, rate: float = RATE, density: float = DENSITY) -> Bench:
     """Return a loop that begins in active mode where its own values are in force, at rest."""
-    wanted = round(RATE * DENSITY * LEGACY.gain_over_demand(0.8) / 2.0)
-    server = FakeServer(Capacity(wanted, 2 * wanted), redo_rate=RATE)
-    server.density = DENSITY
+    wanted = round(rate * density * LEGACY.gain_over_demand(0.8) / 2.0)
+    server = FakeServer(Capacity(wanted, 2 * wanted), redo_rate=rate)
+    server.density = density
     server.oldest = server.lsn - 0.8 * A
     settings = replace(ACTIVE, set_point=0.8, max_changes_per_hour=3600)
-    return Bench(settings, server, originals=DEFAULT, left=(server.capacity,))
+    return Bench(settings, server, originals=originals, left=(server.capacity,))
 
 
-def at_work() -> Bench:
+def at_work(originals: Capacity = DEFAULT) -> Bench:
     """Return such a loop a minute later."""
-    bench = fresh()
+    bench = fresh(originals)
     bench.turns(60)
     return bench
 
 
-def under_way(seconds: int = 400) -> Bench:
+def under_way(seconds: int = 400, originals: Capacity = DEFAULT) -> Bench:
     """Return such a loop with a trial that is so old."""
-    bench = at_work()
+    bench = at_work(originals)
     accepted, why = bench.answer(TRIAL)
     assert accepted, why
     bench.turns(seconds)
@@ -214,6 +246,36 @@ def test_a_time_too_short_is_refused_with_the_least() -> None:
     assert "at least" in why
 
 
+def test_a_time_that_is_accepted_holds_three_pairs() -> None:
+    """The least time counts the ways to the originals too, here as long as a block."""
+    bench = fresh(rate=6e6, density=0.00005)
+    bench.turns(60)
+    assert any(bench.answer(replace(TRIAL, ttl=60.0 * minutes))[0] for minutes in range(1, 60))
+    foretold = proof.progress(bench.state.proof)
+    assert foretold is not None
+    while bench.state.proof.running is not None:
+        bench.turn()
+    result = bench.state.proof.result
+    assert result is not None
+    assert result.end is TrialEnd.TIME
+    assert 3 <= result.pairs <= foretold.room <= result.pairs + 1
+
+
+def test_a_slow_way_to_the_originals_is_seen_in_how_many_pairs_a_time_holds() -> None:
+    """Where the originals slow the writes, each step waits: fewer pairs are foretold after the first way."""
+    bench = at_work()
+    bench.server.write_seconds = 0.005
+    bench.answer(TRIAL)
+    rooms = []
+    for _ in range(1500):
+        bench.server.write_seconds = 0.005 if bench.m < 2000 else 0.0125
+        bench.turn()
+        shown = proof.progress(bench.state.proof)
+        assert shown is not None
+        rooms.append(shown.room)
+    assert (rooms[0], rooms[-1]) == (7, 4)
+
+
 @pytest.mark.parametrize("asked", [drain(), command("mode", value="advisory"), command("stop_trial")])
 def test_a_person_who_asks_for_something_else_ends_it(asked: Command) -> None:
     """A trial yields to a drain, to advisory mode and to its own stop, and what it came to is kept."""
@@ -234,30 +296,49 @@ def test_after_its_end_in_a_block_of_the_originals_ours_come_back() -> None:
     assert bench.m < DEFAULT.io_capacity_max
 
 
-def test_a_pause_and_a_restart_of_the_daemon_discard_a_pair_and_no_more() -> None:
-    """The trial goes on afterwards with the pairs that it has."""
-    bench = under_way()
+def with_a_pair(bench: Bench, count: int = 1) -> Running:
+    """Tick until so many pairs are counted."""
     for _ in range(4000):
-        if bench.state.proof.running is not None and bench.state.proof.running.pairs:
+        running = bench.state.proof.running
+        if running is None or len(running.pairs) >= count:
             break
         bench.turn()
-    running = bench.state.proof.running
     assert running is not None
-    pairs = len(running.pairs)
-    assert pairs
+    assert len(running.pairs) == count
+    return running
+
+
+def test_a_pause_and_a_restart_of_the_daemon_discard_a_pair_and_no_more() -> None:
+    """The trial goes on afterwards with the pairs that it has, and counts the next one."""
+    bench = under_way()
+    before = with_a_pair(bench)
     bench.turn(command("pause"))
     bench.turns(30)
     waiting = bench.state.proof.running
     assert waiting is not None
     assert waiting.waits
-    resumed = next_daemon(bench.state).proof.running
-    assert resumed is not None
-    assert len(resumed.pairs) == pairs
-    assert (resumed.first, resumed.ends, resumed.seed) == (None, running.ends, running.seed)
+    bench.state = next_daemon(
+        bench.state,
+        settings=bench.state.settings,
+        originals=DEFAULT,
+        left=(bench.server.capacity,),
+        now=bench.record.tick.now,
+    )
     bench.turn(command("resume"))
-    bench.turns(round(running.block_seconds))
-    assert bench.state.proof.running is not None
-    assert not bench.state.proof.running.waits
+    after = with_a_pair(bench, 2)
+    assert (after.ends, after.seed, after.pairs[0]) == (before.ends, before.seed, before.pairs[0])
+    assert after.discarded <= before.discarded + 1
+
+
+def test_a_reading_that_is_missed_costs_a_trial_nothing() -> None:
+    """Figures are differences of counters: with every tenth reading missing all pairs count."""
+    bench = under_way(1)
+    for _ in range(200):
+        bench.turns(9)
+        bench.silent(1)
+    running = bench.state.proof.running
+    assert running is not None
+    assert (len(running.pairs), running.discarded) == (2, 0)
 
 
 def test_an_emergency_ends_it_with_the_safer_side() -> None:
@@ -270,6 +351,42 @@ def test_an_emergency_ends_it_with_the_safer_side() -> None:
     assert bench.state.proof.result is not None
     assert bench.state.proof.result.end is TrialEnd.EMERGENCY
     assert bench.state.restoring
+
+
+def seconds_beyond(bench: Bench, seconds: int) -> int:
+    """Return for how many of the next seconds the age lies beyond the sync point."""
+    readings = (bench.turn().tick.reading for _ in range(seconds))
+    return sum(isinstance(one, Sample) and one.checkpoint_age >= one.sync_point for one in readings)
+
+
+@pytest.mark.parametrize("rate", [6e6, 10e6, 30e6])
+@pytest.mark.parametrize("who", ["", "ann", BASELINE_GUARD])
+def test_a_way_back_to_a_higher_m_is_no_slower_in_an_emergency_than_the_loop(rate: float, who: str) -> None:
+    """Whoever asked for the originals, a trial too, a surge costs no more seconds beyond the sync point."""
+    bench = under_way(30)
+    until(bench, TrialSide.OURS)
+    bench.turns(60)
+    plain = bench.fork()
+    plain.turn(command("stop_trial"))
+    bench.turn(*([command("stop_trial")] if who else []))
+    if who:
+        bench.state = begin_restore(bench.state, who, now=bench.record.tick.now)
+    bench.server.redo_rate = plain.server.redo_rate = rate
+    assert seconds_beyond(bench, 150) <= seconds_beyond(plain, 150)
+    assert (bench.server.capacity, bench.record.mode) == (DEFAULT, Mode.ADVISORY)
+
+
+def test_a_surge_that_needs_more_than_the_originals_leaves_the_loop_at_work() -> None:
+    """The originals are not the safer side there: the loop raises M beyond them, and says so."""
+    bench = under_way(30, originals=Capacity(1000, 2000))
+    until(bench, TrialSide.OURS)
+    bench.turns(60)
+    bench.turn()
+    bench.server.redo_rate = 10e6
+    bench.turns(30)
+    assert bench.m > 2000
+    assert bench.record.mode is Mode.ACTIVE
+    assert bench.codes("restore_cancelled")
 
 
 def test_what_spoils_each_pair_does_not_have_the_values_go_to_and_fro() -> None:
@@ -347,7 +464,39 @@ def test_a_trial_is_told_to_be_over_where_another_server_answers() -> None:
     bench.server.identity = "another"
     bench.turns(3)
     assert bench.state.proof.running is None
+    assert bench.state.proof.result is not None
+    assert bench.state.proof.result.end is TrialEnd.OTHER_SERVER
     assert "another server" in bench.said("baseline_trial_ended")[-1]
+
+
+@pytest.mark.parametrize("daemon", ["up", "down"])
+def test_a_restart_of_mysqld_ends_a_trial_with_its_own_result(daemon: str) -> None:
+    """A daemon that sees it, or begins after it, keeps its pairs and why it ended, and journals them."""
+    bench = under_way(1)
+    pairs = with_a_pair(bench).pairs
+    if daemon == "down":
+        settings, now = bench.state.settings, bench.record.tick.now
+        bench.state = next_daemon(bench.state, settings=settings, later=4000.0, now=now)
+    bench.server.restart(DEFAULT)
+    bench.turns(3)
+    result = next(one.trial for one in reversed(bench.records) if one.trial is not None)
+    assert (result.end, result.pairs) == (TrialEnd.RESTARTED, len(pairs))
+    assert bench.state.proof.result == result
+    assert "mysqld was restarted" in bench.said("baseline_trial_ended")[-1]
+
+
+def test_the_baseline_guard_says_that_it_ended_a_trial_and_why() -> None:
+    """A trial that the guard cuts short is no person's doing: the log says what the server showed."""
+    bench = under_way(1)
+    returned = Returned("fewer row changes", LoadContext(1e6, 300.0, 0.0, 0.0, float(A)), Shown())
+    guard = replace(bench.state.baseline_guard, returned=returned)
+    bench.state = begin_restore(
+        replace(bench.state, baseline_guard=guard), BASELINE_GUARD, now=bench.record.tick.now
+    )
+    bench.turn()
+    assert bench.state.proof.result is not None
+    assert bench.state.proof.result.end is TrialEnd.BASELINE_GUARD
+    assert "fewer row changes" in bench.said("baseline_trial_ended")[-1]
 
 
 def test_a_week_has_longer_blocks_and_not_ever_more_of_them() -> None:

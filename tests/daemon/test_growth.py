@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from contextlib import ExitStack
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -16,11 +17,10 @@ from tests.bench import Bench, FakeServer
 from tests.cli.redo_growth_outputs import BEGUN, Server, run
 from tests.cli.support import ended
 from tests.factory import ACTIVE, DEFAULT, REDO, SAVED, command
-from tuner.core.decide.proving import TRIAL
-from tuner.core.ownership.transitions import BASELINE_GUARD, begin_restore
+from tuner.core.ownership.transitions import BASELINE_GUARD, TRIAL, begin_restore
 from tuner.daemon.growth import AGAIN_SECONDS, QUIET_SECONDS, SILENT_SECONDS, Growth
 from tuner.findings.redo_growth import Growing
-from tuner.journal.resized import keep, resize_of, set_back
+from tuner.journal.resized import alone, keep, resize_of, set_back
 from tuner.records import Command, Facts
 from tuner.servers.port import ServerError, Unreachable
 from tuner.servers.redosize import DeniedError, NotSetError, TimeUpError
@@ -99,6 +99,16 @@ class Grown:
         for thread in threading.enumerate():
             if thread.name == "redo-growth":
                 thread.join(10.0)
+
+    def restore(self) -> None:
+        """Have a person give C and M back, and tick until they are, and a little longer."""
+        self.bench.until("set", "emergency", limit=600)
+        self.turn(command("restore"))
+        for _ in range(600):
+            self.turn()
+            if self.bench.state.mode is not ACTIVE.mode:
+                break
+        self.turns(3)
 
     def turns(self, count: int) -> None:
         """Tick so many times."""
@@ -265,6 +275,33 @@ def test_what_a_person_made_smaller_stays_so(tmp_path: Path) -> None:
     assert following.sizes == [2, 4]
 
 
+def test_what_a_person_made_smaller_while_no_reading_came_stays_so(tmp_path: Path) -> None:
+    """A reading that is missed just then hides it from no daemon, whoever had set the size before."""
+    grown = Grown(tmp_path, found=2 * REDO)
+    grown.bench.server.down = "lost connection"
+    grown.turn()
+    grown.bench.server.down, grown.bench.server.redo_capacity = "", REDO
+    grown.turns(2 * LONG)
+
+    assert grown.sizes == []
+    assert "another value" in grown.status
+
+
+@pytest.mark.parametrize("size", [1, 2])
+def test_what_a_person_made_smaller_while_no_daemon_ran_stays_so(tmp_path: Path, size: int) -> None:
+    """The next daemon knows that the log had been larger since mysqld started, and leaves it."""
+    Grown(tmp_path).turns(LONG)
+
+    following = Grown(tmp_path, found=size * REDO)
+    following.turns(LONG)
+    assert following.sizes == []
+    assert "another value" in following.told[0]
+
+    following.growth.use(GrowTo(4 * REDO, unchecked=True))
+    following.turns(LONG)
+    assert following.sizes[-1] == 4
+
+
 def test_a_person_and_the_daemon_resize_in_turn_and_keep_what_was_found(tmp_path: Path) -> None:
     """While innobrim redo --to is at work the daemon begins no step, and what either found stays on disk."""
     grown = Grown(tmp_path)
@@ -355,16 +392,52 @@ def test_a_restore_sets_the_log_back_where_that_is_safe(
     grown = Grown(tmp_path, allowed=True)
     grown.turns(LONG)
     grown.log.age, grown.log.allowed = age * 2**20, allowed
-    grown.bench.until("set", "emergency", limit=600)
-    grown.turn(command("restore"))
-    for _ in range(600):
-        grown.turn()
-        if grown.bench.state.mode is not ACTIVE.mode:
-            break
-    grown.turns(3)
+    grown.restore()
 
     assert grown.sizes == sizes
     assert ("innobrim redo --undo" in grown.told[-1]) is (sizes[-1] != 1)
+
+
+@pytest.mark.parametrize("happens", ["backup", "another resize", "lost before", "lost at the SET"])
+def test_a_restore_that_does_not_get_to_the_log_says_how_a_person_does(tmp_path: Path, happens: str) -> None:
+    """A backup, another resize or a lost connection leaves the log, and the undo that is told works then."""
+    grown = Grown(tmp_path, allowed=True)
+    grown.turns(LONG)
+    log = grown.log
+    log.copied, log.silent = happens == "backup", happens == "lost before"
+    log.fails = Unreachable("lost connection") if happens == "lost at the SET" else None
+    with ExitStack() as stack:
+        stack.enter_context(patch("tuner.daemon.growth.LONGEST_STEP", 0.0))
+        if happens == "another resize":
+            stack.enter_context(alone(tmp_path))
+        grown.restore()
+    assert "innobrim redo --undo sets 100 MiB back" in grown.told[-1]
+    assert grown.bench.server.redo_capacity == 3 * REDO
+
+    log.copied, log.silent, log.fails = False, False, None
+    assert run(log, tmp_path, "--undo", "--yes").exit_code == 0
+    assert grown.bench.server.redo_capacity == REDO
+
+
+@pytest.mark.parametrize("first", [True, False], ids=["person first", "daemon first"])
+def test_a_restore_leaves_the_log_that_a_person_has_set(tmp_path: Path, *, first: bool) -> None:
+    """Where redo --to was among the growths a person is told how to undo them, and no daemon repeats them."""
+    goal = GrowTo(4 * REDO, unchecked=True) if first else GOAL
+    grown = Grown(tmp_path, None if first else goal, allowed=True)
+    grown.turns(LONG)
+    assert run(grown.log, tmp_path, "--to", "200M" if first else "400M", "--yes").exit_code == 0
+    grown.growth.use(goal)
+    grown.turns(LONG)
+    assert grown.sizes[-1] == 4
+    grown.restore()
+    assert grown.sizes[-1] == 4
+    assert "innobrim redo --undo sets 100 MiB back" in grown.told[-1]
+
+    assert run(grown.log, tmp_path, "--undo", "--yes").exit_code == 0
+    following = Grown(tmp_path, goal)
+    following.turns(LONG)
+    assert grown.sizes[-1] == 1
+    assert following.sizes == []
 
 
 def test_nothing_is_set_where_the_note_cannot_be_on_disk(tmp_path: Path) -> None:

@@ -15,6 +15,7 @@ from msgspec.structs import replace
 from tests.bench import Bench
 from tests.factory import FACTS
 from tuner.core.ownership.standing import Standing
+from tuner.core.savings.ledger import Savings, SavingsState
 from tuner.daemon import persistence
 from tuner.daemon.persistence import Persistence
 from tuner.daemon.predecessors import look
@@ -122,6 +123,30 @@ def test_a_law_that_has_matched_is_on_disk_at_once(tmp_path: Path) -> None:
     again.close(SOON)
 
     assert gate.proven == FACTS.version
+
+
+def test_a_server_that_comes_back_behind_its_address_keeps_its_ledger(tmp_path: Path) -> None:
+    """A daemon that began beside another server writes no empty ledger over that of months."""
+    bench = Bench()
+    months = SavingsState(Savings(since=1.0, seconds=7e6, written=9e6, least=1e6, likely=2e6, most=3e6))
+    first = replace(bench.state, facts=replace(bench.state.facts, identity="a"), savings=months)
+    kept = Persistence(tmp_path, keep_ticks=100)
+    kept.open()
+    kept.keep_learned(first)
+    kept.close(SOON)
+    kept = Persistence(tmp_path, keep_ticks=100)
+    kept.open()
+    bench.turns(2)
+    bench.server.identity = "a"
+    kept.record(bench.state, bench.turn(), originals_saved=lambda _: None)
+    kept.keep_learned(bench.state)
+    kept.close(SOON)
+    again = Persistence(tmp_path, keep_ticks=100)
+    again.open()
+    found = again.state_at_start(Settings(), first.facts, now=0.0).savings
+    again.close(SOON)
+
+    assert found.total == months.total
 
 
 def test_a_server_that_was_named_since_keeps_what_it_had(left: Path) -> None:

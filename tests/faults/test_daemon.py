@@ -132,6 +132,26 @@ def test_killed_and_parked_for(rig: Rig) -> None:
 
 @fault(
     Group.DAEMON,
+    what="`kill -9` of the daemon in a trial against the baseline",
+    left="whatever the trial had in force",
+    back="by itself when it is started again: the trial goes on a block's time later, with its pairs",
+    invariants=(7, 8),
+)
+def test_killed_in_a_trial(rig: Rig) -> None:
+    """The next daemon verifies the flush law, and the trial goes on."""
+    daemon = rig.active()
+    begun = daemon.command("trial", "begin", "--hours", "8", "--seed", "1")
+    assert begun.returncode == 0, begun.stdout + begun.stderr
+    daemon.kill()
+    daemon.start()
+    daemon.await_event("clear_model_mismatch", BACK)
+    trial = daemon.await_ticks(3)["trial"]["progress"]
+    assert trial["running"], trial
+    assert rig.finish().events().count("baseline_trial_ended") == 0
+
+
+@fault(
+    Group.DAEMON,
     what="SIGTERM for the daemon while mysqld hangs",
     left="the last values, since no statement gets through; the log says which",
     back="its end is clean: exit code 0, in time for the service manager",

@@ -17,6 +17,7 @@ DISK = Volume("ext4", "nvme0n1", rotates=False, busy_ms=500)
 VARIABLES = {
     "innodb_doublewrite": "ON",
     "innodb_doublewrite_pages": "128",
+    "innodb_doublewrite_files": "2",
     "innodb_flush_neighbors": "0",
     "innodb_flush_method": "O_DIRECT",
     "innodb_lru_scan_depth": "1024",

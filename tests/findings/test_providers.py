@@ -193,6 +193,26 @@ def test_a_redo_log_is_enlarged_where_only_that_is_offered() -> None:
     assert ("does not offer innodb_monitor_enable" in counters.fix, counters.sql) == (True, ())
 
 
+@pytest.mark.parametrize(
+    ("provider", "offered", "unknown"),
+    [
+        ("MySQL HeatWave", "binlog_group_commit_sync_delay", "innodb_flush_neighbors"),
+        ("Aiven for MySQL", "innodb_flush_neighbors", "innodb_lru_scan_depth"),
+        ("MariaDB SkySQL", "innodb_log_file_size", "innodb_flush_neighbors"),
+    ],
+)
+def test_what_a_provider_may_offer_is_not_called_refused(provider: str, offered: str, unknown: str) -> None:
+    """Where it is not known the owner is asked to look; a variable that is offered has its place."""
+    facts = replace(FACTS, managed=provider)
+    asked = [replace(FINDING, sql=(f"SET GLOBAL {name} = 1",)) for name in (offered, unknown)]
+    there, perhaps = in_its_way(asked, facts)
+
+    assert PROVIDERS[provider].place in there.fix
+    assert "not offer" not in there.fix
+    assert perhaps.fix.startswith(f"look whether {provider} offers {unknown}, {PROVIDERS[provider].place}")
+    assert perhaps.sql == ()
+
+
 def test_a_list_and_a_fraction_come_in_the_providers_way() -> None:
     """Two statements that add up are one parameter: of two the second would win."""
     rds, google = replace(FACTS, managed="Amazon RDS"), replace(FACTS, managed="Google Cloud SQL")

@@ -184,7 +184,7 @@ class Innobrim:
 
     def command(self, name: str, *arguments: str) -> subprocess.CompletedProcess[str]:
         """Run another command with the same configuration file."""
-        return innobrim(name, "--config", str(self.config), *arguments)
+        return innobrim(name, *arguments, "--config", str(self.config))
 
     def administer(self, *words: str) -> subprocess.CompletedProcess[str]:
         """Run a command with the administrator's login and this state directory, beside the daemon."""

@@ -45,7 +45,7 @@ def test_a_trial_shows_what_the_values_bring(name: str, tmp_path: Path, figures:
             began = daemon.command("trial", "begin", "--minutes", str(MINUTES), "--seed", "1", "--json")
             assert began.returncode == 0, began.stdout + began.stderr
             daemon.await_status(
-                lambda now: now["trial"] is not None and not now["trial"]["running"],
+                lambda now: now["trial"] is not None and not now["trial"]["progress"]["running"],
                 60.0 * MINUTES + 120.0,
                 "the end of the trial",
             )

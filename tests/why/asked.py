@@ -5,22 +5,24 @@ Record anew where words are meant to change, and read the result as a stranger w
 
 from __future__ import annotations
 
+import os
 import sys
 import tempfile
+import time
 from collections.abc import Callable, Mapping
-from datetime import UTC
 from functools import cache
 from pathlib import Path
 
 import msgspec
 
-from tests.bench import Bench, Worse
-from tests.factory import command
+from tests.bench import Bench, FakeServer, Worse
+from tests.core.loops import DENSITY, RATE
+from tests.factory import DEFAULT, A, command
 from tests.why.situations import EPOCH, kept, lived
 from tuner.cli.why import lines
 from tuner.core.step import start
 from tuner.journal.past import past_of
-from tuner.records import Facts, TickRecord
+from tuner.records import Capacity, Facts, TickRecord
 from tuner.settings import Mode, Settings
 from tuner.why.model import Why
 from tuner.why.search import Past, of_change, of_moment, of_now, of_span
@@ -40,6 +42,29 @@ def day(directory: Path) -> Path:
         1900: command("pause", who="ann (unix socket)", reason="looking around"),
     }
     return lived(directory, seconds=END_SECONDS, deeds=deeds)
+
+
+def tried(directory: Path) -> Path:
+    """Live through a turn of the originals in a trial, and the way back."""
+    begin = command("trial", value=2, ttl=7200.0, who="ann (unix socket)")
+    return lived(directory, seconds=900, deeds={600: begin})
+
+
+def alarmed(directory: Path) -> Path:
+    """Live through an emergency in a trial, in a block of InnoBrim's values."""
+    server = FakeServer(Capacity(650, 650), redo_rate=RATE)
+    server.density = DENSITY
+    server.oldest = server.lsn - 0.8 * A
+    settings = Settings(mode=Mode.ACTIVE, set_point=0.8)
+    bench = Bench(settings, server, originals=DEFAULT, left=(server.capacity,))
+    first = bench.state
+    bench.turns(60)
+    bench.turn(command("trial", value=6, ttl=7200.0, who="ann (unix socket)"))
+    bench.turns(30)
+    server.redo_rate *= 8.0
+    bench.until("emergency", limit=120)
+    bench.turns(60)
+    return kept(directory, first, bench.records)
 
 
 def few(directory: Path) -> Path:
@@ -111,6 +136,10 @@ ASKED: Mapping[str, tuple[Situation, Callable[[Past], Why]]] = {
     "back-from-an-emergency": (waves, of_now),
     "baseline-comes-back": (worse, kind("restore")),
     "baseline-is-back": (worse, of_now),
+    "trial-to-the-originals": (tried, kind("trial", 2)),
+    "trial-originals-turn": (tried, at(780.0)),
+    "trial-back": (tried, kind("trial", -1)),
+    "trial-ended-by-an-emergency": (alarmed, kind("restore")),
     "real-mysql": (real, lambda past: of_change(past, 1)),
 }
 """By the name of its file: where, and what is asked there."""
@@ -121,12 +150,14 @@ def said(ask: Callable[[Past], Why], directory: Path) -> str:
     with past_of(directory) as past:
         answer = ask(past)
     now = answer.known.ends if answer.known is not None else EPOCH
-    text = "\n".join(lines(answer, zone=UTC, now=now, listed=ask is ASKED["last-hour"][1]))
+    text = "\n".join(lines(answer, now=now, listed=ask is ASKED["last-hour"][1]))
     return text.replace(str(directory), "/var/lib/innobrim").strip() + "\n"
 
 
 def main(names: list[str]) -> None:
     """Write the files of these names, or all."""
+    os.environ["TZ"] = "UTC"
+    time.tzset()
     with tempfile.TemporaryDirectory() as scratch:
 
         @cache

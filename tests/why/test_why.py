@@ -3,25 +3,31 @@
 from __future__ import annotations
 
 import json
+import re
 import shutil
 import sqlite3
 import time
 from collections.abc import Callable, Iterator
 from contextlib import closing
-from datetime import UTC, datetime, timedelta, timezone
+from datetime import UTC, datetime
 from functools import cache
 from pathlib import Path
 
 import msgspec
 import pytest
 from click import BadParameter
+from msgspec.structs import replace
 
+from tests.api.factory import record
 from tests.cli.support import ended, innobrim
 from tests.why.asked import ASKED, END_SECONDS, FOLDER, HELD_SECONDS, Situation, day, said
 from tests.why.situations import EPOCH, lived
 from tuner.cli.why import moment
+from tuner.records import Capacity, Decision, DecisionKind
 from tuner.settings import Mode
 from tuner.why.model import Why
+from tuner.why.told import story
+from tuner.why.view import Around
 
 Lived = Callable[[Situation], Path]
 EARLY = 600
@@ -76,6 +82,35 @@ def test_each_situation_is_told_as_it_was(name: str, lived_through: Lived) -> No
     situation, ask = ASKED[name]
 
     assert said(ask, lived_through(situation)) == (FOLDER / f"{name}.txt").read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("kind", [one for one in DecisionKind if one is not DecisionKind.KEEP])
+def test_of_no_write_it_is_said_that_nothing_was_written(kind: DecisionKind) -> None:
+    """Whatever kind of decision wrote, its story is one of a write."""
+    pair = Capacity(400, 800)
+    steps = (("innodb_io_capacity", 400), ("innodb_io_capacity_max", 800))
+    decision = Decision(kind=kind, reason=kind.value, detail="as asked", target=pair, steps=steps)
+    told = story(Around(record(decision=decision)))
+
+    assert "nothing was written" not in " ".join((told.headline, *told.sentences)).lower()
+
+
+@pytest.mark.parametrize(
+    ("set_point", "told"),
+    [
+        (0.9, "no more of the redo log than max_checkpoint_age_ratio = 0.79; the aim is 74% of that log"),
+        (
+            0.98,
+            "this load rests so high with the settings found, and max_checkpoint_age_ratio = 0.79 gives way",
+        ),
+    ],
+)
+def test_an_aim_is_told_against_the_alarm_on_the_alarms_own_scale(set_point: float, told: str) -> None:
+    """Aim and alarm are shares of two wholes; where the aim is above the alarm, it is said why it may be."""
+    decision = record().decision
+    quiet = replace(decision, reason="within_band", set_point=set_point, set_point_source="alarm")
+
+    assert told in " ".join(story(Around(record(decision=quiet))).sentences)
 
 
 def test_an_exported_journal_answers_every_question(journal: Path) -> None:
@@ -141,6 +176,21 @@ def test_where_a_tick_is_gone_its_change_is_told_with_what_is_missing(
     assert (story.before, story.after) == (None, None)
 
 
+@pytest.mark.parametrize(
+    ("gone", "told"),
+    [
+        ("number <= 720", "in the 3 min before, which is as far back as ticks are kept, because the age was"),
+        ("number BETWEEN 400 AND 800", "in the 10 min before, because for 7 min nothing was recorded"),
+    ],
+    ids=["no longer kept", "a gap"],
+)
+def test_what_was_not_recorded_is_not_told_from_what_was(journal: Path, gone: str, told: str) -> None:
+    """Of a time without a change only what the kept ticks show is said to be so."""
+    altered(journal, f"DELETE FROM ticks WHERE {gone}")
+
+    ended(innobrim("why", "--at", "00:15:00", journal), 0, told)
+
+
 def test_a_wrong_question_says_what_is_right(journal: Path, tmp_path: Path) -> None:
     """A time that is none, two questions at once and a file that is no journal are exit code 2."""
     ended(innobrim("why", "--at", "noon", journal), 2, "'noon' is no time", "10:42", "5m ago")
@@ -180,20 +230,65 @@ def test_a_loop_that_only_watches_says_what_it_would_have_done(tmp_path: Path) -
         ("2026-01-01T00:15", HELD_SECONDS, 60.0),
         ("2026-01-01 00:15:30", HELD_SECONDS + 30, 0.0),
         ("2026-01-01T02:15:00+02:00", HELD_SECONDS, 0.0),
+        ("2026-01-01T02:15+02:00", HELD_SECONDS, 60.0),
         ("5m ago", END_SECONDS - 1 - 300, 0.0),
         ("1h30m ago", END_SECONDS - 1 - 5400, 0.0),
     ],
 )
 def test_times_are_read_as_people_write_them(text: str, second: float, lasting: float) -> None:
     """A time of day is the last one before the newest tick, and ago counts from that tick."""
-    assert moment(text, end=END, zone=UTC) == (EPOCH + second, lasting)
+    assert moment(text, end=END) == (EPOCH + second, lasting)
 
 
-def test_a_time_of_day_is_local() -> None:
-    """Who lives elsewhere asks by their own clock."""
-    assert moment("02:15:00", end=END, zone=timezone(timedelta(hours=2)))[0] == EPOCH + HELD_SECONDS
-    with pytest.raises(BadParameter, match="25:00"):
-        moment("25:00", end=END, zone=UTC)
+@pytest.fixture
+def in_berlin(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Have people live where the clock is changed."""
+    monkeypatch.setenv("TZ", "Europe/Berlin")
+    time.tzset()
+    yield
+    monkeypatch.undo()
+    time.tzset()
+
+
+@pytest.mark.usefixtures("in_berlin")
+def test_a_time_is_told_in_the_summer_or_winter_time_of_its_own_day(journal: Path) -> None:
+    """Who asks in winter for a time in summer means, and reads, the clock of that summer."""
+    found = innobrim("why", "--at", "2025-07-01T10:42", journal)
+
+    ended(
+        found,
+        1,
+        "2025-07-01 10:42:00 CEST: the ticks that are kept begin later",
+        "after: 2026-01-01 01:00:00 CET",
+    )
+
+
+@pytest.mark.usefixtures("in_berlin")
+@pytest.mark.parametrize(
+    ("text", "end", "meant"),
+    [
+        ("2025-07-01T10:42", "2026-01-01T00:30:00Z", "2025-07-01T08:42:00Z"),
+        ("2025-12-01T10:42", "2026-07-01T00:30:00Z", "2025-12-01T09:42:00Z"),
+        ("01:15", "2026-01-01T00:30:00Z", "2026-01-01T00:15:00Z"),
+        ("01:30", "2026-03-29T10:00:00Z", "2026-03-29T00:30:00Z"),
+        ("12:00", "2026-03-29T08:00:00Z", "2026-03-28T11:00:00Z"),
+        ("02:30", "2026-10-25T01:10:00Z", "2026-10-25T00:30:00Z"),
+        ("02:30", "2026-10-25T01:40:00Z", "2026-10-25T01:30:00Z"),
+    ],
+)
+def test_a_time_of_day_is_when_the_clock_last_showed_it(text: str, end: str, meant: str) -> None:
+    """So it is on the days when the clock leaves out an hour, or shows one twice, too."""
+    assert (
+        moment(text, end=datetime.fromisoformat(end).timestamp())[0]
+        == datetime.fromisoformat(meant).timestamp()
+    )
+
+
+@pytest.mark.parametrize("text", ["25:00", "10:61", "0001-01-01T00:00+02:00", "9999-12-31T23:59-02:00"])
+def test_what_no_clock_shows_is_refused(text: str) -> None:
+    """The error has what was typed, and what would be right."""
+    with pytest.raises(BadParameter, match=re.escape(text)):
+        moment(text, end=END)
 
 
 def test_a_year_of_changes_is_no_year_of_work(journal: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -49,7 +49,7 @@ from tuner.findings.check import Report, check
 from tuner.findings.combining import Figure
 from tuner.findings.devicewrites import DeviceWrites, device_writes
 from tuner.findings.doctor import costliest
-from tuner.findings.evidence import OTHER_RUN, evidence, local_volumes, one_run
+from tuner.findings.evidence import OTHER_RUN, evidence, local_volumes, look_again, one_run
 from tuner.findings.finding import Finding
 from tuner.findings.gain import Answer, Verdict, judged
 from tuner.findings.hours import LEAST_SECONDS, Hour, by_hour, of_all
@@ -182,7 +182,7 @@ def _asked(config: Config, seconds: int) -> Advised:
         before = server.survey()
         volumes = local_volumes(before)
         watched = watch(server, clock, config, seconds)
-        after = server.survey()
+        after = look_again(server, before, clock.monotonic())
     finally:
         server.close()
     facts = watched.last()[1].facts
@@ -258,14 +258,14 @@ def _recorded(journal: Path) -> Advised:
             f"{journal}: no hour in it has {LEAST_SECONDS} readings; a recording of a day says most"
         )
     verdict = of_all(hours)
-    findings = _for_all(hours) if verdict.answer == "gain" else []
+    findings = for_all(hours) if verdict.answer == "gain" else []
     if facts is not None:
         findings = in_its_way(findings, facts)
     return Advised(verdict, findings, sum(one.seconds for one in hours), hours)
 
 
-def _for_all(hours: list[Hour]) -> list[Finding]:
-    """Return the one pair that suits all hours, which is the busiest's; nothing where none moves the age."""
+def for_all(hours: list[Hour]) -> list[Finding]:
+    """Return the one pair that suits the busiest minute of all hours; nothing where none moves the age."""
     pairs = [one.static for one in hours if one.static is not None]
     if not pairs:
         return []
@@ -275,8 +275,11 @@ def _for_all(hours: list[Hour]) -> list[Finding]:
             id="static-io-capacity",
             severity="info",
             title=f"one static setting for all hours seen: {pair}",
-            reason=f"the hours take {min(one.io_capacity_max for one in pairs)} to {pair.io_capacity_max}",
-            effect="in the others the age rests lower than it could; a static value cannot follow the load",
+            reason=f"by their busiest minutes the hours take {min(one.io_capacity_max for one in pairs)} to "
+            f"{pair.io_capacity_max}; the highest demand of a minute was "
+            f"{max(one.highest_demand for one in hours):.0f} pages/s "
+            f"(mean {statistics.fmean(one.demand for one in hours):.0f})",
+            effect="at other times the age rests lower than it could; a static value cannot follow the load",
             fix="for a server that is not to be controlled; put it into my.cnf as well",
             sql=statements(hours[-1].in_force, pair),
         )
@@ -362,7 +365,6 @@ def static_value(records: list[TickRecord], state: State, load: Load | None) -> 
     if not isinstance(sample, Sample):
         return []
     now = last.estimate
-    busiest = max(1.0, max(demands) / max(1.0, now.demand))
     lowest, highest = bounds(state)
     law = law_of(state)
     standing = budgets_now(state, sample, now, headroom_of(state, sample, now))
@@ -379,11 +381,11 @@ def static_value(records: list[TickRecord], state: State, load: Load | None) -> 
         if law is not SOFT_LIMIT:
             rests, effect = "is above the demand; the age goes where C takes it", "even flushing"
     pair = pair_for(
-        highest_demand(now),
+        max(highest_demand(now), *demands),
         now,
         law,
         state.settings,
-        slack=busiest,
+        slack=1.0,
         age_ratio=held,
         current=lowest if law.m_moves_age else sample.io_capacity_max,
         lowest=lowest,

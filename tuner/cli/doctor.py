@@ -15,12 +15,19 @@ from tuner.cli.answer import FINE, NO, Refused, answering, say, say_json
 from tuner.cli.finding import show
 from tuner.cli.options import WholeNumber, configuration, json_option, real_server, server_options
 from tuner.findings.doctor import Examination, examine
-from tuner.findings.evidence import OTHER_RUN, Evidence, evidence, local_volumes, one_run
+from tuner.findings.evidence import (
+    OTHER_RUN,
+    Evidence,
+    Surveyed,
+    evidence,
+    local_volumes,
+    look_again,
+    one_run,
+)
 from tuner.findings.finding import Finding
 from tuner.findings.redo_growth import grow_to_line
 from tuner.records import Missed, Sample
 from tuner.servers.port import Server
-from tuner.servers.survey import Survey
 from tuner.system.clock import Clock, SystemClock
 
 
@@ -76,16 +83,12 @@ class Answer(Struct, frozen=True, forbid_unknown_fields=True):
     unknown: Annotated[Mapping[str, str], Meta(description="why a setting could not be judged")]
 
 
-class Surveyed(Server, Protocol):
-    """A server that can be surveyed."""
-
-    def survey(self) -> Survey:
-        """Return what else it shows of how it flushes."""
-        ...
+class Watchable(Server, Surveyed, Protocol):
+    """A server that can be read and surveyed."""
 
 
 def watch(
-    server: Surveyed, clock: Clock, seconds: float, wait: Callable[[float], object] = time.sleep
+    server: Watchable, clock: Clock, seconds: float, wait: Callable[[float], object] = time.sleep
 ) -> Evidence:
     """Return what a server shows in so many seconds: a reading each second, and a survey at both ends.
 
@@ -114,7 +117,7 @@ def watch(
         raise Refused(f"no two readings in {seconds:g} s: {reason}")
     if not one_run(samples):
         raise Refused(OTHER_RUN)
-    return evidence(facts, samples, before, server.survey(), volumes)
+    return evidence(facts, samples, before, look_again(server, before, clock.monotonic()), volumes)
 
 
 def report(seen: Evidence, found: Examination, *, everything: bool) -> None:

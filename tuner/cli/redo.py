@@ -24,6 +24,7 @@ from tuner.cli.redo_growth import Begun, Target, begun_before, grow, must_be_ask
 from tuner.cli.redo_table import table
 from tuner.config.schema import Config
 from tuner.findings.devicewrites import device_writes
+from tuner.findings.evidence import look_again
 from tuner.findings.finding import Finding
 from tuner.findings.load import LEAST_PAGES
 from tuner.findings.providers import in_its_way
@@ -117,8 +118,9 @@ def redo(
 def _foretell(server: RealServer, config: Config, seconds: int, *, as_json: bool) -> None:
     begun = begun_before(server, config)
     before = server.survey()
-    watched = watch(server, SystemClock(), config, seconds)
-    after = server.survey()
+    clock = SystemClock()
+    watched = watch(server, clock, config, seconds)
+    after = look_again(server, before, clock.monotonic())
     record, state = watched.last()
     if why := _not_as_usual(watched.samples()):
         raise Refused(why)

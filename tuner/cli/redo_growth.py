@@ -27,6 +27,7 @@ from tuner.cli.answer import (
 )
 from tuner.cli.options import entered
 from tuner.config.schema import Config
+from tuner.core.state import SAME_START_SECONDS
 from tuner.findings.redo_growth import (
     Resize,
     Stands,
@@ -119,9 +120,7 @@ class Target:
                     held.enter_context(alone(self.directory))
                 except ResizeError as error:
                     raise Refused(str(error)) from error
-            now = self._read().redo_capacity
-            if now != self.sample.redo_capacity:
-                raise Refused(f"the redo log has {size(now)} since a moment ago: ask again")
+            self.must_be_as_before()
             yield
 
     def keep(self, resize: Resize) -> None:
@@ -151,10 +150,27 @@ class Target:
         """Tell whether a statement of somebody's sets the size now."""
         return self.facts.family == "mariadb" and self.server.resizing_redo(self.facts)
 
+    def must_not_be_under_way(self) -> None:
+        """End where another size is being set now."""
+        if self.sample.resizing or self.under_way():
+            raise Refused(f"{self.facts.redo_variable} is being changed already: wait for its end")
+
     def must_not_be_copied(self) -> None:
         """End where something may copy the redo log, which another size would break."""
         for why in copied_by(self.sample):
             raise Refused(f"{why}; another size of the redo log may break its copy: wait for its end")
+
+    def must_be_as_before(self) -> None:
+        """Read the server anew; end where its redo log, or who has it, is not what a person was told of."""
+        self.server.close()  # a server ends a connection that nothing came over for seconds: connect again
+        now, sample = self.server.facts(), self._read()
+        if now.identity not in self.facts.names:
+            raise Refused(f"{now.identity} answers now, and it was {self.facts.identity}: ask again")
+        if abs(now.started - self.facts.started) > SAME_START_SECONDS:
+            raise Refused("mysqld was restarted since a moment ago: ask again")
+        if sample.redo_capacity != self.sample.redo_capacity:
+            raise Refused(f"the redo log has {size(sample.redo_capacity)} since a moment ago: ask again")
+        self.sample = sample
 
     def must_be_allowed(self) -> None:
         """End where the account may not set the variable."""
@@ -268,8 +284,7 @@ def grow(target: Target, wanted: int, *, seconds: int, timeout: float, yes: bool
         raise Refused(why)
     if not facts.redo_dynamic:
         _by_restart(facts, lines_for_my_cnf(facts, wanted), wanted, as_json=as_json)
-    if target.under_way():
-        raise Refused(f"{facts.redo_variable} is being changed already: wait for its end")
+    target.must_not_be_under_way()
     target.must_not_be_copied()
     target.must_have_directory()
     with target.alone():
@@ -280,7 +295,9 @@ def _grow(target: Target, wanted: int, *, seconds: int, timeout: float, yes: boo
     facts, found = target.facts, target.sample.redo_capacity
     lines = lines_for_my_cnf(facts, wanted)
     target.must_be_allowed()
-    disk = _disk(target, found, wanted)
+    # MySQL writes a file in its new size when its turn comes: an earlier growth may be on no disk yet
+    on_disk = _to_keep(target, target.kept(), wanted).found
+    disk = _disk(target, on_disk, wanted)
     recovery = _recovery(target, wanted, seconds)
     target.say(
         f"{facts.redo_variable} on {facts.endpoint}: from {size(found)} to {size(wanted)}, while it runs",
@@ -291,6 +308,10 @@ def _grow(target: Target, wanted: int, *, seconds: int, timeout: float, yes: boo
         f"  restart:  ends it; for good my.cnf needs {lines[-1]}",
     )
     _consent(yes=yes)
+    target.must_be_as_before()  # watching and a question may take hours
+    target.must_not_be_under_way()
+    target.must_not_be_copied()
+    _disk(target, on_disk, wanted)
     before = target.kept()
     resize = _to_keep(target, before, wanted)
     target.keep(resize)
@@ -322,13 +343,13 @@ def undo(target: Target, *, timeout: float, yes: bool, as_json: bool) -> None:
 def _undo(target: Target, *, timeout: float, yes: bool, as_json: bool) -> None:
     kept = target.kept()
     facts, now = target.facts, target.sample.redo_capacity
-    if kept is not None and kept.undone:
-        raise Refused(kept_back(kept))
     if kept is None:
         raise Refused(
             f"innobrim redo has resized no redo log of {facts.endpoint} ({facts.identity}) from here"
         )
     standing = stands(kept, facts, target.sample, under_way=target.under_way())
+    if kept.undone and standing != "in_force":  # else what was to set it back did not get there
+        raise Refused(kept_back(kept))
     if standing in {"not_in_force", "restarted", "changed"}:
         target.forget(kept)
         target.say(f"nothing to undo: {told(kept, standing, target.sample)}")
@@ -337,10 +358,8 @@ def _undo(target: Target, *, timeout: float, yes: bool, as_json: bool) -> None:
         return
     if standing == "under_way":
         raise Refused(told(kept, standing, target.sample))
-    target.must_not_be_copied()
     target.must_be_allowed()
-    if why := not_to_be_shrunk(kept, target.sample):
-        raise Refused(why)
+    _must_be_safe(target, kept)
     target.say(
         f"{kept.variable} on {facts.endpoint}: from {size(now)} back to {size(kept.found)}, while it runs",
         f"  at once:  the checkpoint age, {size(target.sample.checkpoint_age)}, is below all "
@@ -348,12 +367,22 @@ def _undo(target: Target, *, timeout: float, yes: bool, as_json: bool) -> None:
         f"  restart:  take {kept.variable} = {kept.wanted} out of my.cnf where it is there",
     )
     _consent(yes=yes)
+    target.must_be_as_before()  # a question may take hours
+    target.must_not_be_under_way()
+    _must_be_safe(target, kept)
     took = target.set(replace(kept, lsn=target.sample.lsn_current, found=now), kept.found, timeout)
     target.forget(kept)
     if as_json:
         say_json(Resized(kept.variable, now, target.sample.redo_capacity, took, ()))
         return
     say(f"{size(kept.found)} is in force again after {took:.1f} s")
+
+
+def _must_be_safe(target: Target, kept: Resize) -> None:
+    """End where the log found cannot be set back now."""
+    target.must_not_be_copied()
+    if why := not_to_be_shrunk(kept, target.sample):
+        raise Refused(why)
 
 
 def begun_before(server: RealServer, config: Config) -> Begun | None:
@@ -365,13 +394,17 @@ def begun_before(server: RealServer, config: Config) -> Begun | None:
     except OSError:  # a directory of the daemon's, which not everybody may look into
         return None
     target = Target(server, config, as_json=True)
-    kept = target.kept()
+    try:
+        kept = target.kept()
+    except Refused as error:  # what another size would bring does not depend on it
+        target.say(f"warning: whether the redo log was resized is not known: {error.message}")
+        return None
     if kept is None:
         return None
-    if kept.undone:
+    standing = stands(kept, target.facts, target.sample, under_way=target.under_way())
+    if kept.undone and standing != "in_force":
         target.say(kept_back(kept))
         return None
-    standing = stands(kept, target.facts, target.sample, under_way=target.under_way())
     target.say(f"{told(kept, standing, target.sample)}; {next_step(kept, standing, target.sample)}")
     return Begun(kept, standing)
 

@@ -210,7 +210,8 @@ def _under_way(status: Status) -> Iterator[tuple[str, str]]:
 def _trial(shown: TrialShown) -> str:
     progress = shown.progress
     if not progress.running:
-        return f"ended {stamp(progress.result.ended or 0.0)}: {shown.verdict}"
+        why = f"; {shown.ended}" if shown.ended else ""
+        return f"ended {stamp(progress.result.ended or 0.0)}: {shown.verdict}{why}"
     now = f"waits ({progress.waits})" if progress.waits else f"a block of {side_text(progress.side)}"
     return f"{now}, until {stamp(progress.ends or 0.0)}; so far {shown.verdict}"
 

@@ -15,19 +15,11 @@ from tuner.cli.steering import ask, reason_option, show
 from tuner.cli.waiting import polled
 from tuner.cli.wording import stamp
 from tuner.core.trials.paired import figure_texts, pairs_text, side_text, verdict_text
+from tuner.core.trials.proof import ENDED
 from tuner.records import LONGEST_TTL, TrialEnd, TrialProgress, TrialVerdict
 
 MOST_HOURS = LONGEST_TTL / 3600.0
 HIGHEST_SEED = 2**32 - 1
-
-ENDED = {
-    TrialEnd.TIME: "its time was over",
-    TrialEnd.STOPPED: "a person stopped it",
-    TrialEnd.EMERGENCY: "an emergency ended it",
-    TrialEnd.HELD: "a hold ended it",
-    TrialEnd.OVERRULED: "something else that was asked for ended it",
-    TrialEnd.ORIGINALS: "it ended as the originals are others now",
-}
 
 wait_option = click.option("--wait", is_flag=True, help="Show it live, and wait for its end.")
 
@@ -117,7 +109,8 @@ def status(where: Where, *, wait: bool, as_json: bool) -> None:
 def trial_lines(shown: TrialProgress) -> list[str]:
     """Return how far a trial is or what it came to, its verdict first, and a line for each figure."""
     result = shown.result
-    counted = f"{pairs_text(result.pairs)} counted, {result.discarded} discarded"
+    room = f" of about {shown.room} that its time holds" if shown.running else ""
+    counted = f"{pairs_text(result.pairs)} counted{room}, {result.discarded} discarded"
     if shown.running:
         block = f"now a block of {side_text(shown.side)}" + ("" if shown.counted else ", settling")
         now = f"waits: {shown.waits}" if shown.waits else block
@@ -136,7 +129,7 @@ def _until_ended(daemon: DaemonClient, *, as_json: bool) -> None:
     for now in polled(daemon):
         shown: TrialShown | None = now.trial
         if shown is None:
-            raise Refused("the trial is gone: another server answers, or mysqld was restarted")
+            raise Refused("the trial is gone: another server answers")
         progress = shown.progress
         if not progress.running:
             _show(progress, as_json=as_json)

@@ -7,7 +7,7 @@ import sys
 import textwrap
 import time
 from collections.abc import Iterator, Mapping
-from datetime import UTC, datetime, timedelta, tzinfo
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import NamedTuple
 from urllib.parse import urlencode
@@ -35,6 +35,7 @@ OLD_SECONDS = 60.0
 WRITE = "a time of day such as 10:42 or 10:42:07, a date with it such as 2026-11-27T10:42:07, or 5m ago"
 
 _CLOCK = re.compile(r"(\d{1,2}):(\d{2})(?::(\d{2}))?")
+_MINUTE = re.compile(r"(.*[T ])?\d{1,2}:\d{2}(Z|[+-]\d{2}:?\d{2})?")
 _AGO = re.compile(r"(.+?)\s*ago")
 
 
@@ -70,14 +71,14 @@ def why(
         raise click.UsageError("--at, --last and --change each ask for something else; give one of them")
     if journal is not None and where.named:
         raise click.UsageError(f"{journal} and {where.named}: a journal or a daemon; name one of them")
-    question = _Question(at, last, change, datetime.now().astimezone().tzinfo or UTC)
+    question = _Question(at, last, change)
     question.when(time.time())  # what is no time asks nobody
     found = _asked(where, journal, question)
     if as_json:
         say_json(found)
     else:
         asked = question.when(_ends(found))
-        say(*lines(found, zone=question.zone, now=time.time(), listed=last is not None, asked=asked))
+        say(*lines(found, now=time.time(), listed=last is not None, asked=asked))
     sys.exit(FINE if found.found else NO)
 
 
@@ -87,11 +88,10 @@ class _Question(NamedTuple):
     at: str | None
     last: float | None
     change: int | None
-    zone: tzinfo
 
     def when(self, ends: float) -> tuple[float, float] | None:
         """Return the moment that is meant and how long it lasts, counted from the newest tick, Unix time."""
-        return None if self.at is None else moment(self.at, end=ends, zone=self.zone)
+        return None if self.at is None else moment(self.at, end=ends)
 
     def of(self, past: Past) -> Why:
         """Ask a journal."""
@@ -142,13 +142,12 @@ def _get(daemon: DaemonClient, query: Mapping[str, float]) -> Why:
     return daemon.get(f"/v1/why?{urlencode(query)}" if query else "/v1/why", Why)
 
 
-def moment(text: str, *, end: float, zone: tzinfo) -> tuple[float, float]:
+def moment(text: str, *, end: float) -> tuple[float, float]:
     """Return the Unix time that somebody means, and for how many seconds: a minute where no second is given.
 
     Args:
         text: what was typed.
         end: Unix time that "ago" counts from, and after which a time of day is yesterday's.
-        zone: of a time without one.
 
     Raises:
         click.BadParameter: it is no time.
@@ -160,35 +159,45 @@ def moment(text: str, *, end: float, zone: tzinfo) -> tuple[float, float]:
     clock = _CLOCK.fullmatch(given)
     try:
         if clock is not None:
-            hour, minute, second = int(clock[1]), int(clock[2]), int(clock[3] or 0)
-            newest = datetime.fromtimestamp(end, zone)
-            found = newest.replace(hour=hour, minute=minute, second=second, microsecond=0)
-            if found > newest:
-                found -= timedelta(days=1)
-            return found.timestamp(), MINUTE if clock[3] is None else 0.0
-        found = datetime.fromisoformat(given)
-    except ValueError as error:
+            return _newest(end, *(int(part or 0) for part in clock.groups())), _lasting(given)
+        wall = datetime.fromisoformat(given).timestamp()  # local, where no zone is given
+        _local(wall)
+    except (ValueError, OverflowError) as error:
         raise click.BadParameter(f"{text!r} is no time: write {WRITE}", param_hint="--at") from error
     if len(given) <= len("2026-11-27"):
         raise click.BadParameter(f"{text!r} has no time of day: write {WRITE}", param_hint="--at")
-    found = found if found.tzinfo is not None else found.replace(tzinfo=zone)
-    return found.timestamp(), MINUTE if given.count(":") == 1 else 0.0
+    return wall, _lasting(given)
+
+
+def _lasting(given: str) -> float:
+    return MINUTE if _MINUTE.fullmatch(given) else 0.0
+
+
+def _newest(end: float, hour: int, minute: int, second: int) -> float:
+    """Return when the clock last showed a time of day; in autumn it shows those of an hour twice."""
+    today = _local(end).replace(hour=hour, minute=minute, second=second, microsecond=0, tzinfo=None)
+    shown = [(today - timedelta(days=day)).replace(fold=fold) for day in (0, 1) for fold in (1, 0)]
+    return next(at for one in shown if (at := one.timestamp()) <= end)
+
+
+def _local(wall: float) -> datetime:
+    """Return a Unix time as this machine's clock showed it, in summer or winter time."""
+    return datetime.fromtimestamp(wall, UTC).astimezone()
 
 
 def lines(
-    answer: Why, *, zone: tzinfo, now: float, listed: bool = False, asked: tuple[float, float] | None = None
+    answer: Why, *, now: float, listed: bool = False, asked: tuple[float, float] | None = None
 ) -> Iterator[str]:
     """Yield an answer as lines for people.
 
     Args:
         answer: what was found.
-        zone: of the times.
         now: Unix time; times of another day than this have their date.
         listed: many changes, one line each.
         asked: the moment that was asked for, Unix time and seconds that it lasts; said with the remark.
     """
     today = answer.known.ends if answer.known is not None else now
-    stamps = _Stamps(zone, today)
+    stamps = _Stamps(today)
     if answer.known is not None and now - answer.known.ends > OLD_SECONDS and answer.found:
         old = duration(now - answer.known.ends)
         yield f"The newest tick is of {stamps.full(answer.known.ends)}, {old} ago; times count from there."
@@ -217,21 +226,17 @@ def lines(
 class _Stamps:
     """Times as they are written: without the date where it is that of the newest tick."""
 
-    def __init__(self, zone: tzinfo, today: float) -> None:
-        self._zone = zone
-        self._today = self._of(today).date()
-
-    def _of(self, wall: float) -> datetime:
-        return datetime.fromtimestamp(wall, self._zone)
+    def __init__(self, today: float) -> None:
+        self._today = _local(today).date()
 
     def short(self, wall: float) -> str:
         """Return the time of day, with the date where that is another."""
-        found = self._of(wall)
+        found = _local(wall)
         return f"{found:%H:%M:%S}" if found.date() == self._today else f"{found:%Y-%m-%d %H:%M:%S}"
 
     def full(self, wall: float) -> str:
         """Return date, time of day and zone."""
-        return f"{self._of(wall):%Y-%m-%d %H:%M:%S %Z}"
+        return f"{_local(wall):%Y-%m-%d %H:%M:%S %Z}"
 
 
 def _row(one: Story, stamps: _Stamps) -> tuple[str, ...]:

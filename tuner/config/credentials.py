@@ -304,7 +304,7 @@ def _option_file(server: ServerSection, environ: Mapping[str, str]) -> _OptionFi
     warnings = [f"{path}: {line.split()[0]} is not followed" for line in includes(text)]
     if not any(options.get(name) for name in ("user", "password", "host", "socket")):
         warnings.append(f"{path}: no user, password, host or socket in a [{GROUP}] group")
-    if options.get("password") and mode & stat.S_IROTH:
+    if options.get("password") and mode & stat.S_IROTH and not is_mounted_secret(path):
         warnings.append(f"{path}: other accounts can read it (mode {mode & 0o777:04o}); chmod 0640 or less")
     tls = read_tls(str(path), encryption)
     return _OptionFile(str(path), options, (*warnings, *tls.warnings), tls)

@@ -98,7 +98,6 @@ def step(state: State, tick: Tick) -> tuple[State, TickRecord]:
     now = tick.now
     sample = tick.reading if isinstance(tick.reading, Sample) else None
     mode_before, returned_before = state.mode, state.baseline_guard.returned
-    trial_before = state.proof.result
     ended = state.override is not None and now >= state.override.ends
     events = [Event(code=code, message=text) for code, text in state.pending_events]
     state = _forget_old(replace(state, pending_events=()) if events else state, now)
@@ -142,6 +141,7 @@ def step(state: State, tick: Tick) -> tuple[State, TickRecord]:
         state = lowwater.left_active(state, now=now)
     state, said_of_mark = lowwater.see_end(state, sample, now=now)
     events.extend(said_of_mark)
+    trial_ended = any(event.code == EventCode.BASELINE_TRIAL_ENDED for event in events)
     return state, TickRecord(
         tick=tick,
         lifecycle=state.lifecycle,
@@ -167,7 +167,7 @@ def step(state: State, tick: Tick) -> tuple[State, TickRecord]:
         overlay=state.overlay,
         unkept=state.announced.unkept if sample is not None else (),
         low_water=lowwater.progress(state, sample),
-        trial=state.proof.result if state.proof.result != trial_before else None,
+        trial=state.proof.result if trial_ended else None,
     )
 
 
@@ -175,6 +175,9 @@ def _decided(before: State, after: State, sample: Sample | None, decision: Decis
     """Yield what is said of a decision: what it ended, and what is written."""
     if before.override is not None and after.override is None:
         yield Event(code="override_cancelled", message="an emergency ended the override")
+    if before.restoring and not after.restoring and decision.kind is DecisionKind.EMERGENCY:
+        said = "an emergency that needs more than the originals ended the restore; the loop goes on"
+        yield Event(code="restore_cancelled", message=said)
     without_rates = sample is None or after.estimate is None
     if before.park_owed is not None and after.park_owed is None and without_rates:
         yield Event(code="not_parked", message=park.given_up(after, sample))

@@ -17,8 +17,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from tuner.core.commands.schedule import settings_of
-from tuner.core.decide.proving import TRIAL
-from tuner.core.ownership.transitions import BASELINE_GUARD
+from tuner.core.ownership.transitions import BASELINE_GUARD, TRIAL
 from tuner.core.setpoint.budgets import KEYS, WHAT, durations_of
 from tuner.core.state import SAME_START_SECONDS, State
 from tuner.findings.redo_growth import (
@@ -28,6 +27,7 @@ from tuner.findings.redo_growth import (
     against,
     copied_by,
     kept_back,
+    made_smaller,
     not_to_be_shrunk,
     stands,
     to_keep,
@@ -102,6 +102,7 @@ class Growth:
         self._ended = _Ended()
         self._step_to: int | None = None
         self._in_force: int | None = None
+        self._last: int | None = None  # in force at the last reading, however many were missed since
         self._start: tuple[str, float] | None = None
         self._quiet_since: float | None = None
         self._restored = False
@@ -157,11 +158,12 @@ class Growth:
         if not isinstance(sample, Sample) or state.facts_due:
             self._in_force = None
             return
-        before, self._in_force = self._in_force, sample.redo_capacity
+        before, self._last = self._last, sample.redo_capacity
+        self._in_force = sample.redo_capacity
         start = (state.facts.identity, state.facts.started)
         if self._restored:
             self._restored = False
-            self._begin(connect, state.facts, self._go_back)
+            self._begin(connect, state.facts, self._go_back, stays=self._stays(state.facts, sample))
         elif self._start is None or not _same(self._start, start):
             self._start = start
             self._begin(connect, state.facts, self._look)
@@ -192,18 +194,27 @@ class Growth:
         connect: Callable[[], Resizable],
         meant: Facts,
         job: Callable[[Resizable, Facts], _Ended],
-        patience: float = LONGEST_STEP,
+        patience: float | None = None,
+        stays: str = "",
     ) -> None:
-        """Do something in a thread, and alone: another resize is waited for so many seconds, no longer."""
+        """Do something in a thread, and alone.
+
+        Args:
+            connect: makes its connection.
+            meant: the loop's server.
+            job: what is done.
+            patience: how long another resize is waited for, seconds; None for as long as a step may take.
+            stays: said where it comes to no end.
+        """
 
         def run() -> None:
             server = connect()
             try:
-                with alone(self._directory, patience):
+                with alone(self._directory, LONGEST_STEP if patience is None else patience):
                     self._ended = job(server, meant)
             except (ServerError, ResizeError) as error:
                 again = SILENT_SECONDS if isinstance(error, Unreachable | BusyError) else AGAIN_SECONDS
-                self._ended = _Ended(str(error), again)
+                self._ended = _Ended(f"{stays}: {error}" if stays else str(error), again)
             except Exception as error:  # noqa: BLE001 - told, and not tried again every few seconds
                 self._ended = _Ended(f"the redo log is not looked after: {error!r}", AGAIN_SECONDS)
             finally:
@@ -219,7 +230,7 @@ class Growth:
         if self._thread is None:
             return
         ended, self._ended = self._ended, _Ended()
-        self._thread = self._step_to = self._quiet_since = self._in_force = None
+        self._thread = self._step_to = self._quiet_since = self._in_force = self._last = None
         again = ended.again
         if self._began:  # each failure of a SET may have cost the server something
             again = self._wait = min(max(again, 2.0 * self._wait), LONGEST_WAIT) if again else 0.0
@@ -238,13 +249,23 @@ class Growth:
     def _look(self, server: Resizable, meant: Facts) -> _Ended:
         """Tell of a step that an earlier daemon began and did not see the end of, and of one undone."""
         facts, sample = _answer(server, meant)
-        kept = resize_of(self._directory, facts.names)
+        kept = self._noted(facts, sample)
         if kept is None or not kept.goal:
             return _Ended()
         if kept.undone:
             return _Ended(kept_back(kept) if self._goal and kept.goal == self._goal.size else "")
         standing = stands(kept, facts, sample, under_way=server.resizing_redo(facts))
+        if standing == "in_force":
+            keep(self._directory, replace(kept, reached=sample.redo_capacity))
         return _Ended("" if sample.redo_capacity == kept.wanted else told(kept, standing, sample))
+
+    def _noted(self, facts: Facts, sample: Sample) -> Resize | None:
+        """Return what is on disk; note there that the log was made smaller, as while no daemon looked."""
+        kept = resize_of(self._directory, facts.names)
+        if kept is not None and kept.goal and not kept.undone and made_smaller(kept, facts, sample):
+            kept = replace(kept, undone=True)
+            keep(self._directory, kept)
+        return kept
 
     def _note_smaller(self, goal: GrowTo, facts: Facts, sample: Sample) -> _Ended:
         """Have on disk that a person made the log smaller: it is not grown again behind their back."""
@@ -258,7 +279,7 @@ class Growth:
     def _step(self, server: Resizable, goal: GrowTo, meant: Facts) -> _Ended:
         """Make the log larger, at most twice as large, and see that it is."""
         facts, sample = _answer(server, meant)
-        kept = resize_of(self._directory, facts.names)
+        kept = self._noted(facts, sample)
         limit, wanted = server.redo_limit(), min(2 * sample.redo_capacity, goal.size)
         if limit is not None and limit > sample.redo_capacity:
             wanted = min(wanted, limit)
@@ -276,11 +297,13 @@ class Growth:
         try:
             took = _set(server, facts, wanted, called=limit is not None)
         except OtherSizeError as error:
-            keep(self._directory, replace(resize, wanted=error.there))
+            keep(self._directory, replace(resize, wanted=error.there, reached=error.there))
             return _Ended(str(error), AGAIN_SECONDS)
         except NotSetError as error:
             self._put_back(kept, resize)
             return _Ended(f"{pair} was not set: {error}", AGAIN_SECONDS)
+        with contextlib.suppress(ResizeError):  # what has to be on disk was there before
+            keep(self._directory, replace(resize, reached=wanted))
         lasting = f"; for the next start my.cnf needs {resize.variable} = {wanted}"
         return _Ended(f"{pair} is in force after {took:.1f} s{lasting if wanted == goal.size else ''}")
 
@@ -292,10 +315,8 @@ class Growth:
             return _Ended()
         if stands(kept, facts, sample, under_way=server.resizing_redo(facts)) != "in_force":
             return _Ended()
-        by_hand = f"{size(kept.wanted)} of redo log stay; innobrim redo --undo sets {size(kept.found)} back"
-        if server.may_write() is False:
-            return _Ended(f"{by_hand}, by an account that may set {kept.variable}")
-        if why := not_to_be_shrunk(kept, sample):
+        by_hand = _by_hand(kept, sample)
+        if why := _left_larger(server, kept, sample):
             return _Ended(f"{by_hand}: {why}")
         keep(self._directory, replace(kept, undone=True))
         try:
@@ -305,12 +326,34 @@ class Growth:
             return _Ended(f"{by_hand}: {error}")
         return _Ended(f"{size(kept.found)} of redo log, as found, are in force again after {took:.1f} s")
 
+    def _stays(self, facts: Facts, sample: Sample) -> str:
+        """Return what is said where a restore does not get to the log; empty where that is not ours."""
+        kept = self._kept
+        if kept is None or not kept.goal or stands(kept, facts, sample, under_way=False) != "in_force":
+            return ""
+        return _by_hand(kept, sample)
+
     def _put_back(self, before: Resize | None, resize: Resize) -> None:
         """Have on disk what was there before a step that the server refused."""
         if before is not None:
             keep(self._directory, before)
         else:
             forget(self._directory, resize)
+
+
+def _by_hand(kept: Resize, sample: Sample) -> str:
+    return f"{size(sample.redo_capacity)} of redo log stay; innobrim redo --undo sets {size(kept.found)} back"
+
+
+def _left_larger(server: Resizable, kept: Resize, sample: Sample) -> str:
+    """Return why a restore leaves the log as large as it is; empty where it sets back what was found."""
+    if why := copied_by(sample):
+        return f"{why[0]}; another size of the redo log may break its copy"
+    if kept.by_person:
+        return "innobrim redo --to made a part of it"
+    if server.may_write() is False:
+        return f"it takes an account that may set {kept.variable}"
+    return not_to_be_shrunk(kept, sample)
 
 
 def not_now(state: State, record: TickRecord, goal: GrowTo) -> str:

@@ -8,6 +8,7 @@ from functools import partial
 from pathlib import Path
 
 import msgspec
+from msgspec.structs import replace
 
 from tuner.core.commands.handlers import originals_name
 from tuner.core.leaving.lowwater import saved_name
@@ -175,7 +176,13 @@ class Persistence:
             )
 
     def keep_learned(self, state: State) -> None:
-        """Keep what the next daemon should know about the load."""
-        self._journal.put(
-            LearnedItem(state.facts.identity, time.time(), msgspec.msgpack.encode(learned_of(state)))
-        )
+        """Keep what the next daemon should know about the load.
+
+        A server that comes to the address while a daemon runs begins with an empty ledger: that of earlier
+        runs stays until it has counted for as long.
+        """
+        identity, learned = state.facts.identity, learned_of(state)
+        before = self._left.learned_of(identity)
+        if before is not None and before.savings.seconds > learned.savings.seconds:
+            learned = replace(learned, savings=before.savings, tried=learned.tried or before.tried)
+        self._journal.put(LearnedItem(identity, time.time(), msgspec.msgpack.encode(learned)))

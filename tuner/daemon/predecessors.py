@@ -108,6 +108,11 @@ class Predecessors(NamedTuple):
         except msgspec.MsgspecError:
             return None
 
+    def learned_of(self, identity: str) -> Learned | None:
+        """Return what was learned of a server by this name; None where that is nothing, or unreadable."""
+        blob = (self.learned or {}).get(identity)
+        return None if blob is None else remember(blob).learned
+
     def _learned_about(self, facts: Facts) -> Remembered:
         blob = next((kept for one in facts.names if (kept := (self.learned or {}).get(one))), None)
         return Remembered() if blob is None else remember(blob)

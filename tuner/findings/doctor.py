@@ -35,7 +35,7 @@ from tuner.findings.rules_storage import (
 RULES: Mapping[str, Callable[[Evidence], Finding | None]] = {
     "redo log size": redo_log,
     "innodb_io_capacity_max": io_capacity,
-    "innodb_doublewrite_pages": doublewrite_pages,
+    "innodb_doublewrite_pages, files": doublewrite_pages,
     "innodb_lru_scan_depth, free pages": free_pages,
     "known bugs of this release": known_bugs,
     "innodb_doublewrite, file system": file_system,

@@ -6,12 +6,14 @@ import os
 import socket
 from collections.abc import Mapping, Sequence
 from itertools import pairwise
+from typing import Protocol
 
 from msgspec import Struct
 
 from tuner.core.ownership.restarts import restarted
 from tuner.findings.load import LEAST_PAGES
 from tuner.records import Facts, Sample
+from tuner.servers.port import Unreachable
 from tuner.servers.release import release_of
 from tuner.servers.survey import FILES, Survey
 from tuner.system.storage import Volume, volume_of
@@ -178,6 +180,35 @@ class Evidence(Struct, frozen=True):
     def at_once(self, name: str, value: str) -> tuple[str, tuple[str, ...]]:
         """Return in words and as SQL how a dynamic variable is set."""
         return f"set it now, and {name} = {value} in my.cnf", (f"SET GLOBAL {name} = {value}",)
+
+
+class Surveyed(Protocol):
+    """A server that can be surveyed."""
+
+    def survey(self) -> Survey:
+        """Return what else it shows of how it flushes; raises Unreachable where nothing answers in time."""
+        ...
+
+
+def look_again(server: Surveyed, before: Survey, now: float) -> Survey:
+    """Return a look at the end of a time of watching, which no statement that is too slow throws away.
+
+    It is asked for twice; then the settings are those of the beginning, and no count is known.
+
+    Args:
+        server: that was watched.
+        before: the look at the beginning.
+        now: monotonic time, seconds.
+    """
+    try:
+        return server.survey()
+    except Unreachable:
+        pass
+    try:
+        return server.survey()
+    except Unreachable as error:
+        lacking = dict.fromkeys(("status", "counters", "files"), f"not told at the end: {error}")
+        return Survey(now, before.variables, lacking={**before.lacking, **lacking})
 
 
 def evidence(

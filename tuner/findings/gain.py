@@ -17,11 +17,15 @@ from tuner.findings.advice import SMALL_REDO_SECONDS
 from tuner.findings.combining import Figure
 from tuner.findings.devicewrites import DeviceWrites
 from tuner.findings.load import LEAST_PAGES, Load, load_of
+from tuner.findings.providers import kept_by
 from tuner.findings.sizing import FARTHEST, Size, Sure, Table, last_seen, set_point_of
 from tuner.records import HoldCode, Sample, TickRecord
 
 WORTH_PAGES, WORTH_COMMITS = 0.05, 0.02
 """Share of the page writes, or of the commits, from which on a gain is one."""
+
+IN_FULL = 0.9
+"""Share of M that is flushed from which on M, and not the device, holds flushing back."""
 
 Answer = Literal["gain", "nothing", "no-load", "cannot"]
 
@@ -100,9 +104,18 @@ def verdict(load: Load | None, state: State, last: Sample | None, *, set_point: 
         last: the newest reading; None without one.
         set_point: age ratio that active mode would hold under the load that it comes to.
     """
+    found = _verdict(load, state, last, set_point)
+    kept = kept_by(state.facts.managed) if found.answer == "gain" else ""
+    return replace(found, depends=(kept, *found.depends)) if kept else found
+
+
+def _verdict(load: Load | None, state: State, last: Sample | None, set_point: float) -> Verdict:
     if load is None or last is None:
         return NO_LOAD
+    limit = _limited_by_m(load, last)
     if not law_of(state).m_moves_age:
+        if limit:
+            return Verdict("gain", limit, sure="low", depends=(BEYOND_M,))
         return Verdict("nothing", f"{NOT_MOVED} below the flush limit here", sure="high")
     size, limited = Table(load, state, last, set_point=set_point).size(1.0), load.page_cost.device_is_limit
     commits = size.commits_gained if limited else None if limited is None else Figure(0.0, 0.0, 0.0)
@@ -115,7 +128,7 @@ def verdict(load: Load | None, state: State, last: Sample | None, *, set_point: 
         commits,
         limited,
         size.sure,
-        _depends(load, size, state, last),
+        _depends(load, size, last),
     )
     if load.age_ratio > held:
         return _from_above(found, load, state, last, at)
@@ -130,6 +143,8 @@ def _from_above(found: Verdict, load: Load, state: State, last: Sample, at: str)
         return replace(
             found, answer="gain", because=why, commits_gained=stalls, device_is_limit=None, sure="low"
         )
+    if limit := _limited_by_m(load, last):
+        return replace(found, answer="gain", because=f"{limit}; {at}", commits_gained=None, sure="low")
     if last.redo_capacity < SMALL_REDO_SECONDS * load.redo_rate:
         why = "the redo log is too small for this load, which no innodb_io_capacity_max mends"
         return replace(found, because=f"{why}; {at}")
@@ -137,6 +152,20 @@ def _from_above(found: Verdict, load: Load, state: State, last: Sample, at: str)
         return replace(found, answer="gain", because=f"writers wait for redo space; {at}", sure="low")
     why = "the age is above what active mode would hold: it would write more pages, for steadier commits"
     return replace(found, because=f"{why}; {at}")
+
+
+def _limited_by_m(load: Load, last: Sample) -> str:
+    """Return in words that writers wait because nothing flushes faster than M; empty where that is not so."""
+    in_full = load.flush_rate >= IN_FULL * last.io_capacity_max
+    if last.flush_sync or load.space_waits <= 0.0 or not in_full:
+        return ""
+    return (
+        f"{load.space_waits:.1f} writers/s wait for redo space: with innodb_flush_sync = OFF nothing flushes "
+        f"faster than innodb_io_capacity_max = {last.io_capacity_max}, and all of that is flushed"
+    )
+
+
+BEYOND_M = "how many more commits/s that is depends on what the device can write beyond M, which did not show"
 
 
 def _writers_wait_from(state: State, last: Sample) -> float:
@@ -152,10 +181,8 @@ def worth_it(saved: Figure | None, gained: Figure | None) -> bool:
     )
 
 
-def _depends(load: Load, size: Size, state: State, last: Sample) -> tuple[str, ...]:
+def _depends(load: Load, size: Size, last: Sample) -> tuple[str, ...]:
     said = []
-    if managed := state.facts.managed:
-        said.append(f"{managed} lets no loop write: the one pair below keeps the gain while the load stays")
     if load.moved:
         said.append("load or device moved while it was watched: watch longer, or record a day")
     if size.age_ratio > FARTHEST * load.age_ratio:
@@ -170,7 +197,9 @@ def _depends(load: Load, size: Size, state: State, last: Sample) -> tuple[str, .
         )
     if size.bound_by:
         said.append(f"the age is held no higher: {size.bound_by}")
-    if load.page_cost.device_is_limit is None:
+    if _limited_by_m(load, last):
+        said.append(BEYOND_M)
+    elif load.page_cost.device_is_limit is None:
         said.append("whether commits wait for the device did not show: where they do, commits/s rise as well")
     if last.degraded:
         without = state.facts.without_counters

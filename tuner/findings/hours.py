@@ -17,12 +17,16 @@ from tuner.core.state import State
 from tuner.findings.combining import Figure
 from tuner.findings.gain import Verdict, saved_against, verdict, worth_it
 from tuner.findings.load import load_of
+from tuner.findings.redo_size import percent
 from tuner.records import Capacity, Estimate, Sample, TickRecord
 from tuner.settings import Mode
 
 HOUR = 3600.0
 LEAST_SECONDS = 60
 """An hour of which fewer readings are there is left out."""
+
+MINUTE, STEP = 60, 10
+"""Readings of a minute, and how many later the next one begins of which the busiest is looked for."""
 
 LONG_SECONDS = 20 * HOUR
 """A recording of so much says what a day is like."""
@@ -36,10 +40,12 @@ class Hour(Struct, frozen=True):
     row_changes: Annotated[float, Meta(description="rows/s")]
     age_ratio: Annotated[float, Meta(description="mean modified age over flush limit")]
     demand: Annotated[float, Meta(description="mean page demand, pages/s")]
+    highest_demand: Annotated[float, Meta(description="page demand of its busiest minute, pages/s")]
     in_force: Annotated[Capacity, Meta(description="C and M at its end, pages/s")]
     active: Annotated[bool, Meta(description="the loop was in active mode for most of it")]
     static: Annotated[
-        Capacity | None, Meta(description="the one pair that suits it; null: none moves the age")
+        Capacity | None,
+        Meta(description="the one pair that suits each of its minutes; null: none moves the age"),
     ]
     loop: Annotated[
         tuple[int, int] | None,
@@ -68,20 +74,31 @@ def by_hour(records: Iterable[TickRecord], state: State) -> list[Hour]:
 def of_all(hours: Sequence[Hour]) -> Verdict:
     """Return one verdict on a recording: that of its hours, one or more, by the pages that each wrote."""
     told = [one for one in hours if one.verdict.page_writes_saved is not None]
+    gaining = [one for one in hours if one.verdict.answer == "gain"]
     if not told:
-        return next((one.verdict for one in hours if one.verdict.answer != "no-load"), hours[0].verdict)
+        loaded = [one for one in hours if one.verdict.answer != "no-load"]
+        return [*gaining, *loaded, *hours][0].verdict
     saved = _mean([(one.verdict.page_writes_saved, one.pages) for one in told])
     commits = _mean([(one.verdict.commits_gained, one.row_changes) for one in told])
-    gaining = [one for one in hours if one.verdict.answer == "gain"]
-    gains = bool(gaining) and worth_it(saved, commits)
-    because = f"active mode gains in {len(gaining)} of {len(hours)} hours"
+    waits = any(not worth_it(one.verdict.page_writes_saved, one.verdict.commits_gained) for one in gaining)
+    gains = waits or (bool(gaining) and worth_it(saved, commits))
     return Verdict(
         "gain" if gains else "nothing",
-        because,
+        _why(saved, gaining=len(gaining), of=len(hours), gains=gains, waits=waits),
         saved,
         commits,
-        sure="high" if sum(one.seconds for one in hours) >= LONG_SECONDS else "medium",
+        sure="low" if waits else "high" if sum(one.seconds for one in hours) >= LONG_SECONDS else "medium",
     )
+
+
+def _why(saved: Figure | None, *, gaining: int, of: int, gains: bool, waits: bool) -> str:
+    if gains:
+        said = f"active mode gains in {gaining} of {of} hours"
+        return f"{said}; in some of them writers wait for redo space" if waits else said
+    said = "over all hours little is saved"
+    if saved is not None:
+        said += f", {percent(saved)} of the page writes"
+    return f"{said}; {gaining} of {of} hours would gain, see below" if gaining else said
 
 
 def _mean(parts: Sequence[tuple[Figure | None, float]]) -> Figure | None:
@@ -112,31 +129,44 @@ def _hour(began: float, records: list[TickRecord], state: State) -> Hour | None:
     if active and load is not None and baselines and not unmoved:
         found = saved_against(load, statistics.fmean(baselines))
     held = [one.io_capacity_max for one in samples]
+    mean, minutes = _mean_of(estimates), _minutes(estimates)
     if not active and not unmoved:
-        held = [_pair(estimates, samples[-1], state, set_point).io_capacity_max]
+        held = [_pair(mean, samples[-1], state, set_point).io_capacity_max]
+    ratio = min(PARKED_RATIO, set_point)
+    suiting = [] if unmoved else [_pair(one, samples[-1], state, ratio) for one in minutes]
     return Hour(
         began=began,
         seconds=len(samples),
         row_changes=0.0 if load is None else load.row_rate,
         age_ratio=statistics.fmean(one.age_ratio for one in samples),
-        demand=statistics.fmean(one.demand for one in estimates),
+        demand=mean.demand,
+        highest_demand=max(one.demand for one in minutes),
         in_force=samples[-1].capacity,
         active=active,
-        static=None if unmoved else _pair(estimates, samples[-1], state, min(PARKED_RATIO, set_point)),
+        static=max(suiting, key=lambda one: one.io_capacity_max, default=None),
         loop=None if unmoved and not active else (min(held), max(held)),
         verdict=found,
         pages=0.0 if load is None else load.flush_rate,
     )
 
 
-def _pair(estimates: list[Estimate], sample: Sample, state: State, age_ratio: float) -> Capacity:
-    """Return the pair with which the age rests there at the mean demand of an hour."""
-    lowest, highest = bounds(state)
-    mean = replace(
+def _minutes(estimates: list[Estimate]) -> list[Estimate]:
+    """Return the means of each minute; that of all where they are none."""
+    last = max(0, len(estimates) - MINUTE)
+    return [_mean_of(estimates[begin : begin + MINUTE]) for begin in range(0, last + 1, STEP)]
+
+
+def _mean_of(estimates: list[Estimate]) -> Estimate:
+    return replace(
         estimates[-1],
         age_ratio=statistics.fmean(one.age_ratio for one in estimates),
         demand=statistics.fmean(one.demand for one in estimates),
     )
+
+
+def _pair(mean: Estimate, sample: Sample, state: State, age_ratio: float) -> Capacity:
+    """Return the pair with which the age rests there at the mean demand of a time."""
+    lowest, highest = bounds(state)
     return pair_for(
         mean.demand,
         mean,

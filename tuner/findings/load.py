@@ -84,6 +84,7 @@ class Load(Struct, frozen=True):
     dirty_rate: float  # pages newly dirtied, pages/s
     age_ratio: float  # modified age over flush limit
     sync_share: float  # share of the pages of the flush list that sync flushing wrote
+    space_waits: float  # writers that waited for redo space, 1/s
     low_water_age: float  # modified age below which no M has pages flushed, bytes
     moved: bool  # load or device did
     page_cost: PageCost
@@ -146,6 +147,7 @@ def load_of(records: Sequence[TickRecord], writes: DeviceWrites | None = None) -
         dirty_rate=dirty_rate,
         age_ratio=statistics.fmean(one.age_ratio for one in samples),
         sync_share=rate(lambda one: one.pages_sync) / flush_rate if flush_rate > 0.0 else 0.0,
+        space_waits=rate(lambda one: one.redo_space_waits),
         low_water_age=samples[-1].low_water_age,
         moved=_uneven(redo),
         page_cost=_page_cost(pairs, writes),

@@ -9,9 +9,7 @@ from msgspec.structs import replace
 
 from tuner.findings.finding import Finding
 from tuner.records import Facts
-from tuner.servers.providers import PROVIDERS
-
-KNOBS = frozenset({"innodb_io_capacity", "innodb_io_capacity_max"})
+from tuner.servers.providers import KNOBS, PROVIDERS, Provider
 
 _SET = re.compile(r"SET GLOBAL (\w+) = '?([\w,.]+)'?$")
 
@@ -43,6 +41,23 @@ def left_to(managed: str) -> str:
     return f"{provider.moves} move innodb_io_capacity and innodb_io_capacity_max: leave both to them"
 
 
+def kept_by(managed: str) -> str:
+    """Return in words what keeps a gain where no loop may write; empty for a server of one's own.
+
+    Args:
+        managed: as ``Facts.managed``.
+    """
+    provider = PROVIDERS.get(managed)
+    if provider is None:
+        return ""
+    no_loop = f"{provider.name} lets no loop write"
+    if left := left_to(managed):
+        return f"{no_loop}: {left}"
+    if provider.lacks >= KNOBS:
+        return f"{no_loop}, and its owner can set neither innodb_io_capacity nor innodb_io_capacity_max"
+    return f"{no_loop}: the one pair below keeps the gain while the load stays"
+
+
 def moved_by_provider(facts: Facts) -> list[Finding]:
     """Return the finding for a server whose provider moves C and M; empty where nothing is known to."""
     provider = PROVIDERS.get(facts.managed)
@@ -67,8 +82,8 @@ def way_of(sql: Sequence[str], facts: Facts) -> tuple[str, tuple[str, ...]] | No
         facts: of the server.
 
     Returns:
-        None where nothing is to be set, or SET GLOBAL works; no command where its owner cannot either, or
-        where it takes a console.
+        None where nothing is to be set, or SET GLOBAL works; no command where its owner cannot either, where
+        that is not known, or where it takes a console.
     """
     provider = PROVIDERS.get(facts.managed)
     if provider is None:
@@ -80,12 +95,22 @@ def way_of(sql: Sequence[str], facts: Facts) -> tuple[str, tuple[str, ...]] | No
         return None
     if provider.moves and KNOBS & values.keys():
         return left_to(facts.managed), ()
-    lacking = [name for name in values if provider.offers is not None and name not in provider.offers]
-    if lacking:
-        names = " and ".join(lacking)
-        return f"{provider.name} does not offer {names} to its owners: ask its support", ()
+    if why := _not_offered(provider, values):
+        return why, ()
     command = () if provider.command is None else (provider.command(list(values.items())),)
     return f"{provider.name} takes no SET GLOBAL: {provider.place}", command
+
+
+def _not_offered(provider: Provider, names: Iterable[str]) -> str:
+    """Return in words which variables a provider does not offer, or may not; empty where it offers all."""
+    if lacking := [one for one in names if one in provider.lacks]:
+        return f"{provider.name} does not offer {' and '.join(lacking)} to its owners: ask its support"
+    unknown = [one for one in names if provider.offers is not None and one not in provider.offers]
+    if not unknown:
+        return ""
+    return (
+        f"look whether {provider.name} offers {' and '.join(unknown)}, {provider.place}; else ask its support"
+    )
 
 
 def _assigned(sql: Sequence[str]) -> dict[str, str]:

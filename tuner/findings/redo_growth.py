@@ -51,12 +51,16 @@ class Resize(Struct, frozen=True):
     started: Annotated[float, Meta(description="when the server had started, Unix time")]
     begun: Annotated[float, Meta(description="when the value was to be set, Unix time")]
     lsn: Annotated[int, Meta(description="the server's current LSN then")]
-    goal: Annotated[
-        int, Meta(description="redo.grow_to of the daemon that grew it, bytes; 0: a person did")
-    ] = 0
+    goal: Annotated[int, Meta(description="redo.grow_to of the daemon that grew it, bytes; 0: none did")] = 0
     undone: Annotated[bool, Meta(description="it was set back: no daemon grows it to that goal again")] = (
         False
     )
+    by_person: Annotated[
+        bool, Meta(description="a person's command was among the resizes since: no restore takes it back")
+    ] = False
+    reached: Annotated[
+        int, Meta(description="largest size seen in force since the server started, bytes; 0: not known")
+    ] = 0
 
 
 class Growing(Struct, frozen=True):
@@ -78,8 +82,10 @@ def barred(facts: Facts, sample: Sample, wanted: int) -> str:
     """Return why this server's redo log cannot be made so large while it runs; empty where it can."""
     found, name = sample.redo_capacity, facts.redo_variable
     if facts.managed:
-        way = way_of(facts.larger_redo(wanted)[1] or (f"SET GLOBAL {name} = {wanted}",), facts)
-        words, command = way or (f"{facts.managed} takes no SET GLOBAL", ())
+        by_restart, sql = facts.larger_redo(wanted)
+        if not sql:
+            return by_restart
+        words, command = way_of(sql, facts) or (f"{facts.managed} takes no SET GLOBAL", ())
         return "\n".join((words, *command))
     if wanted <= found:
         return (
@@ -199,15 +205,25 @@ def to_keep(
 
     After an earlier resize since the server's start it keeps what that one found.
     """
-    found = sample.redo_capacity
+    found, by_person = sample.redo_capacity, not goal
     if (
         before is not None
         and not before.undone
         and stands(before, facts, sample, under_way=False) == "in_force"
     ):
+        by_person |= before.by_person or not before.goal
         found, goal = before.found, goal or before.goal
     return Resize(
-        facts.identity, facts.redo_variable, found, wanted, facts.started, wall, sample.lsn_current, goal
+        facts.identity,
+        facts.redo_variable,
+        found,
+        wanted,
+        facts.started,
+        wall,
+        sample.lsn_current,
+        goal,
+        by_person=by_person,
+        reached=sample.redo_capacity,
     )
 
 
@@ -229,6 +245,12 @@ def stands(resize: Resize, facts: Facts, sample: Sample, *, under_way: bool) -> 
     return "not_in_force" if sample.redo_capacity == resize.found else "changed"
 
 
+def made_smaller(resize: Resize, facts: Facts, sample: Sample) -> bool:
+    """Tell whether somebody made the log smaller, since no server does so itself before its next start."""
+    same_start = abs(resize.started - facts.started) <= SAME_START_SECONDS
+    return same_start and not sample.resizing and sample.redo_capacity < resize.reached
+
+
 def told(resize: Resize, standing: Stands, sample: Sample) -> str:
     """Return a resize and how far it is, in a sentence."""
     now = size(sample.redo_capacity)
@@ -240,7 +262,7 @@ def told(resize: Resize, standing: Stands, sample: Sample) -> str:
         "changed": f"{now} is in force, which somebody else set",
     }
     pair = f"{size(resize.found)} to {size(resize.wanted)}"
-    by = "by the daemon (redo.grow_to)" if resize.goal else "by innobrim redo"
+    by = "by the daemon (redo.grow_to)" if resize.goal and not resize.by_person else "by innobrim redo"
     return f"a resize of the redo log from {pair} was begun {by}: {ends[standing]}"
 
 

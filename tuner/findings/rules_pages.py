@@ -121,7 +121,7 @@ def io_capacity(seen: Evidence) -> Finding | None:
 
 
 def doublewrite_pages(seen: Evidence) -> Finding | None:
-    """How many pages go into a doublewrite batch, in MySQL from 8.0.20 on."""
+    """How many pages go into a doublewrite batch, in MySQL from 8.0.20 on, and into how many files."""
     pages = seen.number("innodb_doublewrite_pages")
     if _off(seen.setting("innodb_doublewrite")):
         raise NotHereError("innodb_doublewrite")
@@ -130,12 +130,14 @@ def doublewrite_pages(seen: Evidence) -> Finding | None:
     written, batches = seen.rate("Innodb_dblwr_pages_written"), seen.rate("Innodb_dblwr_writes")
     if written < BUSY_PAGES:
         raise NotKnownError(f"no load: {written:.0f} pages/s went through the doublewrite")
+    files = seen.after.variables.get("innodb_doublewrite_files")
+    where = "" if files is None else f", with innodb_doublewrite_files = {files}"
     return Finding(
         id="doublewrite-pages",
         severity="warning",
         title=f"innodb_doublewrite_pages = {pages:.0f} makes many small doublewrite batches",
         reason=f"{written:.0f} pages/s went through the doublewrite in {batches:.0f} batches/s, "
-        f"{written / max(1.0, batches):.1f} pages each, each with a write and a sync of its own",
+        f"{written / max(1.0, batches):.1f} pages each, each with a write and a sync of its own{where}",
         effect="fewer writes and syncs for the same pages, and no limit on flushing by their latency",
         source="known from 'Shock with innodb_doublewrite_pages in MySQL 8.0.20+' (55 % fewer writes) and "
         "'More on Checkpoints in InnoDB MySQL 8' (no more waves); the default from 8.4 on",

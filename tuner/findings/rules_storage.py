@@ -6,10 +6,10 @@ from collections.abc import Callable
 
 from msgspec import Struct
 
-from tuner.findings.evidence import Evidence, NotHereError, NotKnownError
+from tuner.findings.evidence import Evidence, NotKnownError
 from tuner.findings.finding import Finding
 from tuner.findings.rules_pages import MANUAL
-from tuner.servers.families.mariadb import BLIND
+from tuner.servers.families.mariadb import BLIND, heeds_from
 from tuner.servers.release import named
 from tuner.system.storage import Volume
 
@@ -41,7 +41,8 @@ MADE_OF_DISKS = ("dm-", "md")
 """What volumes are called that are parts of other devices, or several of them."""
 
 BUSY_DEVICE = 0.8
-"""Share of the time for which a device has something to do from which on it is the limit."""
+"""Share of the time for which a disk that turns has something to do from which on little more fits in; of
+other devices, which take many writes at a time, it says nothing."""
 
 
 def flush_method(seen: Evidence) -> Finding | None:
@@ -135,7 +136,7 @@ def rotation(seen: Evidence) -> Finding | None:
     return Finding(
         id="rotating-disk",
         severity="warning",
-        title=f"the data is on a disk that turns, and {volume.device} is the limit",
+        title=f"the data is on a disk that turns, and {volume.device} is nearly always busy",
         reason=f"{seen.flushed:.0f} pages/s were flushed; it was busy {100 * seen.busy():.0f} % of the time",
         effect="tens of times as many random writes a second",
         source="known from any such disk: some hundred random writes a second",
@@ -145,7 +146,7 @@ def rotation(seen: Evidence) -> Finding | None:
 
 
 def logs_apart(seen: Evidence) -> Finding | None:
-    """Whether logs and pages share a device that is the limit."""
+    """Whether logs and pages share a disk that turns and is nearly always busy."""
     data, redo = seen.volume(), seen.volume("redo")
     if not data.device or not redo.device:
         raise NotKnownError("which device that is the kernel does not say")
@@ -157,10 +158,15 @@ def logs_apart(seen: Evidence) -> Finding | None:
     share = (writes.get("redo", 0.0) + writes.get("binlog", 0.0)) / sum(writes.values())
     if share < SHARED_LOGS or seen.busy() < BUSY_DEVICE:
         return None
+    disk = data.disk or data.device
+    if not data.rotates:
+        raise NotKnownError(
+            f"{disk} is busy, and whether writes wait does not show: it may take many at once"
+        )
     return Finding(
         id="logs-share-the-device",
         severity="info",
-        title=f"logs and pages share {data.disk or data.device}, which is the limit",
+        title=f"logs and pages share {disk}, a disk that turns and is nearly always busy",
         reason=f"it was busy {100 * seen.busy():.0f} % of the time, and {100 * share:.0f} % of "
         f"{sum(writes.values()):.0f} write calls/s were of logs, for which each commit waits",
         effect="commits no longer queue behind pages",
@@ -249,6 +255,7 @@ class Bug(Struct, frozen=True):
         releases: first with it, first without it, for each series.
         source: where its end is told.
         shows: whether it can be what this server does.
+        mended: the first release without it after one that has it, where its series ended before.
     """
 
     number: str
@@ -257,6 +264,7 @@ class Bug(Struct, frozen=True):
     releases: tuple[tuple[tuple[int, ...], tuple[int, ...]], ...]
     source: str
     shows: Callable[[Evidence], bool]
+    mended: Callable[[tuple[int, ...]], tuple[int, ...]] | None = None
 
 
 def _waits(seen: Evidence) -> bool:
@@ -283,6 +291,7 @@ BUGS = (
         BLIND,
         f"{NOTES}10.6.17, 10.11.7 and 11.4.1",
         _heeds_dirty,
+        heeds_from,
     ),
     Bug(
         "MDEV-36226",
@@ -311,13 +320,15 @@ BUGS = (
 def known_bugs(seen: Evidence) -> Finding | None:
     """Whether this release has a bug of flushing that is mended in a later one, and that shows here."""
     if not any(one.family == seen.facts.family for one in BUGS):
-        raise NotHereError("none is listed for this family")
+        raise NotKnownError(f"bugs of MariaDB alone are looked for, and none of {seen.facts.product}")
     for bug in BUGS:
         ends = [end for first, end in bug.releases if first <= seen.release < end]
         if not ends or seen.facts.family != bug.family:
             continue
         if not bug.shows(seen):
             continue
+        mended = ends[0] if bug.mended is None else bug.mended(seen.release)
+        same = mended[:2] == seen.release[:2]
         return Finding(
             id="known-bug",
             severity="warning",
@@ -327,7 +338,7 @@ def known_bugs(seen: Evidence) -> Finding | None:
             f"{seen.per_second('free_page_waits'):.1f} waits/s for a free page",
             effect="the bug is gone",
             source=bug.source,
-            risk="an upgrade within the series, and a restart",
-            fix=f"upgrade to {named(ends[0])} or later",
+            risk=f"an upgrade {'within the series' if same else 'to another series'}, and a restart",
+            fix=f"upgrade to {named(mended)} or later",
         )
     return None

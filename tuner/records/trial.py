@@ -35,6 +35,9 @@ class TrialEnd(StrEnum):
     HELD = "held"
     OVERRULED = "overruled"
     ORIGINALS = "originals"
+    BASELINE_GUARD = "baseline_guard"
+    RESTARTED = "restarted"
+    OTHER_SERVER = "other_server"
 
 
 class PairedRatio(Struct, frozen=True):
@@ -88,3 +91,6 @@ class TrialProgress(Struct, frozen=True):
     block_seconds: Annotated[float, Meta(description="how long a block lasts, its settling included")] = 0.0
     waits: Annotated[str, Meta(description="what it waits for; empty while it goes on")] = ""
     who: Annotated[str, Meta(description="who asked for it, with where from")] = ""
+    room: Annotated[
+        int, Meta(description="pairs that its time is expected to hold, counted ones included")
+    ] = 0

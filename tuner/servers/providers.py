@@ -16,6 +16,8 @@ from msgspec.structs import replace
 HOST = "host"
 """The mark that is no variable: the address by which the server is reached."""
 
+KNOBS = frozenset({"innodb_io_capacity", "innodb_io_capacity_max"})
+
 Assignment = tuple[str, str]
 """A variable, and its value as it is written in a statement; a list has commas."""
 
@@ -29,8 +31,9 @@ class Provider(Struct, frozen=True):
             small letters; one that fits is enough. No word that a build of one's own may have is one.
         place: where its owner sets a variable, with what goes wrong there.
         command: what sets variables there; none where it takes a console.
-        offers: the variables that can be set there at all, of those that are ever advised; None for all, or
-            where the provider publishes no list.
+        offers: the variables that are known to be offered there, of those that are ever advised; None where
+            all are taken to be.
+        lacks: those that are known not to be; whether any other is offered is not known.
         moves: what of the provider's moves C and M, a plural; empty where nothing is known to.
         moves_off: how that is turned off, and what it costs.
     """
@@ -40,6 +43,7 @@ class Provider(Struct, frozen=True):
     place: str
     command: Callable[[Sequence[Assignment]], str] | None = None
     offers: frozenset[str] | None = None
+    lacks: frozenset[str] = frozenset()
     moves: str = ""
     moves_off: str = ""
 
@@ -139,9 +143,11 @@ _ALL = (
     Provider(
         "MySQL HeatWave",
         {"version": r"\d+\.\d+\.\d+(-u\d+)?-cloud", "version_comment": "mysql enterprise - cloud"},
-        "in a configuration of your own, which the DB system is then given; on AWS the shape alone decides",
+        "in a configuration of your own, which the DB system is then given; on AWS the shape alone decides "
+        "on the redo log",
         _heatwave,
-        offers=frozenset({"innodb_redo_log_capacity"}),
+        offers=frozenset({"innodb_redo_log_capacity", "binlog_group_commit_sync_delay"}),
+        lacks=KNOBS | {"innodb_monitor_enable"},
     ),
     # HeatWave Service: Configuration Variables (user variables are edited, system variables are Oracle's).
     # OCI API: ConfigurationVariables. HeatWave on AWS Service Guide: User-Configurable System Variables;
@@ -165,9 +171,10 @@ _ALL = (
         "Aiven for MySQL",
         {HOST: r".+\.aivencloud\.com"},
         "in the advanced configuration of the service",
-        offers=frozenset(),
+        offers=frozenset({"innodb_flush_neighbors", "innodb_log_buffer_size"}),
+        lacks=KNOBS,
     ),
-    # Aiven for MySQL: Advanced parameters.
+    # Aiven for MySQL: Advanced parameters. Terraform: aiven_mysql.
     Provider(
         "DigitalOcean Managed MySQL",
         {HOST: r".+\.db\.ondigitalocean\.com"},
@@ -181,6 +188,7 @@ _ALL = (
         {HOST: r".+\.skysql\.com"},
         "by the Configuration Manager, of the service's own configuration",
         offers=frozenset({"innodb_log_file_size"}),
+        lacks=KNOBS,
     ),
     # MariaDB SkySQL: Configuration Management.
 )

@@ -17,7 +17,7 @@ from tuner.servers.session import Session
 from tuner.servers.values import short, text, whole
 
 VARIABLES = (
-    *("innodb_doublewrite", "innodb_doublewrite_pages"),
+    *("innodb_doublewrite", "innodb_doublewrite_pages", "innodb_doublewrite_files"),
     *("innodb_flush_neighbors", "innodb_flush_method", "innodb_data_file_buffering"),
     *("innodb_lru_scan_depth", "innodb_buffer_pool_instances"),
     *("innodb_page_cleaners", "innodb_max_dirty_pages_pct", "innodb_max_dirty_pages_pct_lwm"),

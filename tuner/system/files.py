@@ -64,7 +64,8 @@ def changeable(path: str | Path) -> str:
     """Return why other accounts than its owner and its group can change a file; empty where they cannot.
 
     So they can where its mode says so, and where they may put another file in its place: in a directory that
-    everybody may write to, without the sticky bit. What is no regular file, as a shell's ``<(…)``, passes.
+    everybody may write to, without the sticky bit, and not on a read-only file system, as a Kubernetes
+    ConfigMap is. What is no regular file, as a shell's ``<(…)``, passes.
 
     Raises:
         OSError: it cannot be looked at.
@@ -77,7 +78,12 @@ def changeable(path: str | Path) -> str:
         return f"other accounts can change it (mode {stat.S_IMODE(mode):04o}); chmod o-w {path}"
     for directory in {Path(os.path.abspath(path)).parent, real.parent}:  # noqa: PTH100 - a link stays one
         mode = directory.stat().st_mode
-        if mode & stat.S_IWOTH and not mode & stat.S_ISVTX:
+        if mode & stat.S_IWOTH and not mode & stat.S_ISVTX and not _read_only(directory):
             where = f"other accounts can put another file in its place (mode {stat.S_IMODE(mode):04o} of"
             return f"{where} {directory}); chmod o-w {directory}"
     return ""
+
+
+def _read_only(path: Path) -> bool:
+    """Tell whether nobody can write to a file system where this process sees it."""
+    return bool(os.statvfs(path).f_flag & os.ST_RDONLY)

@@ -1,4 +1,4 @@
-"""Why a tick did what it did: the phase of the law, what set the aim, guards, or what stood in the way."""
+"""Why a tick did what it did: the phase of the law, guards, or what stood in the way."""
 
 from __future__ import annotations
 
@@ -7,13 +7,11 @@ from collections.abc import Callable, Iterator, Mapping
 from types import MappingProxyType
 from typing import NamedTuple
 
-from policies.registry import LAWS
-from policies.setpoint import SetPointSource
-from tuner.core.laws import why_m_moves_no_age
 from tuner.findings.remedies import clears
-from tuner.records import DecisionKind, Missed, Reason, winners
+from tuner.records import Capacity, DecisionKind, Missed, Reason
 from tuner.system.amounts import duration, size
-from tuner.why.view import C, M, View, count, sentence, share
+from tuner.why.aim import bound, no_authority
+from tuner.why.view import C, M, View, count, named, sentence, share
 
 
 def reasons(view: View) -> Iterator[str]:
@@ -28,7 +26,7 @@ def _set(view: View) -> Iterator[str]:
         yield sentence(view.decision.detail)
     else:
         yield _law(view)
-    yield _bound(view)
+    yield bound(view)
     yield from _guards(view)
 
 
@@ -77,27 +75,26 @@ def _moved_aim(view: View) -> str:
 
 def _settle(view: View) -> str:
     return (
-        f"The age had come near its aim (phase: settle). An {M} of about {count(view.terms['rest'])} is the "
-        "one that it comes to rest there with, by this server's flush law and by how this load combines page "
-        "writes."
+        "The age had come near its aim (phase: settle). By this server's flush law, and by how this load "
+        f"combines page writes, it comes to rest there with an {M} of about {count(view.terms['rest'])}."
     )
 
 
 def _held(view: View) -> str:
     off = view.points(view.terms["mean_error"])
     side = "above" if off > 0 else "below"
-    mean = f"On average of the last minutes it lay {abs(off):.1f} percentage points {side} the aim"
-    then = ": less than this load moves it by itself, or not for long enough to be corrected"
+    mean = f"On average over the last minutes it lay {abs(off):.1f} percentage points {side} the aim"
+    then = ": no more than this load moves it by itself, or not for long enough to be corrected"
     if view.wrote:
         by = _goes(view.terms["move"])
-        then = f", for longer than this load moves it by itself: {M} {by}"
+        then = f", and for longer than this load would move it by itself, so {M} {by}"
     return f"The age was held (phase: hold). {mean}{then}."
 
 
 def _saving(view: View) -> str:
     return (
-        f"Changes were scarce, {_spent(view)}: InnoBrim kept to one {M} that is right on average, a little "
-        "on the safe side (phase: saving)."
+        f"{_spent(view)}, so InnoBrim kept to one {M} that is right on average, a little on the safe side "
+        "(phase: saving)."
     )
 
 
@@ -148,74 +145,7 @@ def _goes(log: float) -> str:
 
 def _spent(view: View) -> str:
     most = view.number("max_changes_per_hour")
-    return f"{view.record.changes_last_hour} of the {most:g} that an hour may have were made"
-
-
-def _bound(view: View) -> str:
-    """Return what set the aim, in a sentence."""
-    source, aim = view.decision.set_point_source, view.peak(view.decision.set_point)
-    if aim is None or not source:
-        return ""
-    why = _BOUNDS.get(source)
-    return f"The aim was {share(aim)} because {why(view)}." if why is not None else ""
-
-
-def _window(view: View, effect: str) -> str:
-    found = winners(view.record.schedule).get(effect)
-    return f" (the window {found.name} of the schedule)" if found is not None else ""
-
-
-def _budget(name: str, what: str) -> Callable[[View], str]:
-    def said(view: View) -> str:
-        window = _window(view, name)
-        allowed = name if window else view.setting(name)
-        return f"more would have {what} take longer than {allowed}{window} allows"
-
-    return said
-
-
-_BOUNDS: Mapping[str, Callable[[View], str]] = MappingProxyType(
-    {
-        SetPointSource.HEADROOM: lambda _: (
-            "more would leave too little room before sync flushing for this load's bursts and for the "
-            "seconds that a change takes to act"
-        ),
-        SetPointSource.ALARM: lambda view: (
-            f"of {view.setting('max_checkpoint_age_ratio')}: the checkpoint age may take no larger share of "
-            "the redo log"
-        ),
-        SetPointSource.HIGHEST: lambda _: (
-            "no higher one is held: the rest is for what an age wanders by before a change acts"
-        ),
-        SetPointSource.PERSON: lambda view: (
-            f"a person asked for it: set_point = {view.decision.set_point:.3g} of the flush limit"
-        ),
-        SetPointSource.SCHEDULE: lambda view: f"the schedule asks for it{_window(view, 'set_point')}",
-        SetPointSource.OPTIMISER: lambda _: "the optimiser tries it, or found it better in trials",
-        SetPointSource.RECOVERY: _budget("max_recovery_seconds", "a crash recovery"),
-        SetPointSource.SHUTDOWN: _budget("max_shutdown_seconds", "a shutdown"),
-        SetPointSource.DEGRADED: lambda _: (
-            "InnoDB's counters are off: the age is known less well, and the aim keeps more room"
-        ),
-        SetPointSource.FLUSH_LAW: lambda view: (
-            f"{_no_authority(view)}"
-            or "this server's flush law keeps an age no higher than that from running away"
-        ),
-        SetPointSource.FREE_PAGES: lambda _: (
-            "sessions waited for free pages in the buffer pool, and a lower age leaves fewer pages dirty"
-        ),
-        SetPointSource.ROLE: lambda view: (
-            f"this server is a replica, where {view.setting('max_replica_set_point')} of the flush limit is "
-            "the highest"
-        ),
-    }
-)
-
-
-def _no_authority(view: View) -> str:
-    facts = view.around.facts
-    law = None if facts is None else LAWS.get(facts.flush_law)
-    return "" if law is None else why_m_moves_no_age(law)
+    return f"{view.record.changes_last_hour} of the {most:g} changes that an hour may have were made"
 
 
 def _guards(view: View) -> Iterator[str]:
@@ -252,10 +182,10 @@ def _limit(view: View, target: int, wanted: float | None) -> str:
 def _emergency(view: View) -> Iterator[str]:
     left = view.terms.get("seconds_left")
     if left is not None:
-        point = "the point where writers wait"
+        then = "writers would have had to wait for redo space"
         if view.estimate is not None and view.estimate.seconds_to_sync == left:
-            point = f"sync flushing, which {M} does not bound,"
-        yield f"At the pace of that moment the age would have been at {point} in {duration(left)}."
+            then = f"sync flushing, which {M} does not bound, would have begun"
+        yield f"At the pace of that moment {then} {duration(left)} later."
     yield (
         f"Less than {view.settings.emergency_seconds:g} s is an emergency: {M} was raised at once, "
         "whatever the step limit, the time since the last write and the changes left in the hour."
@@ -292,10 +222,10 @@ def _drain(view: View) -> Iterator[str]:
         yield sentence(f"A drain: {view.decision.detail}")
     else:
         left = duration(max(0.0, drain.ends - view.record.tick.now))
-        age = "" if view.sample is None else f"; it was {size(view.sample.checkpoint_age)}"
+        age = "" if view.sample is None else f" The age was {size(view.sample.checkpoint_age)} then."
         yield (
-            f"A drain for {drain.who} brings the checkpoint age from {size(drain.start_age)} down to "
-            f"{size(drain.target)}, for {left} more{age}."
+            f"A drain for {drain.who}, which ends in {left}, brings the checkpoint age down from "
+            f"{size(drain.start_age)} to {size(drain.target)}.{age}"
         )
     aim = view.peak(view.decision.set_point)
     if "flush_rate_wanted" in view.terms and aim is not None:
@@ -304,9 +234,11 @@ def _drain(view: View) -> Iterator[str]:
 
 
 def _park(view: View) -> Iterator[str]:
+    code = view.decision.detail.removeprefix("hold ")
+    why = next((one.reason for one in view.record.holds if one.code.value == code), view.decision.detail)
     yield (
         f"InnoBrim parked: it left values with room for {view.settings.park_slack:g} times the load "
-        f"(park_slack), which are safe while nobody steers. The reason: {view.decision.detail}."
+        f"(park_slack), which are safe while nobody steers. The reason: {why}."
     )
 
 
@@ -315,8 +247,37 @@ def _restore(view: View) -> Iterator[str]:
         yield sentence(f"What led to it: {view.around.cause}")
     originals = view.record.originals
     pair = "" if originals is None else f" ({M} {originals.io_capacity_max}, {C} {originals.io_capacity})"
+    what, _, pace = view.decision.detail.partition(": ")
+    whom = what.replace("restoring for", "for", 1)
     yield sentence(
-        f"The values that the server was found with{pair} come back in steps: {view.decision.detail}"
+        f"The values that the server was found with{pair} come back in steps, {whom}"
+        + (f" ({pace})" if pace else "")
+    )
+
+
+def _trial(view: View) -> Iterator[str]:
+    yield (
+        "A trial compares the originals with InnoBrim's values, which are in force in turn. Its writes are "
+        "no part of max_changes_per_hour."
+    )
+    originals, target, before = view.record.originals, view.decision.target, view.in_force
+    if originals is None or target is None or before is None:
+        yield sentence(view.decision.detail)
+    elif _apart(target, originals) < _apart(before, originals):
+        why = view.decision.detail.partition(": ")[2]
+        yield (
+            f"It was the originals' turn: {named(originals)}. They come in steps, as in a restore"
+            + (f" ({why})." if why else ".")
+        )
+    else:
+        yield "The originals' turn was over: the values that InnoBrim had before it come back in one write."
+
+
+def _apart(one: Capacity, other: Capacity) -> tuple[float, float]:
+    """Return how far two pairs are from each other: M, then C."""
+    return (
+        abs(math.log(one.io_capacity_max / other.io_capacity_max)),
+        abs(math.log(one.io_capacity / other.io_capacity)),
     )
 
 
@@ -328,7 +289,7 @@ def _keep(view: View) -> Iterator[str]:
         return
     yield said(view) if said is not None else sentence(f"Nothing was written: {decision.detail}")
     if decision.reason in _REFUSALS.keys() | {Reason.WITHIN_BAND, Reason.APPROACHING, Reason.SAVING}:
-        yield _bound(view)
+        yield bound(view)
 
 
 def _barred(view: View) -> Iterator[str]:
@@ -354,7 +315,7 @@ def _refused(words: Callable[[View], str]) -> Callable[[View], str]:
     def said(view: View) -> str:
         wanted = view.terms.get("wanted")
         asked = f"{M} was to change" + ("" if wanted is None else f" to about {count(wanted)}")
-        return f"{asked}, and a guard kept it: {words(view)}."
+        return f"{asked}, and a guard stopped that: {words(view)}."
 
     return said
 
@@ -420,13 +381,18 @@ _KEPT: Mapping[str, Callable[[View], str]] = MappingProxyType(
         Reason.FADING: lambda _: f"The load was going away, and {M} stays as it is for its return.",
         Reason.WITHIN_BAND: _content,
         Reason.APPROACHING: _on_its_way,
-        Reason.NO_AUTHORITY: lambda view: sentence(f"There was nothing to do: {_no_authority(view)}"),
+        Reason.NO_AUTHORITY: lambda view: sentence(f"There was nothing to do: {no_authority(view)}"),
         Reason.SAVING: _law,
         Reason.ADJUSTED: lambda _: "The server makes the pair in force of the one that is wanted.",
         Reason.OVERRIDE: lambda view: sentence(f"An override: {view.decision.detail}"),
         Reason.DRAINING: lambda view: " ".join(one for one in _drain(view) if one),
         Reason.DRAINED: lambda view: " ".join(one for one in _drain(view) if one),
         Reason.RESTORED: lambda view: sentence(f"The {view.decision.detail}"),
+        Reason.TRIAL: lambda view: (
+            "It was the originals' turn in a trial: they stay in force until it is over."
+            if view.in_force == view.record.originals
+            else sentence(f"A trial waited on its way: {view.decision.detail}")
+        ),
         Reason.RAISE: lambda _: "What was wanted comes to the pair in force.",
         Reason.LOWER: lambda _: "What was wanted comes to the pair in force.",
     }
@@ -443,8 +409,11 @@ _KINDS: Mapping[DecisionKind, Callable[[View], Iterator[str]]] = MappingProxyTyp
         DecisionKind.PARK: _park,
         DecisionKind.RESTORE: _restore,
         DecisionKind.LOW_WATER: lambda _: iter(()),
+        DecisionKind.TRIAL: _trial,
     }
 )
+
+UNRECORDED = "unrecorded"
 
 SHORT: Mapping[str, str] = MappingProxyType(
     {
@@ -452,7 +421,7 @@ SHORT: Mapping[str, str] = MappingProxyType(
         Reason.NO_ESTIMATE: "too few readings",
         Reason.ADVISORY: "the mode was advisory",
         Reason.HELD: "it was held",
-        Reason.LIMITS: f"{M} was at the end of what the limits allow",
+        Reason.LIMITS: f"a limit kept {M} where it was",
         Reason.AUTHORITY: "the device gives no more",
         Reason.DEAD_BAND: "the difference was too small to be worth a write",
         Reason.DWELL: "the last write was too recent",
@@ -469,6 +438,16 @@ SHORT: Mapping[str, str] = MappingProxyType(
         Reason.OVERRIDE: "an override was in force",
         Reason.DRAINING: "a drain was under way",
         Reason.DRAINED: "a drain kept the age low",
+        Reason.RESTORE: "a restore waited for its next step",
+        Reason.TRIAL: "a trial had the originals in force, or was on the way there",
+        Reason.STOPPING: "the daemon was stopping",
+        Reason.ORIGINALS_PENDING: "the originals were not on disk yet",
+        Reason.NO_RAISE: f"{M} was as high as it could be",
+        Reason.SPACING: "the last raise had had no time to act",
+        Reason.ADJUSTED: "the server makes the pair in force of the one that was wanted",
+        Reason.RAISE: "what was wanted was in force",
+        Reason.LOWER: "what was wanted was in force",
+        UNRECORDED: "nothing was recorded, as no daemon ran or its ticks were lost",
     }
 )
 """Why nothing was written, in a few words."""

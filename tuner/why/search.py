@@ -4,14 +4,17 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
+from itertools import pairwise
+from statistics import median_low
 from typing import Protocol
 
-from tuner.core.ownership.transitions import BASELINE_GUARD
+from tuner.core.ownership.transitions import BASELINE_GUARD, TRIAL
 from tuner.journal.past import JournalPast
 from tuner.records import DecisionKind, Facts, PastChange, TickRecord
 from tuner.settings import Settings
 from tuner.system.amounts import duration
 from tuner.why.model import Span, Story, Why
+from tuner.why.reasons import UNRECORDED
 from tuner.why.told import story
 from tuner.why.view import Around
 
@@ -20,6 +23,9 @@ AFTER_SECONDS = 30.0
 
 GAP_SECONDS = 25.0
 """A moment without a tick for so long before it is in a gap: ticks are ten seconds apart at most."""
+
+SPREAD = 10.0
+"""Two ticks may be so many times as far apart as usual without a gap: the interval may have been another."""
 
 SAMPLES = 240
 """Ticks looked at for how a time without changes was spent."""
@@ -31,6 +37,10 @@ MINUTE = 60.0
 
 SAME_SECONDS = 1e-3
 """Times so near each other are one tick's."""
+
+
+_BEGAN = {BASELINE_GUARD: "baseline_back", TRIAL: "baseline_trial_ended"}
+"""Whom a restore is for that no person asked for, and the event that began it."""
 
 
 class Past(Protocol):
@@ -83,7 +93,7 @@ def of_span(past: Past, seconds: float) -> Why:
     many = f"{len(changes)} change{'' if len(changes) == 1 else 's'}"
     remark = f"{many} in {duration(seconds)}"
     if since < known[0] - GAP_SECONDS:
-        remark += f"; every tick is kept of the last {duration(known[1] - known[0])} alone"
+        remark += f"; ticks are kept only of the last {duration(known[1] - known[0])}"
     remark += _left_out(changes)
     stories = [_of_change(past, one) for one in changes[-MOST:]]
     record = past.tick_at(known[1])
@@ -158,17 +168,20 @@ def _of_tick(
     around = Around(record, change, settings=settings, facts=facts)
     wall = record.tick.wall
     if not record.decision.steps:
-        since = past.last_change(wall)
-        spent = () if spent_since is None else _spent(past, spent_since, wall)
-        return story(around._replace(since=since, spent=spent))
+        known = past.known()
+        if spent_since is not None and known is not None:
+            spent = _spent(past, max(spent_since, known[0]), wall)
+            around = around._replace(spent=spent, cut=spent_since < known[0] - GAP_SECONDS)
+        return story(around._replace(since=past.last_change(wall)))
     if change is None:
         change = next(iter(past.changes(wall, wall + SAME_SECONDS)), None)
     following = [one for one in past.ticks(wall, wall + AFTER_SECONDS) if one.tick.wall > wall]
     receipt = next((one.tick.receipt for one in following if one.tick.number == record.tick.number + 1), None)
     later, ending = _later(following, wall)
     cause = ""
-    if record.decision.kind is DecisionKind.RESTORE and BASELINE_GUARD in record.decision.detail:
-        cause = past.event("baseline_back", wall)
+    if record.decision.kind is DecisionKind.RESTORE:
+        code = next((code for who, code in _BEGAN.items() if who in record.decision.detail), None)
+        cause = "" if code is None else past.event(code, wall)
     return story(around._replace(change=change, receipt=receipt, later=later, ending=ending, cause=cause))
 
 
@@ -186,13 +199,21 @@ def _later(following: list[TickRecord], wall: float) -> tuple[TickRecord | None,
 
 
 def _spent(past: Past, since: float, until: float) -> tuple[tuple[str, float], ...]:
-    """Return why nothing was written between two times, and about how long each reason held."""
-    if until - since < MINUTE:
+    """Return why nothing was written between two times, and about how long each reason held.
+
+    A time in which nothing was recorded is none of those that the ticks around it tell of.
+    """
+    ticks = past.sampled(since, until, SAMPLES)
+    counts = Counter(one.decision.reason for one in ticks if not one.decision.steps)
+    if until - since < MINUTE or not counts:
         return ()
-    ticks = [one for one in past.sampled(since, until, SAMPLES) if not one.decision.steps]
-    counts = Counter(one.decision.reason for one in ticks)
-    each = (until - since) / max(1, len(ticks))
-    return tuple((reason, number * each) for reason, number in counts.most_common())
+    times = [since, *(max(since, one.tick.wall) for one in ticks), until]
+    between = [later - earlier for earlier, later in pairwise(times) if later > earlier]
+    usual = median_low(between)
+    gaps = sum(one - usual for one in between if one > SPREAD * usual + GAP_SECONDS)
+    each = (until - since - gaps) / counts.total()
+    spent = [(reason, number * each) for reason, number in counts.items()]
+    return tuple(sorted([*spent, (UNRECORDED, gaps)], key=lambda one: -one[1]))
 
 
 def _span(past: Past) -> Span | None:

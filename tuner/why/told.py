@@ -140,7 +140,8 @@ def _spent(view: View) -> Iterator[str]:
     since = view.around.since
     within = since is not None and since.wall > view.record.tick.wall - whole + A_TICK
     nothing = "Apart from the changes nothing" if within else "Nothing"
-    yield f"{nothing} was written in the {duration(whole)} before, because {why}."
+    kept = ", which is as far back as ticks are kept," if view.around.cut else ","
+    yield f"{nothing} was written in the {duration(whole)} before{kept} because {why}."
 
 
 def _age(view: View) -> str:
@@ -170,8 +171,9 @@ def _flushing(view: View) -> str:
         return ""
     sync = f" ({count(estimate.sync_rate)} of them by sync flushing)" if estimate.sync_rate >= 1.0 else ""
     text = (
-        f"The server flushed {count(estimate.flush_rate)} pages/s{sync} where {count(estimate.demand)} would "
-        f"have held the age still, for {size(estimate.redo_rate)}/s of redo"
+        f"The load wrote {size(estimate.redo_rate)}/s of redo, and the server flushed "
+        f"{count(estimate.flush_rate)} pages/s{sync} where {count(estimate.demand)} would have held the age "
+        "still"
     )
     if estimate.lru_rate >= LRU_WORTH_SAYING:
         text += f"; it flushed {count(estimate.lru_rate)} pages/s more to get free pages"

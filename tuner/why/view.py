@@ -29,6 +29,7 @@ class Around(NamedTuple):
     cause: str = ""  # an earlier event that this follows from, in words
     # reasons for writing nothing since, and about how many seconds each held; empty where it is too soon
     spent: tuple[tuple[str, float], ...] = ()
+    cut: bool = False  # ticks are kept of the end of that time alone
     lost: str = ""  # why ``record`` is None, in words
     settings: Settings = Settings()
     facts: Facts | None = None
@@ -121,6 +122,11 @@ class View:
         return (
             0.0 if self.sample is None else 100.0 * ratio * self.sample.flush_limit / self.sample.stall_point
         )
+
+    @property
+    def in_force(self) -> Capacity | None:
+        """Return the pair in force when the tick began; None for unknown."""
+        return None if self.sample is None else self.sample.capacity
 
     @property
     def now(self) -> int:

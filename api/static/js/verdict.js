@@ -110,7 +110,7 @@ export function besides(status) {
     degraded && "InnoDB's counters are off: the ages are the checkpoint's, and sync flushing is not seen.",
     journal && `The journal cannot be written: ${journal}; ticks wait in memory.`,
     drained && `Drain ended ${drained}`,
-    trial && (tried(status) ? `Trial until ${moment(trial.progress.ends)}, ${trial.progress.waits ? `which waits: ${trial.progress.waits}` : `now the turn of ${SIDES[trial.progress.side]}`}. So far: ${trial.verdict}.` : `Last trial, ended ${moment(trial.progress.result.ended)}: ${trial.verdict}.`),
+    trial && (tried(status) ? `Trial until ${moment(trial.progress.ends)}, ${trial.progress.waits ? `which waits: ${trial.progress.waits}` : `now the turn of ${SIDES[trial.progress.side]}`}. So far: ${trial.verdict}.` : `Last trial, ended ${moment(trial.progress.result.ended)}: ${trial.verdict}${trial.ended && `; ${trial.ended}`}.`),
   ].filter(Boolean);
 }
 

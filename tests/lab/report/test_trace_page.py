@@ -13,7 +13,7 @@ from tests.factory import FACTS, estimate, missed, sample, tick
 from tests.lab.report.reading import Page
 from tests.lab.report.recorded import SILENT, record_loop
 from tuner.journal.tables import Run
-from tuner.records import Capacity, Decision, DecisionKind, Lifecycle, Missed, Sample, TickRecord
+from tuner.records import Capacity, Decision, DecisionKind, Event, Lifecycle, Missed, Sample, TickRecord
 from tuner.settings import Mode, Settings
 
 SECONDS = 400
@@ -87,6 +87,22 @@ def test_every_write_and_every_hold_is_a_line_and_a_mark(trace: Trace, page: Pag
     assert stale.ended
     _, *lines = page.table("C/M from")
     assert [one[3] for one in lines if one[1] != "would set"] == [str(one.after) for one in written]
+
+
+@pytest.mark.parametrize("kind", [one for one in DecisionKind if one is not DecisionKind.KEEP])
+def test_a_write_is_one_mark_in_the_charts(kind: DecisionKind) -> None:
+    """The event that says the same of it, as of each step of a trial, is no second one."""
+    record = TickRecord(
+        tick(sample(1.0)),
+        Lifecycle.RUNNING,
+        Mode.ACTIVE,
+        estimate(),
+        Decision(kind, kind.value, "", Capacity(400, 800), (("innodb_io_capacity_max", 800),)),
+        events=(Event(code=kind.value, message="done"),),
+    )
+    marks = Page(trace_page(trace_of("made", [RUN, record]))).data["trace"]
+
+    assert (len(marks["writes"]), marks["events"]) == (1, [])
 
 
 def test_an_advisory_trace_says_what_would_have_been_set(tmp_path: Path) -> None:

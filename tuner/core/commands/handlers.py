@@ -153,7 +153,7 @@ def _left_in_force(state: State, context: CommandContext) -> str:
         return ""
     pair, ours = context.sample.capacity, state.writes.own == context.sample.capacity
     parks = ours and state.mode is Mode.ACTIVE and not state.holds and not state.restoring
-    kept = "is in force, and parked unless it is safe already" if parks else "stays in force"
+    kept = "is in force, and replaced by a parked pair unless it is safe" if parks else "stays in force"
     return f"; {pair}, {'InnoBrim' if ours else 'not InnoBrim'}'s, {kept}"
 
 

@@ -82,6 +82,14 @@ def guard_and_plan(
     return state, replace(base, kind=wish.kind, target=target, steps=plan(current, target))
 
 
+def emergency_pair(
+    state: State, wish: Wish, current: Capacity, estimate: Estimate, *, now: float
+) -> Capacity | None:
+    """Return the pair that an emergency comes to after its guards; None where they refuse it."""
+    guarded = _guarded(state, wish, current, estimate, now=now)
+    return None if guarded.refused else guarded.pair
+
+
 def _after_emergency(
     state: State, wish: Wish, current: Capacity, target: Capacity, *, before: int, now: float
 ) -> State:

@@ -11,6 +11,7 @@ from tuner.core.decide.wishes import Wish
 from tuner.core.estimate.window import warm
 from tuner.core.holds import given_back
 from tuner.core.leaving import lowwater, park, restore
+from tuner.core.ownership import transitions
 from tuner.core.ownership.transitions import kept
 from tuner.core.state import State
 from tuner.records import Decision, DecisionKind, Estimate, Reason, Sample
@@ -38,10 +39,28 @@ def decide(state: State, sample: Sample | None, *, now: float) -> tuple[State, D
     if mark is not None and not urgent:
         return lowwater.write(state, sample, mark, now=now)
     if state.mode is Mode.ACTIVE and state.restoring and given_back(state, sample):
-        return restore.restore(state, sample, now=now)
+        return _restore(state, sample, estimate, now=now)
     if wish.reason is Reason.TRIAL:
         return proving.write(state, sample, now=now)
     return carry_out.guard_and_plan(state, wish, sample.capacity, estimate, now=now)
+
+
+def _restore(state: State, sample: Sample, estimate: Estimate, *, now: float) -> tuple[State, Decision]:
+    """Go on to the originals, in an emergency as fast as that is met without a restore.
+
+    A trial ends with the safer side: what needs more than the originals ends a restore that it began.
+    """
+    called, originals = emergency.called_for(state, sample, estimate), state.originals
+    needed: restore.Needed | None = None
+    if called is not None and originals is not None:
+        wish = wishes.of_emergency(called)
+        pair = carry_out.emergency_pair(state, wish, sample.capacity, estimate, now=now)
+        needed = None if pair is None else restore.Needed(pair, called.detail)
+        more = pair is not None and pair.io_capacity_max > originals.capacity.io_capacity_max
+        if more and state.restoring == transitions.TRIAL and carry_out.may_not_write(state) is None:
+            state = transitions.give_way(state)
+            return carry_out.guard_and_plan(state, wish, sample.capacity, estimate, now=now)
+    return restore.restore(state, sample, needed=needed, now=now)
 
 
 def _without_rates(

@@ -24,7 +24,7 @@ from tuner.core.trials import proof
 from tuner.core.trials.paired import side_text, verdict_text
 from tuner.core.trials.proof import Proof, Running
 from tuner.core.writes.plan import plan
-from tuner.core.writes.restore_pace import RestorePace, see
+from tuner.core.writes.restore_pace import STEP_SECONDS, RestorePace, see
 from tuner.records import (
     Capacity,
     Decision,
@@ -32,9 +32,11 @@ from tuner.records import (
     Estimate,
     Event,
     EventCode,
+    Hold,
     HoldCode,
     Lifecycle,
     Reason,
+    Remedy,
     Sample,
     TrialEnd,
     TrialResult,
@@ -42,11 +44,8 @@ from tuner.records import (
 )
 from tuner.settings import Mode
 
-TRIAL = "the trial"  # Whom a restore is for that an emergency in a block of ours began
-
 SUSPENDS = frozenset({HoldCode.PAUSED, HoldCode.STALE})
-"""Holds that a trial waits for; every other one ends it."""
-
+"""Holds that a trial waits for, besides a flush law that is not verified yet; every other one ends it."""
 
 OUTSIDE = (
     "the originals are outside the limits of {} to {} for innodb_io_capacity_max; a trial writes no such M"
@@ -74,13 +73,6 @@ def begin(state: State, context: CommandContext) -> Outcome:
         flush_limit=float(sample.flush_limit),
         seconds=command.ttl,
     )
-    least = proof.least_seconds(block)
-    if block > proof.LONGEST_BLOCK or command.ttl < least:
-        return refused(
-            state,
-            f"{asked:.0f} minutes are too few under this load: a block lasts {block:.0f} s, "
-            f"so that {proof.FEWEST_PAIRS} pairs take {least / 60:.0f} minutes at least",
-        )
     running = Running(
         seed=command.value,
         who=command.who,
@@ -91,7 +83,16 @@ def begin(state: State, context: CommandContext) -> Outcome:
         settling_seconds=settling,
         ours=sample.capacity,
         way_begun=context.now,
+        way_seconds=(1 + restore.restore_steps(sample.capacity, baseline)) * STEP_SECONDS,
     )
+    least = proof.least_seconds(running)
+    if block > proof.LONGEST_BLOCK or command.ttl < least:
+        return refused(
+            state,
+            f"{asked:.0f} minutes are too few under this load: a block lasts {block:.0f} s and the way to "
+            f"the originals {running.way_seconds:.0f} s, so that {proof.FEWEST_PAIRS} pairs take "
+            f"{least / 60:.0f} minutes at least",
+        )
     return Outcome(
         replace(state, proof=replace(state.proof, running=running)),
         f"trial for {asked:.0f} minutes: the originals, {baseline}, in turn with InnoBrim's values, "
@@ -166,8 +167,10 @@ def update(
     if end is not None:
         return _end_now(state, running, end, decision, sample, wall=wall, now=now)
     waits = _waits(state, sample) or (proof.RESTS if now < running.rests_until else "")
-    if waits or sample is None:
+    if waits:
         running = running if running.waits == waits else proof.spoilt(running, waits, now=now)
+    elif sample is None:
+        return state, []  # what is counted are differences, and the next reading has them too
     else:
         running = proof.advanced(running, sample, now=now)
     return replace(state, proof=replace(state.proof, running=running)), []
@@ -200,18 +203,22 @@ def _not_now(state: State, sample: Sample | None) -> str:
 
 def _end(state: State, running: Running, decision: Decision, *, wall: float) -> TrialEnd | None:
     """Return why the trial is over at this tick; None where it is not."""
-    held = any(hold.code not in SUSPENDS for hold in state.holds)
+    suspended = [_suspends(hold) for hold in state.holds]
     overruled = state.override or state.drain or state.restoring or state.low_water.ours or None
     left_out = state.mode is not Mode.ACTIVE or not _allowed(state, running.baseline)
     relieved = state.proof.at_baseline and decision.kind is DecisionKind.RELIEF
-    paused = any(hold.code in SUSPENDS for hold in state.holds)
+    codes = {hold.code for hold in state.holds}
     ends = (
         (TrialEnd.EMERGENCY, decision.source == "emergency" or relieved),
-        (TrialEnd.HELD, held),
+        (TrialEnd.RESTARTED, HoldCode.RESTARTED in codes),
+        (TrialEnd.HELD, not all(suspended)),
+        (TrialEnd.BASELINE_GUARD, state.restoring == transitions.BASELINE_GUARD),
         (TrialEnd.OVERRULED, overruled is not None or left_out),
         (
             TrialEnd.ORIGINALS,
-            state.originals is not None and state.originals.capacity != running.baseline and not paused,
+            state.originals is not None
+            and state.originals.capacity != running.baseline
+            and not any(suspended),
         ),
         (TrialEnd.TIME, wall >= running.ends),
     )
@@ -220,12 +227,19 @@ def _end(state: State, running: Running, decision: Decision, *, wall: float) -> 
     return None if stopping and found is not TrialEnd.TIME else found
 
 
+def _suspends(hold: Hold) -> bool:
+    """Tell whether a trial waits for the end of a hold; each daemon has to see its flush law verified."""
+    return hold.code in SUSPENDS or Remedy.MATCHING_UNDER_LOAD in hold.remedies
+
+
 def _waits(state: State, sample: Sample | None) -> str:
-    """Return what spoils a block at this tick; empty where nothing does."""
+    """Return what spoils a block at this tick, as a missed reading does not; empty where nothing does."""
     if state.holds:
         return f"held: {listed(state.holds)}"
-    if sample is None or state.estimate is None or not warm(state.estimator.window):
-        return "rates need ten seconds of readings"
+    if sample is None:
+        return ""
+    if state.clocks.gap is not None:
+        return "a clock ran apart, and rates begin anew"
     if sample.degraded:
         return state.facts.without_counters
     if not state.occurrences.learns(sample.monotonic):
@@ -244,6 +258,7 @@ def _end_now(
     now: float,
 ) -> tuple[State, list[Event]]:
     state, result = _ended(state, running, end, wall=wall)
+    returned = state.baseline_guard.returned
     why = {
         TrialEnd.TIME: "its time is over",
         TrialEnd.EMERGENCY: f"an emergency in a block of {side_text(running.side)}: {decision.detail}",
@@ -251,11 +266,14 @@ def _end_now(
         TrialEnd.OVERRULED: "somebody asked for something else, the mode is advisory, or the limits leave "
         "the originals out",
         TrialEnd.ORIGINALS: "the originals are others now",
+        TrialEnd.BASELINE_GUARD: "InnoBrim's own baseline guard brings the originals back"
+        + ("" if returned is None else f": {returned.why}"),
+        TrialEnd.RESTARTED: "mysqld was restarted",
     }[end]
     target = decision.target or (running.baseline if sample is None else sample.capacity)
     ours = running.side is TrialSide.OURS and not state.holds
     if end is TrialEnd.EMERGENCY and ours and running.baseline.io_capacity_max >= target.io_capacity_max:
-        state = transitions.begin_restore(state, TRIAL, now=now)
+        state = transitions.begin_restore(state, transitions.TRIAL, now=now)
         why += "; the originals come back in steps, and the loop is advisory then"
     event = Event(
         code=EventCode.BASELINE_TRIAL_ENDED,

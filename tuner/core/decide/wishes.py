@@ -252,18 +252,23 @@ def raised(state: State, sample: Sample, estimate: Estimate, *, now: float) -> W
     called = emergency.called_for(state, sample, estimate)
     if called is None:
         return None
-    terms = {"seconds_left": called.seconds_left, "flush_rate_wanted": called.io_capacity_max}
+    wish = of_emergency(called)
     if state.override is None and state.drain is None:
         back = relief.by_emergency(state.relief, state.estimator.window, sample, now=now)
         if back is not None:
-            return _relieves(back, called.detail, terms)
+            return _relieves(back, called.detail, wish.terms)
+    return wish
+
+
+def of_emergency(called: emergency.Raise) -> Wish:
+    """Return the wish for a raise that is called for."""
     return Wish(
         kind=DecisionKind.EMERGENCY,
         io_capacity_max=called.io_capacity_max,
         reason=Reason.EMERGENCY,
         detail=called.detail,
         source="emergency",
-        terms=terms,
+        terms={"seconds_left": called.seconds_left, "flush_rate_wanted": called.io_capacity_max},
     )
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from typing import NamedTuple
 
 from msgspec.structs import replace
 
@@ -16,6 +17,13 @@ from tuner.records import CAPACITY_MINIMUM, Capacity, Decision, DecisionKind, Re
 
 RESTORE_FACTOR = 1.25  # Restoring moves M by no more than this in a step; ``restore_pace`` says how often
 LONGEST_RESTORE = 200  # No way back to the originals has as many steps
+
+
+class Needed(NamedTuple):
+    """What an emergency needs at this tick."""
+
+    pair: Capacity
+    why: str  # in words
 
 
 def restore_step(current: Capacity, originals: Capacity) -> Capacity:
@@ -54,31 +62,59 @@ def restore_steps(current: Capacity, originals: Capacity) -> int:
     return taken
 
 
-def restore(state: State, sample: Sample, *, now: float) -> tuple[State, Decision]:
-    """Go one step back to the originals where the server bears it; advisory when they are reached."""
+def restore(state: State, sample: Sample, *, needed: Needed | None, now: float) -> tuple[State, Decision]:
+    """Go one step back to the originals where the server bears it; advisory when they are reached.
+
+    Args:
+        needed: what an emergency needs; where it is on the way, the step goes so far, and at once.
+    """
     who, originals, current = state.restoring, state.originals, sample.capacity
     pace = restore_pace.see(state.pace or restore_pace.RestorePace(begun=now), sample)
     state = transitions.pace_restore(state, pace)
     base = kept(state, current, Reason.RESTORE, f"restoring for {who}")
     if originals is None or current == originals.capacity:
         return _given_back(state, base, "they are in force")
-    state, made = step_back(state, current, originals.capacity, base, kind=DecisionKind.RESTORE, now=now)
+    up = originals.capacity.io_capacity_max > current.io_capacity_max
+    state, made = step_back(
+        state,
+        current,
+        originals.capacity,
+        base,
+        kind=DecisionKind.RESTORE,
+        now=now,
+        needed=needed if up else None,
+    )
     if made.reason is Reason.ADJUSTED:
         return _given_back(state, base, f"the server makes {current} of them")
     return state, replace(made, source="restore") if made.steps else made
 
 
 def step_back(
-    state: State, current: Capacity, originals: Capacity, base: Decision, *, kind: DecisionKind, now: float
+    state: State,
+    current: Capacity,
+    originals: Capacity,
+    base: Decision,
+    *,
+    kind: DecisionKind,
+    now: float,
+    needed: Needed | None = None,
 ) -> tuple[State, Decision]:
-    """Go one step back to the originals where the server bears it, by the pace that was seen at this tick."""
+    """Go one step back to the originals where the server bears it, by the pace that was seen at this tick.
+
+    Args:
+        needed: what an emergency needs; the step waits for nothing then, and goes so far at least.
+    """
     pace, last, what = state.pace or restore_pace.RestorePace(begun=now), state.writes.last, base.detail
-    if last is not None and now - last < restore_pace.STEP_SECONDS:
-        return state, replace(base, detail=f"{what}: waiting between steps")
     verdict = restore_pace.judge(pace, now=now, hidden=restore_pace.HIDDEN in state.facts.unseen)
+    if needed is not None:
+        verdict = restore_pace.Verdict(go=True, why=f"as far as an emergency needs, {needed.why}")
+    elif last is not None and now - last < restore_pace.STEP_SECONDS:
+        return state, replace(base, detail=f"{what}: waiting between steps")
     if not verdict.go:
         return state, replace(base, detail=f"{what}: {verdict.why}")
     target = originals if state.writes.adjusted else restore_step(current, originals)
+    if needed is not None and target.io_capacity_max < needed.pair.io_capacity_max:
+        target = needed.pair if needed.pair.io_capacity_max < originals.io_capacity_max else originals
     if target == state.writes.adjusted:
         return state, replace(base, reason=Reason.ADJUSTED, detail=f"{what}: the server adjusts it")
     state = written(state, target, now=now, counts=False)

@@ -13,7 +13,8 @@ from tuner.core.savings.ledger import SavingsState
 from tuner.core.setpoint import caution
 from tuner.core.setpoint.announced import Announced
 from tuner.core.state import SAME_START_SECONDS, Latches, LowWater, OtherServer, State, Writes
-from tuner.records import Event, EventCode, Hold, HoldCode, Remedy, Sample
+from tuner.core.trials.proof import Proof
+from tuner.records import Event, EventCode, Hold, HoldCode, Remedy, Sample, TrialEnd
 from tuner.settings import Mode
 
 SETTLED_READINGS = 10  # Good readings after a restart of mysqld before its values count as its own
@@ -24,11 +25,12 @@ def begin_anew(state: State, sample: Sample, *, now: float) -> tuple[State, list
     """Return what of the state outlives the server of the last reading, and what is said of it."""
     last = state.estimator.last
     if sample.identity != state.facts.identity:
-        events, running = [_answers(sample)], state.proof.running
+        events, running, proof = [_answers(sample)], state.proof.running, Proof()
         if running is not None:
-            said = cut_off(running, "another server answers")
+            end, why = TrialEnd.OTHER_SERVER, "another server answers"
+            proof, said = cut_off(running, end, why, wall=sample.wall)
             events.append(Event(code=EventCode.BASELINE_TRIAL_ENDED, message=said, who=running.who))
-        return _other_server(state, sample), events
+        return replace(_other_server(state, sample), proof=proof), events
     if state.previous_server:
         event = _answers(sample, f"; the last run ended beside {state.previous_server}")
         return replace(state, previous_server=""), [event]

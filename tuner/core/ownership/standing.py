@@ -9,7 +9,7 @@ from tuner.core.baseline.guard import BaselineGuard, Returned, Shown
 from tuner.core.state import SAME_START_SECONDS, LowWater, State
 from tuner.core.trials.paired import verdict_text
 from tuner.core.trials.proof import Proof, Running, result_of, spoilt
-from tuner.records import EventCode, Hold, HoldCode, Remedy
+from tuner.records import EventCode, Hold, HoldCode, Remedy, TrialEnd
 from tuner.settings import Mode
 
 
@@ -108,14 +108,15 @@ def _trial_taken_up(state: State, proof: Proof, *, same_start: bool, now: float)
     if same_start:
         proof = replace(proof, running=replace(running, rests_until=now + running.block_seconds))
     else:
-        code, said = EventCode.BASELINE_TRIAL_ENDED, cut_off(running, "mysqld was restarted")
-        proof = Proof(result=proof.result)
+        code, end = EventCode.BASELINE_TRIAL_ENDED, TrialEnd.RESTARTED
+        proof, said = cut_off(running, end, "mysqld was restarted", wall=state.facts.started)
     return replace(state, proof=proof, pending_events=(*state.pending_events, (code, said)))
 
 
-def cut_off(running: Running, why: str) -> str:
-    """Return in words that a trial is gone with its server, and what it had come to."""
-    return f"trial ended, {why}; {verdict_text(result_of(running))}"
+def cut_off(running: Running, end: TrialEnd, why: str, *, wall: float) -> tuple[Proof, str]:
+    """Return what a trial that went with its server, at some wall time, had come to; and that in words."""
+    result = result_of(running, end=end, ended=max(running.began, wall))
+    return Proof(result=result), f"trial ended, {why}; {verdict_text(result)}"
 
 
 def moved(state: State, before: Standing, *, now: float) -> State:

@@ -14,7 +14,7 @@ from tuner.core.writes.restore_pace import RestorePace
 from tuner.records import Capacity, Decision, DecisionKind, Hold, HoldCode, Lifecycle, Reason, Receipt
 from tuner.settings import Mode
 
-BASELINE_GUARD = "the baseline guard"  # Whom a restore is for that no person asked for
+BASELINE_GUARD, TRIAL = "the baseline guard", "the trial"  # Whom a restore is for that no person asked for
 
 
 def kept(state: State, current: Capacity | None, reason: Reason, detail: str) -> Decision:

@@ -22,6 +22,9 @@ _T95 = (12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228, 2
 
 TELLING = 0.01  # Difference, as ln, that more hours are worked out for
 
+LOSS = 0.02
+"""Loss of commits/s, as ln, that no saving of pages outweighs: only where it is excluded do pages decide."""
+
 
 class Figures(Struct, frozen=True):
     """The counted part of one block; rates are per second."""
@@ -77,20 +80,33 @@ def paired(pairs: Sequence[Pair], figure: str) -> PairedRatio | None:
 def judged(found: dict[str, PairedRatio | None]) -> tuple[TrialVerdict, str]:
     """Return what the figures show, and by which of them.
 
-    Commits count first, or row changes where commits are not counted; where these show no difference, as
-    under a load that is offered at a rate of its own, the pages for each row change do.
+    Commits count first, or row changes where commits are not counted. Where these show no difference, as
+    under a load that is offered at a rate of its own, the pages for each row change decide, but for no side
+    whose commits may be lower by more than ``LOSS``.
     """
-    first = "commits" if found["commits"] is not None else "row_changes"
-    for figure in (first, "pages_per_row"):
-        one = found[figure]
-        if one is None:
-            return TrialVerdict.TOO_FEW, ""
-        more = MEASURES[figure][2]
-        if math.log(one.low) > EQUAL:
-            return (TrialVerdict.BETTER if more else TrialVerdict.WORSE), figure
-        if math.log(one.high) < -EQUAL:
-            return (TrialVerdict.WORSE if more else TrialVerdict.BETTER), figure
+    first = _work(found["commits"])
+    work, pages = found[first], found["pages_per_row"]
+    if work is None:
+        return TrialVerdict.TOO_FEW, ""
+    if (shown := _shown(work)) != 0:
+        return (TrialVerdict.BETTER if shown > 0 else TrialVerdict.WORSE), first
+    if pages is None:
+        return TrialVerdict.TOO_FEW, ""
+    if _shown(pages) < 0 and math.log(work.low) > -LOSS:
+        return TrialVerdict.BETTER, "pages_per_row"
+    if _shown(pages) > 0 and math.log(work.high) < LOSS:
+        return TrialVerdict.WORSE, "pages_per_row"
     return TrialVerdict.NO_DIFFERENCE, first
+
+
+def _work(commits: PairedRatio | None) -> str:
+    """Return the figure that counts first."""
+    return "commits" if commits is not None else "row_changes"
+
+
+def _shown(one: PairedRatio) -> int:
+    """Return 1 where a figure is surely higher with ours, -1 where it is surely lower, else 0."""
+    return (math.log(one.low) > EQUAL) - (math.log(one.high) < -EQUAL)
 
 
 def more_hours(one: PairedRatio, pairs: int, pair_seconds: float) -> float:
@@ -105,19 +121,23 @@ def verdict_text(result: TrialResult) -> str:
     """Return what a trial came to, or has come to so far, in one sentence."""
     if result.verdict is TrialVerdict.TOO_FEW:
         yet = " yet" if result.ended is None else ""
-        return f"nothing can be said{yet} of {pairs_text(result.pairs)}; two are the fewest"
+        return f"no verdict{yet}: {pairs_text(result.pairs)} counted, and bounds need two"
     name, _, more = MEASURES[result.by]
     ratio = getattr(result, result.by)
     if result.verdict is TrialVerdict.NO_DIFFERENCE:
-        hours = result.more_hours or 0.0
+        hours, pages = result.more_hours or 0.0, result.pages_per_row
         longer = f"; {max(hours, 0.1):.1f} hours more would show one of about 1 %" if hours > 0.0 else ""
-        return f"no difference could be shown: {name} {bounds_text(ratio)}{longer}"
+        apart = 0 if pages is None else _shown(pages)
+        fewer, lose = ("fewer", "lose") if apart < 0 else ("more", "gain")
+        only = f"; {fewer} pages decide only where {name} surely {lose} less than {100 * LOSS:g} %"
+        return f"no difference could be shown: {name} {bounds_text(ratio)}{only if apart else ''}{longer}"
     word = "more" if ratio.ratio > 1.0 else "fewer"
     low, high = sorted((abs(ratio.low - 1.0), abs(ratio.high - 1.0)))
     size = f"{abs(ratio.ratio - 1.0):.1%} {word} {name} ({low:.1%} to {high:.1%})"
     better = "better" if result.verdict is TrialVerdict.BETTER else "worse"
-    equal = "" if more else f"; no difference shown in {'commits/s' if result.commits else 'row changes/s'}"
-    return f"InnoBrim's values are {better} than the baseline: {size}{equal}"
+    first = _work(result.commits)
+    work = "" if more else f", with {MEASURES[first][0]} {bounds_text(getattr(result, first))}"
+    return f"InnoBrim's values are {better} than the baseline: {size}{work}"
 
 
 def bounds_text(one: PairedRatio) -> str:

@@ -36,6 +36,19 @@ MOST_PAIRS = 300  # A longer time has longer blocks: each pair is kept, and cost
 
 RESTS = "a pair was discarded, and the next one begins a block's time later"
 
+ENDED = {
+    TrialEnd.TIME: "its time was over",
+    TrialEnd.STOPPED: "a person stopped it",
+    TrialEnd.EMERGENCY: "an emergency ended it",
+    TrialEnd.HELD: "a hold ended it",
+    TrialEnd.OVERRULED: "something else that was asked for ended it",
+    TrialEnd.ORIGINALS: "it ended as the originals are others now",
+    TrialEnd.BASELINE_GUARD: "InnoBrim's own baseline guard ended it",
+    TrialEnd.RESTARTED: "it ended as mysqld was restarted",
+    TrialEnd.OTHER_SERVER: "it ended as another server answered",
+}
+"""Why a trial is over, in words."""
+
 
 class Mark(Struct, frozen=True):
     """Where the counters stood as the counted part of a block began."""
@@ -66,6 +79,18 @@ class Running(Struct, frozen=True):
     start: Mark | None = None  # None while the block settles
     waits: str = ""  # what it waits for; empty while it goes on
     rests_until: float = 0.0  # when the next pair may begin after one that was discarded
+    way_seconds: float = 0.0  # how long a way to the originals takes: as reckoned, then as the last one took
+
+    @property
+    def pair_seconds(self) -> float:
+        """Return how long a pair takes, its way to the originals included; the way back is one write."""
+        return 2.0 * self.block_seconds + self.way_seconds
+
+    @property
+    def room(self) -> int:
+        """Return how many pairs its time is expected to hold, those that are counted among them."""
+        whole = int((self.ends - self.began) / max(1.0, self.pair_seconds))
+        return max(len(self.pairs), whole - self.discarded)
 
     @property
     def side(self) -> TrialSide:
@@ -110,9 +135,9 @@ def blocks_of(
     return max(block, seconds / (2 * MOST_PAIRS)), settling
 
 
-def least_seconds(block_seconds: float) -> float:
-    """Return the shortest trial that holds enough pairs of such blocks, seconds."""
-    return math.ceil(2 * FEWEST_PAIRS * block_seconds * 1.5 / 60.0) * 60.0
+def least_seconds(running: Running) -> float:
+    """Return the shortest time that holds enough pairs of such a trial, and half as much again, seconds."""
+    return math.ceil(FEWEST_PAIRS * running.pair_seconds * 1.5 / 60.0) * 60.0
 
 
 def spoilt(running: Running, why: str, *, now: float) -> Running:
@@ -140,8 +165,10 @@ def advanced(running: Running, sample: Sample, *, now: float) -> Running:
         running = replace(running, waits="", way_begun=now)
     baseline = running.side is TrialSide.BASELINE
     if running.since is None:
-        there = (sample.capacity == running.baseline) is baseline
-        return replace(running, since=now) if there else running
+        if (sample.capacity == running.baseline) is not baseline:
+            return running
+        way = now - running.way_begun if baseline else running.way_seconds
+        return replace(running, since=now, way_seconds=way)
     if baseline and sample.capacity != running.baseline:
         return spoilt(running, "", now=now)
     lasted = now - running.since
@@ -173,7 +200,7 @@ def result_of(running: Running, *, end: TrialEnd | None = None, ended: float | N
     verdict, by = judged(found)
     one, more = (found[by] if by else None), None
     if verdict is TrialVerdict.NO_DIFFERENCE and one is not None:
-        more = more_hours(one, len(running.pairs), 2.5 * running.block_seconds)
+        more = more_hours(one, len(running.pairs), running.pair_seconds)
     return TrialResult(
         began=running.began,
         baseline=running.baseline,
@@ -203,6 +230,7 @@ def progress(proof: Proof) -> TrialProgress | None:
         block_seconds=running.block_seconds,
         waits=running.waits,
         who=running.who,
+        room=running.room,
     )
 
 
