@@ -71,6 +71,7 @@ class Server:
         resizing: it is at another size that somebody set.
         copied: a backup holds its lock.
         silent: there is no reading.
+        ended: it has ended the connection over which nothing came; who asks over that one is told so.
         local: it runs on this machine.
         looks: readings after which a SET answers.
     """
@@ -81,7 +82,7 @@ class Server:
         self.readings: list[tuple[int, bool]] = []
         self.fails: ServerError | None = None
         self.allowed: bool | None = True
-        self.at_it = self.resizing = self.silent = self.copied = False
+        self.at_it = self.resizing = self.silent = self.copied = self.ended = False
         self.local = True
         self.directory = Path()
         self.looks = 0
@@ -91,6 +92,8 @@ class Server:
         """Return what it is."""
         if self.silent:
             raise Unreachable("dba@db1:3306 refused the connection")
+        if self.ended:
+            raise Unreachable("dba@db1:3306: lost connection")
         return self.said
 
     def read(self) -> Sample | Missed:
@@ -135,7 +138,8 @@ class Server:
         self.size = size
 
     def close(self) -> None:
-        """Do nothing."""
+        """Have the next statement connect again."""
+        self.ended = False
 
 
 TO = ("--to", "1G")

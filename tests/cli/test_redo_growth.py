@@ -31,6 +31,7 @@ from tuner.cli.redo import Answer
 from tuner.cli.redo_growth import Resized
 from tuner.findings.redo_growth import Resize, not_to_be_shrunk
 from tuner.journal.resized import NAME, keep, resize_of
+from tuner.journal.store import FILE_MODE
 from tuner.servers.redosize import NotSetError, OtherSizeError
 from tuner.system.storage import Room
 
@@ -97,6 +98,19 @@ def test_an_undo_looks_at_the_age_of_the_moment_of_the_yes(tmp_path: Path) -> No
 
     ended(_asked(server, tmp_path, UNDO[:1], age=400 * 2**20), 1, "the checkpoint age is 400 MiB")
     assert server.sets == []
+
+
+@pytest.mark.parametrize(("begun", "size"), [(None, WANTED), (BEGUN, FOUND)], ids=["to", "undo"])
+def test_who_takes_a_minute_to_say_yes_is_connected_again(
+    tmp_path: Path, begun: Resize | None, size: int
+) -> None:
+    """Servers end a connection of the program's that is idle for 15 s, as while a person is asked."""
+    server = Server(size=FOUND if begun is None else WANTED)
+    if begun is not None:
+        keep(tmp_path, begun)
+
+    assert _asked(server, tmp_path, TO if begun is None else UNDO[:1], ended=True).exit_code == 0
+    assert [one for one, _ in server.sets] == [size]
 
 
 def _asked(server: Server, directory: Path, words: tuple[str, ...], **meanwhile: object) -> Result:
@@ -273,6 +287,23 @@ def test_a_file_that_cannot_be_read_is_named_and_left_as_it_is(
     assert str(tmp_path / NAME) in result.output
     assert server.sets == []
     assert (tmp_path / NAME).read_text() == "[{"
+
+
+def test_a_note_that_cannot_be_read_keeps_nobody_from_the_table(tmp_path: Path) -> None:
+    """Innobrim redo without --to says that the note cannot be read, and foretells all the same."""
+    (tmp_path / NAME).write_text("[{")
+    result = run(Server(), tmp_path, "--json")
+
+    assert result.exit_code == 0
+    assert str(tmp_path / NAME) in result.stderr
+    assert msgspec.json.decode(result.stdout, type=Answer).begun is None
+
+
+def test_who_may_read_the_journal_reads_of_a_resize(tmp_path: Path) -> None:
+    """What was found is no secret: the group of the state directory sees it, and nobody else."""
+    run(Server(), tmp_path, *TO, "--yes")
+
+    assert (tmp_path / NAME).stat().st_mode & 0o777 == FILE_MODE
 
 
 @pytest.mark.parametrize(

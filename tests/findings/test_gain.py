@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from importlib import resources
 from pathlib import Path
 
 import pytest
@@ -104,6 +105,18 @@ def test_what_is_foretold_comes_true(name: str, commits: float, saved: float) ->
         assert (
             found.sure == "low" or abs(device_time(100.0 * gained.likeliest) - device_time(commits)) <= WITHIN
         )
+
+
+def test_an_m_that_is_too_low_is_a_gain_where_none_moves_the_age_either(tmp_path: Path) -> None:
+    """MariaDB at its defaults, whose writers wait as nothing flushes faster than M: it gains."""
+    text = resources.files("lab.scenarios").joinpath("flush-sync-off.toml").read_text(encoding="utf-8")
+    path = tmp_path / "mariadb.toml"
+    path.write_text(text.replace("[server]", '[server]\nflavour = "mariadb-11.8"'), encoding="utf-8")
+    records, state = watched(load_scenario(str(path)))
+    found = judged(records, state)
+
+    assert (found.answer, found.sure) == ("gain", "low")
+    assert "innodb_io_capacity_max = 200" in found.because
 
 
 def test_the_table_that_it_is_held_against_has_every_scenario() -> None:

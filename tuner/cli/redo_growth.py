@@ -162,6 +162,7 @@ class Target:
 
     def must_be_as_before(self) -> None:
         """Read the server anew; end where its redo log, or who has it, is not what a person was told of."""
+        self.server.close()  # a server ends a connection that nothing came over for seconds: connect again
         now, sample = self.server.facts(), self._read()
         if now.identity not in self.facts.names:
             raise Refused(f"{now.identity} answers now, and it was {self.facts.identity}: ask again")
@@ -393,7 +394,11 @@ def begun_before(server: RealServer, config: Config) -> Begun | None:
     except OSError:  # a directory of the daemon's, which not everybody may look into
         return None
     target = Target(server, config, as_json=True)
-    kept = target.kept()
+    try:
+        kept = target.kept()
+    except Refused as error:  # what another size would bring does not depend on it
+        target.say(f"warning: whether the redo log was resized is not known: {error.message}")
+        return None
     if kept is None:
         return None
     standing = stands(kept, target.facts, target.sample, under_way=target.under_way())

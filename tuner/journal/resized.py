@@ -16,6 +16,7 @@ import msgspec
 from msgspec.structs import replace
 
 from tuner.findings.redo_growth import Resize
+from tuner.journal.store import FILE_MODE
 from tuner.system.statedir import read_plain, write_private
 
 NAME = "redo-resize.json"
@@ -126,6 +127,6 @@ def _kept(directory: Path) -> list[Resize]:
 def _write(directory: Path, kept: list[Resize]) -> None:
     path = directory / NAME
     try:
-        write_private(path, msgspec.json.format(msgspec.json.encode(kept), indent=1) + b"\n")
+        write_private(path, msgspec.json.format(msgspec.json.encode(kept), indent=1) + b"\n", FILE_MODE)
     except OSError as error:
         raise ResizeError(f"{path} cannot be written: {error}") from error

@@ -90,12 +90,12 @@ def give_to_owner(descriptor: int, directory: Path) -> None:
         os.fchown(descriptor, owner.st_uid, owner.st_gid)
 
 
-def write_private(path: Path, content: bytes) -> None:
-    """Put a file in place whole or not at all, mode 0600, owned like the directory that it is in."""
+def write_private(path: Path, content: bytes, mode: int = 0o600) -> None:
+    """Put a file in place whole or not at all, by default for its owner alone: that of the directory."""
     draft = path.with_name(f".{path.name}.{os.getpid()}")
     draft.unlink(missing_ok=True)
     try:
-        with os.fdopen(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
+        with os.fdopen(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode), "wb") as file:
             give_to_owner(file.fileno(), path.parent)
             file.write(content)
             file.flush()

@@ -267,7 +267,7 @@ def _waits(state: State, sample: Sample | None) -> str:
     if state.clocks.gap is not None:
         return "a clock ran apart, and rates begin anew"
     if sample.degraded:
-        return "InnoDB's counters are off"
+        return state.facts.without_counters
     if not state.occurrences.learns(sample.monotonic):
         return f"going on: {', '.join(state.occurrences.names) or 'something beside the load'}"
     return ""
