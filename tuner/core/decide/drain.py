@@ -133,7 +133,7 @@ def update(state: State, sample: Sample | None, *, now: float) -> tuple[State, l
     if drain.reached is None and below and sample.checkpoint_age <= drain.target:
         drain = replace(drain, reached=now)
         message = (
-            f"checkpoint age {size(sample.checkpoint_age)}, down to {size(drain.target)}"
+            f"checkpoint age {size(sample.checkpoint_age)}, at or below {size(drain.target)}"
             f"{', as low as it safely goes' if drain.lowest else ' as asked'}"
         )
         events.append(Event(code="drained", message=message, who=drain.who))
