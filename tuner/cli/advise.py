@@ -433,11 +433,13 @@ def _times(records: list[TickRecord], last: Estimate, held: Size | None, setting
         recovery_seconds=max(one.recovery_seconds for one in seen),
         shutdown_seconds=max(one.shutdown_seconds for one in seen),
     )
-    said = f"; of now the longest in {len(records)} s"
-    if held is not None:
-        took = f"{held.recovery_seconds:.0f} and {held.shutdown_seconds:.0f} s"
-        said += f"; likely {took} at the set-point, as innobrim redo has it"
-    return durations(durations_of(longest), settings, seen=said)
+    likely = {} if held is None else {"recovery": held.recovery_seconds, "shutdown": held.shutdown_seconds}
+    alone = len({one.tick.reading.capacity for one in records if isinstance(one.tick.reading, Sample)}) == 1
+    times = {
+        name: one.beside(likely=likely.get(name), seen=one.now if alone else None)
+        for name, one in durations_of(longest).items()
+    }
+    return durations(times, settings, seen=f"; now: the longest of the {len(records)} s watched")
 
 
 def _static_ratio(standing: dict[str, Budget]) -> tuple[float, str]:

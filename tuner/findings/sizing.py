@@ -245,15 +245,21 @@ class Table:
         """Return the share of today's page writes that ages save for the same work.
 
         How pages combine and which age is held are off apart from each other: both together make the range.
+        An age no higher than today's saves nothing: it is held against what the curve has for today's, as the
+        pages counted are others where the age moved meanwhile.
 
         Args:
             held: age ratios: the likeliest, and between which it lies.
             limit: flush limit, bytes.
         """
         curves, curve = self._load.combining, self._load.combining.curves[0]
+        today = self._load.age_ratio * self._load.flush_limit
+        lowered = held.likeliest * limit <= today
+        base = curve.at(today) + self._fixed if lowered else self._load.density
 
         def at(density: float) -> float:
-            return 1.0 - (density + self._fixed) / self._load.density
+            saved = 1.0 - (density + self._fixed) / base
+            return min(0.0, saved) if lowered else saved
 
         by_pages = curves.at(held.likeliest * limit)
         likeliest = at(by_pages.likeliest)
@@ -262,7 +268,7 @@ class Table:
         return Figure(
             likeliest - math.hypot(likeliest - low, likeliest - lower),
             likeliest,
-            min(1.0, likeliest + math.hypot(high - likeliest, higher - likeliest)),
+            min(0.0 if lowered else 1.0, likeliest + math.hypot(high - likeliest, higher - likeliest)),
         )
 
     def as_set(self, factor: float) -> float | None:
