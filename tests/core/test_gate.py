@@ -62,7 +62,7 @@ def test_three_telling_matches_in_a_row_let_the_first_write_through() -> None:
     assert not gate.go_on(1, **WRONG).verified
     assert not gate.go_on(NEEDED - 1).verified
     assert gate.go_on(1).verified
-    assert forget(gate.state) == GateState(expected=gate.state.expected)
+    assert forget(gate.state) == GateState(said=9, expected=gate.state.expected)
 
 
 def test_zero_tells_little() -> None:
@@ -142,11 +142,14 @@ def test_the_faster_of_redo_and_tail_says_how_far_apart(before: float, rate: flo
 
 @pytest.mark.parametrize("age", [0.5 * LOW_WATER, 40e6])
 def test_what_was_predicted_is_said(age: float) -> None:
-    """The state names the percentages that the law predicts, around what the server said."""
-    low, high = Compared(1, age=age).state.expected
+    """The state names what the server said and what the law predicts then, also when a later one matches."""
+    gate = Compared(1, age=age, flush_percentage=5_000)
+    gate.go_on(1, age=2.0 * age)
+    low, high = gate.state.expected
     ends = (percentage(sample().capacity, age + end, A, LOW_WATER) for end in (-1.5e6, 1.5e6))
     lowest, highest = ends
 
+    assert gate.state.said == 5_000
     assert low == max(0, lowest - 1)
     assert high == (highest or percentage(sample().capacity, age + 1.5e6, A, 0.0)) + 1
     assert GateState().expected == (0, 0)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import random
+import re
 from typing import NamedTuple
 
 import pytest
@@ -276,15 +277,50 @@ def test_a_slow_way_to_the_originals_is_seen_in_how_many_pairs_a_time_holds() ->
     assert (rooms[0], rooms[-1]) == (7, 4)
 
 
-@pytest.mark.parametrize("asked", [drain(), command("mode", value="advisory"), command("stop_trial")])
-def test_a_person_who_asks_for_something_else_ends_it(asked: Command) -> None:
-    """A trial yields to a drain, to advisory mode and to its own stop, and what it came to is kept."""
-    bench = under_way()
-    bench.turn(asked)
+@pytest.mark.parametrize(
+    ("asked", "end", "why"),
+    [
+        (drain(), TrialEnd.DRAIN, "trial ended, a drain for ann took its place"),
+        (command("override", value=900, ttl=60.0), TrialEnd.OVERRIDE, "trial ended, an override of ann"),
+        (command("restore"), TrialEnd.RESTORE, "trial ended, the originals are being restored for ann"),
+        (command("mode", value="advisory"), TrialEnd.ADVISORY, "the mode is advisory: ann said so"),
+        (command("overlay", overlay={"max_io_capacity_max": 15_000}), TrialEnd.LIMITS, "of 100 to 15000"),
+        (command("stop_trial"), TrialEnd.STOPPED, "trial stopped"),
+    ],
+    ids=lambda one: one.value if isinstance(one, TrialEnd) else "",
+)
+def test_a_person_who_asks_for_something_else_ends_it(asked: Command, end: TrialEnd, why: str) -> None:
+    """A trial yields to all else: the answer says that it ends and what it came to, the log what ended it."""
+    bench = under_way(1)
+    accepted, answer = bench.answer(asked)
+    assert accepted, answer
+    assert "no verdict: no pairs of blocks counted" in answer
     bench.turn()
     assert bench.state.proof.running is None
     assert bench.state.proof.result is not None
-    assert bench.codes("baseline_trial_ended")
+    assert bench.state.proof.result.end is end
+    assert why in bench.said("baseline_trial_ended")[-1]
+
+
+def test_a_trial_waits_for_the_way_back_of_a_drain_and_says_how_long() -> None:
+    """After a drain is cancelled the age is said to be on its way back, and until when no trial begins."""
+    bench = at_work()
+    assert "for 10 min more" in (bench.turn(drain()), bench.answer(TRIAL))[1][1]
+    bench.turns(60)
+    _, at_once = bench.answer(command("cancel_drain"), TRIAL)
+    accepted, later = bench.answer(TRIAL)
+    assert not accepted
+    found = re.search(r"the drain is over, .* on its way back .*: ask again in (\d+) min", later)
+    assert found, later
+    assert "on its way back" in at_once
+    bench.turns(60 * int(found[1]) + 60)
+    accepted, why = bench.answer(TRIAL)
+    assert accepted, why
+
+
+def test_a_trial_of_hours_is_confirmed_in_hours() -> None:
+    """What was asked for in hours is answered in hours."""
+    assert "trial for 4 h:" in at_work().answer(replace(TRIAL, ttl=4 * 3600.0))[1]
 
 
 def test_after_its_end_in_a_block_of_the_originals_ours_come_back() -> None:

@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
+import shlex
 from typing import Any
 
 import pytest
 from msgspec.structs import replace
 
-from tests.factory import FACTS, MEBIBYTE, REDO, sample
+from tests.factory import FACTS, MEBIBYTE, REDO, sample, tick
 from tests.findings.checked import Odd, line, look
+from tuner.cli.record import record
+from tuner.core.gate import GateState
 from tuner.core.holds import law_in_doubt
-from tuner.core.step import start
+from tuner.core.step import start, step
 from tuner.findings.finding import Finding
 from tuner.findings.preconditions import way_of_writing
-from tuner.records import Bounds, Capacity, Facts, Remedy
+from tuner.findings.remedies import clears, told
+from tuner.findings.remedies import said as words_of
+from tuner.records import Bounds, Capacity, Facts, HoldCode, Remedy
 from tuner.servers.port import Unreachable, Unsupported
 from tuner.settings import GrowTo, Mode, Settings
 
@@ -22,6 +27,8 @@ LARGER = GrowTo(3 * REDO, unchecked=True)
 BOUNDS = Bounds(100, 20_000, 20_000)
 MARK = "SET GLOBAL innodb_max_dirty_pages_pct_lwm = 0.001"
 OFF = {"disabled_counters": ("log_lsn_current",)}
+ABSENT = {"absent_counters": ("log_lsn_current",)}
+SEND = '"innobrim record --fixture mysql-'
 SOFT = {"family": "mariadb", "flush_law": "soft-limit"}
 BLIND = {
     "family": "mariadb",
@@ -98,6 +105,8 @@ def test_a_server_that_cannot_be_used_says_why(server: Odd) -> None:
         ),
         (OFF, {}, "counters: warning", ["log_lsn_current", "innodb_monitor_enable = 'module_log'"]),
         ({"lacks": ("log_margin: none is taken",)}, {}, "counters: ok", ["has no log_margin: none is taken"]),
+        (ABSENT, {}, "counters: warning", ["has no InnoDB counter log_lsn_current", "writes nothing", SEND]),
+        (ABSENT, {}, "verified: warning", ["nothing can verify the law", "log_lsn_current"]),
         (OFF | {"lacks": ("log_margin: none is taken",)}, {}, "counters: warning", ["has no log_margin"]),
         (OFF | {"ages_need_counters": True}, {}, "counters: warning", ["active mode writes nothing"]),
         (OFF | SOFT, {}, "counters: warning", ["active mode writes all the same"]),
@@ -106,6 +115,7 @@ def test_a_server_that_cannot_be_used_says_why(server: Odd) -> None:
         ({"flush_law": "mariadb-wakes"}, {}, "authority: ok", [MARK, "wakes at the flush limit"]),
         (BLIND, {}, "authority: warning", ["10.11.7", "MDEV-31939"]),
         (BLIND, {}, "verified: warning", ["loop.accept_unverified"]),
+        ({"flush_law": "mariadb-wakes"}, {}, "verified: ok", ["except at the flush limit"]),
         (SOFT, {}, "verified: ok", ["nothing is to be verified"]),
         ({"timed": False}, {}, "surroundings: untested", ["performance_schema is OFF"]),
         (
@@ -274,6 +284,34 @@ def test_an_unverified_law_is_not_acted_on_unless_accepted() -> None:
     assert held is not None
     assert held.remedies == (Remedy.UPGRADE,)
     assert accepted is None or accepted.remedies != (Remedy.UPGRADE,)
+
+
+def test_a_percentage_that_is_not_the_laws_is_named_with_what_to_send() -> None:
+    """The hold has the server's value, its source and the law's, and a command that goes to this server."""
+    facts = replace(FACTS, endpoint="app@[::1]@db.example:3307", version="8.0.36-28", family="percona")
+    state = start(Settings(mode=Mode.ACTIVE), facts)
+    held = law_in_doubt(replace(state, gate=GateState(mismatched=True, said=12, expected=(3, 9))))
+    assert held is not None
+    _, command, _ = words_of(held.remedies, facts=facts).split('"')
+    _, name, *arguments = shlex.split(command)
+    given = record.make_context(name, arguments).params
+
+    assert "buffer_flush_pct_for_lsn, said 12, where the law legacy has 3 to 9" in held.why
+    assert (given["host"], given["port"], given["user"]) == ("db.example", 3307, "app@[::1]")
+    assert str(given["fixture"]) == "percona-8.0.36.json"
+
+
+def test_a_counter_that_the_server_lacks_has_no_statement_to_turn_it_on() -> None:
+    """What it does not have no SET turns on: a hold for it ends by a file that shows us what it has."""
+    facts = replace(FACTS, **ABSENT)
+    state = start(Settings(mode=Mode.ACTIVE), facts)
+    state, seen = step(state, tick(sample(0.0, degraded=True)))
+    (hold,) = [one for one in seen.holds if one.code is HoldCode.MODEL_MISMATCH]
+    said = [hold.reason, clears(hold, facts), *map(told, seen.events)]
+
+    assert "this server has no InnoDB counter log_lsn_current" in hold.reason
+    assert SEND in clears(hold, facts)
+    assert not any("innodb_monitor_enable" in one or "counters are off" in one for one in said)
 
 
 def said(

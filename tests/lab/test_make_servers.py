@@ -34,12 +34,31 @@ class Checkout:
         self.commands.mkdir()
         self.command("uname", "echo x86_64")
         self.command("sysbench", "exit 1")
+        self.libraries("libnuma.so.1", "libaio.so.1")
 
     def command(self, name: str, script: str) -> None:
         """Have a command of that name run these lines."""
         path = self.commands / name
         path.write_text(f"#!/bin/sh\n{script}\n")
         path.chmod(0o755)
+
+    def libraries(self, *names: str) -> None:
+        """Have the machine know these shared libraries, and those that an apt-get installs, and no other."""
+        (self.root / "ldconfig").write_text("".join(f"\t{one} (libc6) => /lib/{one}\n" for one in names))
+        self.command("ldconfig", f'cat "{self.root}/ldconfig"')
+
+    def debian(self, libaio: str) -> None:
+        """Be root on a Debian whose package of libaio is of this name; what is installed is written down."""
+        library = {"libaio1": "libaio.so.1", "libaio1t64": "libaio.so.1t64"}[libaio]
+        self.command("id", "echo 0")
+        self.command("apt-cache", f'[ "$2" = {libaio} ]')
+        self.command(
+            "apt-get",
+            f'case "$*" in *install*) echo "$@" >>"{self.root}/installed" ;; *) exit 0 ;; esac\n'
+            f"for word; do case $word in libnuma1) name=libnuma.so.1 ;; {libaio}) name={library} ;;\n"
+            "*) continue ;; esac\n"
+            f'echo "\t$name (libc6) => /lib/$name" >>"{self.root}/ldconfig"; done',
+        )
 
     def offer(self, name: str, package: bytes) -> None:
         """Have Maven or npm find this package, which is the one pinned for the server of that name."""
@@ -99,14 +118,14 @@ def tgz(**files: bytes) -> bytes:
     with tarfile.open(fileobj=content, mode="w:gz") as made:
         for name, data in files.items():
             entry = tarfile.TarInfo(name)
-            entry.size, entry.mode = len(data), 0o755 if data == PROGRAM else 0o644
+            entry.size, entry.mode = len(data), 0o755 if data.startswith(b"#!") else 0o644
             made.addfile(entry, io.BytesIO(data))
     return content.getvalue()
 
 
-def mysql() -> bytes:
+def mysql(program: bytes = PROGRAM) -> bytes:
     """Return a build of MySQL as it is packed: an archive in a jar."""
-    return jar(**{"mysql-Linux-amd64.tar.gz": tgz(**{"bin/mysqld": PROGRAM, "COPYING": b"GPL"})})
+    return jar(**{"mysql-Linux-amd64.tar.gz": tgz(**{"bin/mysqld": program, "COPYING": b"GPL"})})
 
 
 def mysql_5_6() -> bytes:
@@ -121,14 +140,15 @@ def mariadb() -> bytes:
     programs = ("bin/mariadbd", "bin/my_print_defaults", "bin/resolveip", "scripts/mariadb-install-db")
     others = ("bin/mariadb-dump", "share/english/errmsg.sys", "share/charsets/Index.xml", "share/a.sql")
     inside = {f"{MARIADB}/{name}": PROGRAM for name in (*programs, *others)}
-    return jar(**inside, **dict.fromkeys(("LICENSE.txt", "LEGAL.txt", "NOTICE"), b"GPL"))
+    apache = b"Apache License, Version 2.0"
+    return jar(**inside, **dict.fromkeys(("LICENSE.txt", "LEGAL.txt", "NOTICE"), apache))
 
 
 @pytest.mark.parametrize(
     ("name", "packed", "licence"),
     [
         ("mysql-8.0.31", mysql(), "COPYING"),
-        ("mariadb-11.4.5", mariadb(), "LICENSE.txt"),
+        ("mariadb-11.4.5", mariadb(), "NOTICE"),
         (NPM, mysql_5_6(), "NOTICE"),
     ],
 )
@@ -145,6 +165,45 @@ def test_a_named_server_alone_is_made_once(
     assert checkout.kept() == {name}
     assert "GPL" in (checkout.cache / name / licence).read_text()
     assert not any((checkout.cache / name / one).exists() for one in ("bin/mariadb-dump", "data"))
+
+
+@pytest.mark.parametrize(
+    ("name", "packed", "libaio", "installed"),
+    [
+        ("mysql-8.0.31", mysql(), "libaio1", {"libnuma1", "libaio1"}),
+        ("mysql-8.0.31", mysql(), "libaio1t64", {"libnuma1", "libaio1t64"}),
+        ("mariadb-11.4.5", mariadb(), "libaio1", set()),
+        (NPM, mysql_5_6(), "libaio1", set()),
+    ],
+)
+def test_libraries_that_a_build_does_not_bring_are_installed(
+    checkout: Checkout, name: str, packed: bytes, libaio: str, installed: set[str]
+) -> None:
+    """A bare Debian 12 or 13 runs what was made; the name that 13 has for libaio.so.1 is linked to it."""
+    checkout.libraries()
+    checkout.debian(libaio)
+    checkout.offer(name, packed)
+    first, second = checkout.make(name), checkout.make(name)
+    file = checkout.root / "installed"
+    calls = file.read_text().splitlines() if file.exists() else []
+
+    assert (first[0], second[0]) == (0, 0), first[1] + second[1]
+    assert len(calls) == bool(installed)
+    assert {word for call in calls for word in call.split() if word.startswith("lib")} == installed
+    link = checkout.cache / name / "bin" / "libaio.so.1"
+    assert link.is_symlink() is (libaio == "libaio1t64")
+    assert not link.is_symlink() or str(link.readlink()) == "/lib/libaio.so.1t64"
+
+
+def test_a_server_that_does_not_run_is_named_with_the_reason(checkout: Checkout) -> None:
+    """It fails with which one it is and what its program said, and does not end without a word."""
+    why = "error while loading shared libraries: libtinfo.so.5: cannot open shared object file"
+    program = f"#!/bin/sh\necho '{why}' >&2\nexit 127\n".encode()
+    checkout.offer("mysql-8.0.31", mysql(program))
+    code, shown = checkout.make("mysql-8.0.31")
+
+    assert code == 1
+    assert f"mysql-8.0.31 does not run: {why}" in shown
 
 
 @pytest.mark.parametrize(

@@ -149,6 +149,7 @@ class Fixtured(Session):
         """Answer a SELECT from INNODB_METRICS, with the variables that a UNION adds to it."""
         self._heed("metrics")
         own, *more = statement.split(" UNION ALL ")
+        wanted = own.partition(" FROM ")[2].partition(" IN (")[2]
         column = self._fixture.state_column
         condition = re.search(rf"\b{column} = ('?)(\w+)\1", own)
         asked = re.match(r"SELECT name, (.*) FROM", own)
@@ -159,10 +160,10 @@ class Fixtured(Session):
         rows: list[tuple[Any, ...]] = []
         for name, (state, count) in self.reading.metrics.items():
             on = condition is not None and state == condition[2]
-            if " IN (" in own and f"'{name}'" not in own.partition(" IN (")[2]:
+            if wanted and f"'{name}'" not in wanted:
                 continue
             shown = _typed(count)
-            if name in self.before_reset and f"'{name}', count_reset" not in asked[1]:
+            if name in self.before_reset and f"'{name}'" not in asked[1].partition(", count_reset")[0]:
                 shown = int(count) + self.before_reset[name]
             if asked[1].startswith(f"{column} = "):
                 rows.append((name, int(on)))

@@ -164,11 +164,11 @@ def test_a_mismatch_says_what_is_wrong_and_what_helps() -> None:
     """The value, both numbers, what ours goes by, and a command that the command line takes as it stands."""
     facts, _ = read("mysql-8.4.8", **{ASYNC: lower})
     (blocker,) = facts.blockers
-    said, _, words = blocker.partition("innobrim ")
+    said, words, _ = blocker.split('"')
 
     assert f"{ASYNC} is 357278427 on the server and 416824832 by " in said
     assert "Log_files_capacity of MySQL 9.7.2 for Innodb_redo_log_capacity_resized = 536870912" in said
-    name, *arguments = shlex.split(words)
+    _, name, *arguments = shlex.split(words)
     given = record.make_context(name, arguments).params
     assert (given["host"], given["port"], given["user"]) == ("127.0.0.1", 3306, "innobrim")
     assert str(given["fixture"]) == "mysql-8.4.8.json"
@@ -255,7 +255,7 @@ def test_a_resize_that_ends_while_the_server_is_looked_at_blocks_nothing(
 
 def test_a_socket_with_a_blank_is_one_word_of_the_command() -> None:
     """What is pasted goes to the server that was looked at, whatever its socket is called."""
-    command = reporting(Endpoint(user="innobrim", socket="/run/my sql/s.sock"), "mysql-8.4.8")
+    command = reporting(str(Endpoint(user="innobrim", socket="/run/my sql/s.sock")), "mysql-8.4.8")
 
     assert shlex.split(command)[-4:] == ["--socket", "/run/my sql/s.sock", "--user", "innobrim"]
 

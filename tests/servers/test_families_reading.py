@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from tests.servers.fixtured import MARGINS, Fixtured, good, opened
 from tests.servers.plain import plain
@@ -21,6 +22,11 @@ LOG = "---\nLOG\n---\nLog sequence number 300\nPages flushed up to 200\nLast che
 LWM = "innodb_max_dirty_pages_pct_lwm"
 PERCENTAGE = "buffer_flush_pct_for_lsn"
 ENGINE = "SHOW ENGINE INNODB STATUS"
+SET_BY_THE_SERVER = (
+    *(MARGIN, PERCENTAGE, "buffer_flush_lsn_avg_rate"),
+    *("buffer_flush_n_to_flush_requested", "buffer_flush_n_to_flush_by_age"),
+)
+"""By MONITOR_SET (buf/buf0flu.cc, log/log0log.cc): after a reset their count has the old value in it."""
 
 
 def read(name: str, **changes: Any) -> tuple[Facts, Sample, Sequence[str]]:  # noqa: ANN401 - see opened
@@ -106,6 +112,19 @@ def test_too_few_dirty_pages_make_the_age_count_for_nothing(lwm: str, version: s
     assert (100.0 * found.pages_dirty / found.pages_total >= float(lwm)) is heeds
     assert found.flush_percentage == (exported if heeds else 100)
     assert exported != 100
+
+
+@pytest.mark.parametrize("name", ["mysql-9.7.4", "mysql-5.6.24", "mariadb-11.8.6-lwm"])
+def test_a_reset_of_all_counters_changes_no_reading(name: str) -> None:
+    """After SET GLOBAL innodb_monitor_reset = 'all' the percentage is the server's, and no sum of two."""
+    server, session, _ = opened(name)
+    server.facts()
+    usual = good(server)
+    metrics = session.reading.metrics
+    session.before_reset = {one: int(metrics[one][1]) for one in SET_BY_THE_SERVER if one in metrics}
+
+    assert good(server) == replace(usual, read_seconds=0.0)
+    assert usual.flush_percentage > 0
 
 
 def test_what_the_counters_said_before_is_not_what_the_server_does() -> None:

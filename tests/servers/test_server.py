@@ -6,9 +6,9 @@ import pymysql
 import pytest
 
 from lab.plant.clock import SimClock
-from tests.factory import LIMITS
+from tests.factory import FACTS, LIMITS
 from tests.servers.fixtured import Fixtured, good
-from tuner.records import ENABLE_COUNTERS, Capacity, Missed
+from tuner.records import ENABLE_COUNTERS, Capacity, Facts, Missed
 from tuner.servers import server as server_module
 from tuner.servers.adapter import CHANGES, DDL, DROPS, SELECTS
 from tuner.servers.families.redo_capacity import RedoCapacityAdapter
@@ -115,6 +115,19 @@ def test_counters_are_turned_on_where_that_is_allowed(server: RealServer, sessio
     assert not good(server).degraded
 
 
+def test_a_counter_that_the_server_does_not_have_is_not_turned_on(
+    server: RealServer, session: Fixtured
+) -> None:
+    """It is no counter that is off: no SET is tried for it, and readings are made without it."""
+    del session.reading.metrics["log_lsn_current"]
+    server.enables_counters = True
+    facts = server.facts()
+
+    assert (facts.disabled_counters, facts.absent_counters) == ((), ("log_lsn_current",))
+    assert all(good(server).degraded for _ in range(2))
+    assert all(statement not in session.asked for statement in ENABLE_COUNTERS)
+
+
 def test_counters_that_may_not_be_turned_on_cost_a_reading_a_minute(
     server: RealServer, session: Fixtured, clock: SimClock
 ) -> None:
@@ -156,9 +169,9 @@ def test_a_server_of_another_family_behind_the_address_is_recognised(
     """Where the answers are another family's from now on, the next reading finds out which, and is good."""
     looked: list[int] = []
 
-    def find(_session: object) -> tuple[object, RedoCapacityAdapter]:
+    def find(_session: object) -> tuple[Facts, RedoCapacityAdapter]:
         looked.append(len(session.asked))
-        return object(), RedoCapacityAdapter(absent=("super_read_only",))
+        return FACTS, RedoCapacityAdapter(absent=("super_read_only",))
 
     monkeypatch.setattr(server_module, "detect", find)
     unknown = pymysql.OperationalError(1193, "Unknown system variable 'super_read_only'")

@@ -126,6 +126,8 @@ ASKED: Mapping[str, tuple[Situation, Callable[[Past], Why]]] = {
     "held": (day, at(HELD_SECONDS)),
     "override": (day, kind("override")),
     "drain": (day, kind("drain")),
+    "drained": (day, at(1500.0)),
+    "on-the-way-back": (day, at(1595.0)),
     "back-from-a-drain": (day, at(1540.0, 60.0)),
     "now-paused": (day, of_now),
     "last-hour": (day, lambda past: of_span(past, 3600.0)),

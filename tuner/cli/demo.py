@@ -170,8 +170,8 @@ def _own(dsn: str, *, yes: bool, seconds: int | None, port: int) -> Iterator[Non
     server = RealServer(endpoint, clock, beat=board.pulse.beat)
     server.claims_writer = True
     facts = server.facts()
-    if facts.disabled_counters:
-        raise Refused("counters are off; see: innobrim check")
+    if facts.disabled_counters or facts.absent_counters:
+        raise Refused(f"{facts.without_counters}; see: innobrim check")
     reading = server.read()
     originals = getattr(reading, "capacity", None)
     if originals is None:

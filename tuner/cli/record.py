@@ -114,6 +114,8 @@ def _record(
             f"InnoDB's counters are off and stay off ({len(facts.disabled_counters)} of those needed): "
             "ages are the checkpoint's, and no sync flushing is seen; docs/degraded.md"
         )
+    if facts.absent_counters:
+        say(f"{facts.without_counters}: what innobrim record --fixture writes shows us what it has instead")
     for blocker in facts.blockers:
         say(f"this server could not be tuned: {blocker}")
     board = Board()
@@ -267,7 +269,11 @@ def wanting(found: Fixture) -> list[str]:
         grant = "GRANT PROCESS ON *.* lets the account see them"
         return [f"ages and flush percentages, as InnoDB's counters may not be read; {grant}"]
     if any(metrics[-1].get(name, ("", ""))[0] not in ON for name in (LSN, PERCENTAGE)):
-        return [f"ages and flush percentages, as InnoDB's counters are off; {ENABLE} turns them on"]
+        absent = [name for name in (LSN, PERCENTAGE) if name not in metrics[-1]]
+        why = f"InnoDB's counters are off; {ENABLE} turns them on"
+        if absent:
+            why = f"this server has no InnoDB counter {', '.join(absent)}"
+        return [f"ages and flush percentages, as {why}"]
     if metrics[0][LSN] == metrics[-1][LSN]:
         return ["load, as no redo was written; a recording at a busy time shows how the server flushes"]
     if all(reading[PERCENTAGE][1] == "0" for reading in metrics):

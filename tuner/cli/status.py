@@ -40,10 +40,11 @@ from tuner.core.setpoint.budgets import SHORT, Durations, durations_of
 from tuner.core.trials.evidence import describe
 from tuner.core.trials.paired import side_text
 from tuner.findings.advice import expected_effect
-from tuner.findings.remedies import ENABLE, who_changed
+from tuner.findings.remedies import ENABLE, report, who_changed
 from tuner.records import (
     Decision,
     Estimate,
+    Facts,
     HoldCode,
     LowWaterMark,
     OptimiserHealth,
@@ -106,7 +107,7 @@ def rows(status: Status) -> Iterator[tuple[str, str]]:
     if status.occurrences:
         yield "going on", f"{', '.join(status.occurrences)}; nothing is learned meanwhile"
     if status.degraded:
-        yield "degraded", f"InnoDB counters are off: {_WEAKER}; to turn them on: {ENABLE}"
+        yield "degraded", _degraded(status.server)
     yield from _decided(status.decision)
     yield from _in_force(status)
     if status.missed is not None and not any(hold.code is HoldCode.STALE for hold in status.holds):
@@ -118,6 +119,12 @@ def rows(status: Status) -> Iterator[tuple[str, str]]:
     yield from _learning(status)
     yield "changes", _changes(status)
     yield from _daemon(status)
+
+
+def _degraded(facts: Facts | None) -> str:
+    if facts is not None and facts.absent_counters:
+        return f"{facts.without_counters}: {_WEAKER}; {report(facts)}"
+    return f"InnoDB counters are off: {_WEAKER}; to turn them on: {ENABLE}"
 
 
 def _decided(decision: Decision) -> Iterator[tuple[str, str]]:

@@ -69,6 +69,8 @@ def drain_text(drain: DrainInForce) -> str:
     else:
         progress = f"about {duration(drain.seconds_left)} to go"
     way = f"checkpoint age {age}, from {size(drain.start_age)} down to {size(drain.target)}"
+    if drain.start_age <= drain.target:
+        way = f"checkpoint age {age}, to be kept at {size(drain.target)} at most"
     if drain.lowest:
         way = f"{way}, as low as it safely goes"
     return f"{way}; {progress}; ends in {duration(drain.ends_in)}"

@@ -35,7 +35,8 @@ class GateState(Struct, frozen=True):
     quiet: int = 0  # matches in a row, up to now, with a percentage of 0
     recent: tuple[bool, ...] = ()  # last comparisons, True for a match
     mismatched: bool = False  # the law does not hold at present
-    expected: tuple[int, int] = (0, 0)  # lowest and highest percentage we predicted last
+    said: int = 0  # the server's percentage when it last was another than predicted
+    expected: tuple[int, int] = (0, 0)  # lowest and highest percentage that we predicted then
     proven: str = ""  # the server version that was verified last; empty before the first
 
 
@@ -66,6 +67,7 @@ def update(state: GateState, law: FlushLaw, last: Sample, sample: Sample, estima
         telling, quiet = state.telling + 1, 0
     if not match:
         telling = quiet = 0
+        state = replace(state, said=said, expected=(lowest, high))
     recent = (*state.recent, match)[-REMEMBERED:]
     wrong = recent.count(False)
     return replace(
@@ -75,7 +77,6 @@ def update(state: GateState, law: FlushLaw, last: Sample, sample: Sample, estima
         quiet=quiet,
         recent=recent,
         mismatched=wrong > REMEMBERED - MISMATCHES if state.mismatched else wrong >= MISMATCHES,
-        expected=(lowest, high),
     )
 
 

@@ -229,11 +229,8 @@ def unparkable(state: State, sample: Sample | None) -> tuple[str, ...]:
     return tuple(dict.fromkeys([*reasons, *old]))
 
 
-BLIND = (
-    "InnoDB's counters are off, and without them only InnoDB's status text shows an age here, "
-    "too seldom to steer by"
-)
-"""Why a server before 8.0.30 is not written to while its counters are off."""
+BLIND = "so only InnoDB's status text shows an age here, too seldom to steer by"
+"""Why a server before 8.0.30 is not written to without its counters."""
 
 
 def law_in_doubt(state: State) -> Obstacle | None:
@@ -244,17 +241,18 @@ def law_in_doubt(state: State) -> Obstacle | None:
         why = f"the flush law cannot be verified: {state.facts.unverified}"
         return Obstacle(why, (Remedy.UPGRADE,))
     if blind and state.facts.ages_need_counters:
-        return Obstacle(BLIND, (Remedy.ENABLE_COUNTERS,))
+        return Obstacle(f"{state.facts.without_counters}, {BLIND}", laws.counters_again(state.facts))
     if state.gate.mismatched:
         low, high = state.gate.expected
-        law = f"{low} to {high} that the law {state.facts.flush_law} predicts"
-        why = f"buffer_flush_pct_for_lsn, the server's flush percentage, is not the {law}"
-        return Obstacle(
-            why, (Remedy.ENABLE_COUNTERS, Remedy.MATCHING_AGAIN) if blind else (Remedy.MATCHING_AGAIN,)
+        why = (
+            f"the server's flush percentage, its counter buffer_flush_pct_for_lsn, said {state.gate.said}, "
+            f"where the law {state.facts.flush_law} has {low} to {high}"
         )
+        again = laws.counters_again(state.facts) if blind else ()
+        return Obstacle(why, (*again, Remedy.MATCHING_AGAIN))
     if blind:
         unproven = laws.unproven(state)
-        return Obstacle(unproven, (Remedy.ENABLE_COUNTERS,)) if unproven else None
+        return Obstacle(unproven, laws.counters_again(state.facts)) if unproven else None
     if state.gate.verified or not LAWS[state.facts.flush_law].m_moves_age:
         return None
     seen = (

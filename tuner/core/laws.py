@@ -21,7 +21,7 @@ from tuner.core.fallback.relief import Relief
 from tuner.core.fallback.unanswered import Unanswered
 from tuner.core.gate import forget
 from tuner.core.state import State
-from tuner.records import Event, EventCode, Remedy, Sample
+from tuner.records import Event, EventCode, Facts, Remedy, Sample
 
 ASLEEP_SECONDS = 3.0
 """A page cleaner that is awake flushes once a second; one that the device holds up may take longer."""
@@ -125,7 +125,7 @@ def _sleeps(law: FlushLaw, window: Window, sample: Sample) -> bool:
     return known or flushed == (before[-1] if before else window[0]).flushed
 
 
-def tell_counters(last: Sample | None, sample: Sample) -> list[Event]:
+def tell_counters(last: Sample | None, sample: Sample, facts: Facts) -> list[Event]:
     """Return an event where the counters went off or came back."""
     before = last is not None and last.degraded
     if sample.degraded == before:
@@ -134,10 +134,15 @@ def tell_counters(last: Sample | None, sample: Sample) -> list[Event]:
         said = "InnoDB's counters are on again; estimates start afresh"
         return [Event(code=EventCode.COUNTERS_BACK, message=said)]
     said = (
-        "InnoDB's counters are off: ages are the checkpoint's, pages flushed by sync flushing are unknown, "
+        f"{facts.without_counters}: ages are the checkpoint's, pages flushed by sync flushing are unknown, "
         f"write combining is not learned, and a derived set-point is {MARGIN:.2f} lower"
     )
-    return [Event(code="degraded", message=said, remedies=(Remedy.ENABLE_COUNTERS,))]
+    return [Event(code="degraded", message=said, remedies=counters_again(facts))]
+
+
+def counters_again(facts: Facts) -> tuple[Remedy, ...]:
+    """Return what ends readings without InnoDB's counters: nothing here does where the server has none."""
+    return (Remedy.REPORT if facts.absent_counters else Remedy.ENABLE_COUNTERS,)
 
 
 def without_counters(state: State, sample: Sample) -> Sample:
@@ -152,6 +157,7 @@ def without_counters(state: State, sample: Sample) -> Sample:
 
 def unproven(state: State) -> str:
     """Return that this version's flush law was never verified, which it cannot be now; empty where it was."""
-    if state.gate.proven == state.facts.version or not LAWS[state.facts.flush_law].m_moves_age:
+    facts = state.facts
+    if state.gate.proven == facts.version or not LAWS[facts.flush_law].m_moves_age:
         return ""
-    return f"InnoDB's counters are off, and the flush law of {state.facts.version} has never been verified"
+    return f"{facts.without_counters}, and the flush law of {facts.version} has never been verified"

@@ -134,7 +134,7 @@ def take_sample(state: State, sample: Sample, *, now: float) -> tuple[State, lis
     if noted is not state.occurrences:
         state = replace(state, occurrences=noted)
     state, other = laws.take_law(state, sample.flush_law)
-    events.extend([*said, *laws.tell_counters(last, sample), *other])
+    events.extend([*said, *laws.tell_counters(last, sample, state.facts), *other])
     anew = any(event.code in BEGUN for event in events)
     if last is not None and not anew and last.redo_capacity != sample.redo_capacity:
         was, now_is = size(last.redo_capacity), size(sample.redo_capacity)

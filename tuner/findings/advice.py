@@ -17,7 +17,7 @@ from tuner.findings.m_moves_age import (
     written_as_they_come,
 )
 from tuner.findings.providers import in_its_way, moved_by_provider
-from tuner.findings.remedies import clears, sql_of
+from tuner.findings.remedies import clears, report, sql_of
 from tuner.records import (
     CAPACITY_MINIMUM,
     ENABLE_COUNTERS,
@@ -72,7 +72,7 @@ def advise(
         )
         for hold in record.holds
     ]
-    if facts.disabled_counters:
+    if facts.disabled_counters or facts.absent_counters:
         findings.append(counters_off(facts))
     unmoved = [*m_moves_no_age(facts), *while_asleep(facts)]
     if sample is not None and estimate is not None and dirtied is not None:
@@ -82,7 +82,7 @@ def advise(
 
 
 def counters_off(facts: Facts) -> Finding:
-    """Return the finding for counters that the loop needs and that are off."""
+    """Return the finding for counters that the loop needs and that are off, or not there at all."""
     left = "the age of the checkpoint, no model gate, no ledger of dirty pages"
     writes = "active mode writes only where this version matched before"
     if facts.ages_need_counters:
@@ -90,6 +90,15 @@ def counters_off(facts: Facts) -> Finding:
         writes = "active mode writes nothing"
     elif not LAWS.get(facts.flush_law, LEGACY).m_moves_age:
         writes = "active mode writes all the same, as no M moves the age"
+    elif facts.absent_counters:
+        writes = "active mode writes nothing"
+    if facts.absent_counters:
+        return Finding(
+            id="counters-off",
+            severity="warning",
+            title=f"{facts.without_counters}, which leaves a weaker estimator ({left}), and {writes}",
+            fix=report(facts),
+        )
     return Finding(
         id="counters-off",
         severity="warning",

@@ -8,6 +8,8 @@ from typing import Protocol
 from msgspec import Struct
 from msgspec.structs import replace
 
+from policies.flushlaw import LEGACY
+from policies.registry import LAWS
 from tuner.core.leaving.lowwater import unfit
 from tuner.findings.advice import counters_off
 from tuner.findings.finding import Finding
@@ -161,11 +163,14 @@ def _verified(facts: Facts) -> Finding:
         return Finding(
             "verified", "ok", f"nothing is to be verified: {facts.flush_law} goes by no percentage"
         )
+    if facts.absent_counters and not facts.unverified:
+        return Finding("verified", "warning", f"nothing can verify the law: {facts.without_counters}")
     if not facts.unverified:
         once = "once they are on, " if facts.disabled_counters else ""
-        return Finding(
-            "verified", "ok", f"{once}the server's counters can verify the law; active mode waits for that"
-        )
+        waits = "active mode waits for that"
+        if LAWS.get(facts.flush_law, LEGACY).sleeps:
+            waits += ", except at the flush limit, where the server goes by no percentage"
+        return Finding("verified", "ok", f"{once}the server's counters can verify the law; {waits}")
     found = f"nothing that this server exports can verify the law: {facts.unverified}"
     return Finding(
         "verified",
@@ -197,7 +202,7 @@ def _own_limits(facts: Facts) -> list[Finding]:
 
 def _counters(facts: Facts) -> Finding:
     lacks = "".join(f"; this release has no {one}" for one in facts.lacks)
-    if not facts.disabled_counters:
+    if not (facts.disabled_counters or facts.absent_counters):
         return Finding("counters", "ok", f"all InnoDB counters that a sample needs are on{lacks}")
     off = counters_off(facts)
     return replace(off, id="counters", title=f"{off.title}{lacks}", effect="")

@@ -9,6 +9,8 @@ from typing import NamedTuple
 from tuner.core.ownership.foreign import NOBODY_KNOWS
 from tuner.findings.providers import left_to, way_of
 from tuner.records import ENABLE_COUNTERS, Acknowledgement, Event, Facts, Hold, Remedy
+from tuner.servers.exported import reporting
+from tuner.servers.release import named, release_of
 
 SHOW_WHO_CHANGED = (
     "SELECT variable_name, set_user, set_host, set_time FROM performance_schema.variables_info "
@@ -66,10 +68,8 @@ WAYS: Mapping[Remedy, Way] = MappingProxyType(
             "an upgrade of the server, or loop.accept_unverified = true in the configuration"
         ),
         Remedy.ENABLE_COUNTERS: _by(*ENABLE_COUNTERS),
-        Remedy.MATCHING_AGAIN: Way(
-            "readings that match again; where none does for long, what innobrim record --fixture FILE "
-            "--for 1m writes shows us why"
-        ),
+        Remedy.MATCHING_AGAIN: Way("readings that match again. Where none does for an hour, {report}"),
+        Remedy.REPORT: Way("another release of the server, or of InnoBrim. For the latter, {report}"),
         Remedy.MATCHING_UNDER_LOAD: Way("matching readings under load"),
         Remedy.SHOW_WHO_CHANGED: _by(SHOW_WHO_CHANGED),
     }
@@ -96,8 +96,17 @@ def said(remedies: Sequence[Remedy], *, facts: Facts | None = None, seconds: flo
         elif remedy is Remedy.BASELINE_UNTOUCHED and seconds:
             words.append(f"{seconds:.0f} s more of the baseline left alone, or innobrim resume")
         else:
-            words.append(WAYS[remedy].words)
+            words.append(WAYS[remedy].words.replace("{report}", report(facts)))
     return "; ".join(words)
+
+
+def report(facts: Facts | None) -> str:
+    """Return what to send us of a server that is another than we know; with its login where that is known."""
+    command = "innobrim record --fixture FILE --for 1m"
+    if facts is not None and "@" in facts.endpoint:
+        build = f"{facts.family}-{named(release_of(facts.version))}"
+        command = reporting(facts.endpoint, build)
+    return f'send us the file that "{command}" writes at a busy time'
 
 
 def sql_of(remedies: Sequence[Remedy]) -> tuple[str, ...]:

@@ -99,7 +99,7 @@ def io_capacity(seen: Evidence) -> Finding | None:
             fix="innobrim advise finds the pair for this load, and active mode follows the load",
         )
     if seen.last.degraded:
-        raise NotKnownError("sync flushing is not shown: InnoDB's counters are off")
+        raise NotKnownError(f"sync flushing is not shown: {seen.facts.without_counters}")
     if seen.facts.family == "mariadb" or seen.age >= LOW_AGE or most < FAR_TOO_MUCH * pages:
         return None
     if seen.per_second("pages_lru") > MOSTLY_FREED * pages:
@@ -222,7 +222,7 @@ def page_cleaners(seen: Evidence) -> Finding | None:
         return None
     seen.must_flush()
     if seen.last.degraded:
-        raise NotKnownError("how much the flush law asks for is not shown: InnoDB's counters are off")
+        raise NotKnownError(f"how much the flush law asks for is not shown: {seen.facts.without_counters}")
     asked, done = float(seen.last.flush_requested), seen.per_second("pages_adaptive")
     if asked <= 0.0 or done >= BEHIND * asked:
         return None
@@ -269,7 +269,7 @@ def dirty_low_water(seen: Evidence) -> Finding | None:
     if mark <= 0.0 or seen.dirty < mark:
         return None
     if seen.last.degraded:
-        raise NotKnownError("the server's flush percentage is not shown: InnoDB's counters are off")
+        raise NotKnownError(f"the server's flush percentage is not shown: {seen.facts.without_counters}")
     by_pages = 100.0 * seen.dirty / (limit + 1.0)
     if by_pages <= seen.last.flush_percentage:
         return None

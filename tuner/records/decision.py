@@ -65,6 +65,7 @@ class Remedy(StrEnum):
     UPGRADE = "upgrade"
     ENABLE_COUNTERS = "enable_counters"
     MATCHING_AGAIN = "matching_again"
+    REPORT = "report"
     MATCHING_UNDER_LOAD = "matching_under_load"
     SHOW_WHO_CHANGED = "show_who_changed"
 

@@ -111,6 +111,10 @@ class Facts(Struct, frozen=True):
         tuple[str, ...],
         field("InnoDB counters that this release does not have, and what holds in place of each"),
     ] = ()
+    absent_counters: Annotated[
+        tuple[str, ...],
+        field("InnoDB counters that the loop needs, and that this server unexpectedly does not have"),
+    ] = ()
     unseen: Annotated[
         tuple[str, ...],
         field("what the account may not look at: replica, group, latency, clone, locks"),
@@ -193,6 +197,13 @@ class Facts(Struct, frozen=True):
             return self.account
         user = self.endpoint.partition("@")[0]
         return f"{user}@…" if is_account(f"{user}@localhost") else "…@…"
+
+    @property
+    def without_counters(self) -> str:
+        """Return why a degraded reading has no InnoDB counters, in words."""
+        if not self.absent_counters:
+            return "InnoDB's counters are off"
+        return f"this server has no InnoDB counter {', '.join(self.absent_counters)}"
 
     @property
     def way_to_write(self) -> str:

@@ -25,6 +25,12 @@ from tuner.system.printable import printable
 Answers = Mapping[str, str]
 """What both statements said, by name."""
 
+
+def quoted(names: Collection[str]) -> str:
+    """Return names as SQL strings in a row."""
+    return ", ".join(repr(name) for name in names)
+
+
 SELECTS = ("Com_select",)
 
 CHANGES = (
@@ -51,11 +57,18 @@ on, when ``innodb_thread_concurrency`` is set (seen on 8.0.15), and when the log
 then at each checkpoint and more often (log/log0chkp.cc, ``log_update_limits_low``).
 """
 
-SHOWN = f"IF(name = '{MARGIN}', count_reset, count)"
+SET_VALUES = (
+    *(MARGIN, "buffer_flush_pct_for_lsn", "buffer_flush_lsn_avg_rate"),
+    *("buffer_flush_n_to_flush_requested", "buffer_flush_n_to_flush_by_age"),
+)
+"""Counters that are set to a value (``MONITOR_SET``); the others add up, or are worked out at each look."""
+
+SHOWN = f"IF(name IN ({quoted(SET_VALUES)}), count_reset, count)"
 """What INNODB_METRICS has of a counter, as SQL.
 
 After an ``innodb_monitor_reset`` ``count`` is what was counted before and since, added up: of a value that is
-set, twice that value (srv/srv0mon.cc, ``srv_mon_reset``). ``count_reset`` is the one set since, or 0.
+set, the one before on top of that of now (srv/srv0mon.cc, ``srv_mon_reset``). ``count_reset`` is the one set
+since, or 0; before any reset both are the same.
 """
 
 DDL = ("Com_alter_table", "Com_create_index", "Com_drop_index", "Com_optimize")
@@ -115,11 +128,6 @@ def statements(answers: Answers) -> dict[str, Any]:
     except (KeyError, ValueError):
         return {}
     return {"select_statements": selects, "change_statements": changes}
-
-
-def quoted(names: Collection[str]) -> str:
-    """Return names as SQL strings in a row."""
-    return ", ".join(repr(name) for name in names)
 
 
 def low_water(base: int, answers: Answers) -> int:

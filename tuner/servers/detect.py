@@ -84,7 +84,8 @@ def _detect(session: Session) -> tuple[Facts, Adapter]:
         capacity_minimum=CAPACITY_MINIMUM,
         capacity_maximum=family.capacity_maximum,
         started=decimal(started),
-        disabled_counters=tuple(name for name in adapter.counters if not states.get(name)),
+        disabled_counters=tuple(name for name in adapter.counters if states.get(name) is False),
+        absent_counters=tuple(name for name in adapter.counters if name not in states),
         blockers=tuple(_blockers(variables, limits)),
         own_limits=limits.taken,
         lacks=tuple(f"{name}: {instead}" for name, instead in adapter.lacks.items()),
@@ -133,7 +134,7 @@ def _compared_limits(
         )
     status = session.pairs(adapter.limit_status) if adapter.limit_status else {}
     release = named(release_of(variables["version"]))
-    report = reporting(session.endpoint, f"{family.name}-{release}")
+    report = reporting(str(session.endpoint), f"{family.name}-{release}")
     return adapter.compared_limits({**variables, **plain(exported), **plain(status)}, report)
 
 

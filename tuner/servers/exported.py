@@ -11,8 +11,6 @@ from collections.abc import Callable, Mapping
 
 from msgspec import Struct
 
-from tuner.servers.endpoint import Endpoint
-
 BLOCK = 512
 """``OS_FILE_LOG_BLOCK_SIZE``, bytes of a log block: releases differ in how they round to it, and no law feels
 that."""
@@ -89,24 +87,23 @@ def compared(
     if abs(share) > NEAR:
         return Comparison(
             mismatch=f"{', '.join(apart)} by {source}, which moves the {point} by {share:+.1%} of the flush "
-            f"limit: this build is not understood. What helps us to understand it, at a busy time: {report}"
+            f'limit: this build is not understood. Send us the file that "{report}" writes at a busy time'
         )
     return Comparison(tuple(f"{one} by {source}" for one in apart))
 
 
-def reporting(endpoint: Endpoint, build: str) -> str:
+def reporting(endpoint: str, build: str) -> str:
     """Return the command that records this server for us.
 
     Args:
-        endpoint: where it is.
+        endpoint: user and address, as ``str`` of an ``Endpoint`` has them.
         build: product and release, which the file is named after.
     """
     words = ["innobrim", "record", "--fixture", f"{build}.json", "--for", "1m"]
-    if endpoint.socket is not None:
-        words += ["--socket", endpoint.socket]
-    else:
-        words += ["--host", endpoint.host, "--port", str(endpoint.port)]
-    return shlex.join([*words, "--user", endpoint.user])
+    user, _, address = endpoint.rpartition("@")
+    host, _, port = address.rpartition(":")
+    words += ["--socket", address] if address.startswith("/") else ["--host", host, "--port", port]
+    return shlex.join([*words, "--user", user])
 
 
 def _exported(ours: Limits, answers: Mapping[str, str]) -> Limits:

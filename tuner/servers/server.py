@@ -91,6 +91,7 @@ class RealServer:
         self._engine = EngineStatus()
         self._enabled_at: float | None = None
         self._doubted = self._denied = False
+        self._absent: tuple[str, ...] = ()
         self._procedure: Bounds | None = None
         self.enables_counters = False
         self.watches_latency = False
@@ -123,7 +124,7 @@ class RealServer:
                 self._enable_counters()
         if enables or facts.blockers:  # of several statements, between which a resize may have ended
             facts, adapter = detect(self._session)
-        self._adapter = adapter
+        self._adapter, self._absent = adapter, facts.absent_counters
         identity = self._identity.of_facts(adapter, facts.identity)
         self._lock.identity = identity
         return replace(
@@ -142,13 +143,14 @@ class RealServer:
         try:
             self._lock.settle()
             if self._doubted:
-                _facts, self._adapter = detect(self._session)
+                facts, self._adapter = detect(self._session)
+                self._absent = facts.absent_counters
                 self._doubted = False
             adapter = self._adapter
             answers = self._session.pairs(adapter.counter_query)
             now, wall = self._clock.monotonic(), self._clock.wall()
             off = adapter.missing_counters(answers)
-            self._turn_on(off)
+            self._turn_on(tuple(one for one in off if one not in self._absent))
             self._lock.note_reading(elsewhere=answers.get("writer") == "0")
             answers |= self._session.pairs(adapter.status_query)
             self._must_serve(adapter, answers)

@@ -7,11 +7,17 @@ from collections.abc import Callable, Iterator, Mapping
 from types import MappingProxyType
 from typing import NamedTuple
 
+from tuner.core.decide.wishes import ON_COURSE
 from tuner.findings.remedies import clears
-from tuner.records import Capacity, DecisionKind, Missed, Reason
+from tuner.records import DecisionKind, Missed, Reason, TickRecord
 from tuner.system.amounts import duration, size
 from tuner.why.aim import bound, no_authority
-from tuner.why.view import C, M, View, count, named, sentence, share
+from tuner.why.view import Around, C, M, View, count, named, sentence, share
+
+AT_AIM, HEADING, LEFT_ALONE, RETURNING = "at_aim", "heading", "left_alone", "returning"
+"""How the age stood to its aim where the policy wanted no write."""
+
+_CONTENT = frozenset({Reason.WITHIN_BAND, Reason.APPROACHING})
 
 
 def reasons(view: View) -> Iterator[str]:
@@ -115,7 +121,8 @@ _LAWS = (
         "mean_rate",
         "way back from a drain",
         lambda view: (
-            f"A drain had brought the age down; this leads it back to the aim, at {_wanted_rate(view)}."
+            f"A drain had kept the age low; {'this' if view.wrote else f'the {M} in force'} leads it back to "
+            f"the aim, at {_wanted_rate(view)}."
         ),
     ),
     _Law("law_gain", "approach", _approach),
@@ -223,10 +230,13 @@ def _drain(view: View) -> Iterator[str]:
     else:
         left = duration(max(0.0, drain.ends - view.record.tick.now))
         age = "" if view.sample is None else f" The age was {size(view.sample.checkpoint_age)} then."
-        yield (
-            f"A drain for {drain.who}, which ends in {left}, brings the checkpoint age down from "
-            f"{size(drain.start_age)} to {size(drain.target)}.{age}"
-        )
+        way = f"down from {size(drain.start_age)} to {size(drain.target)}"
+        does = f"brings the checkpoint age {way}"
+        if drain.reached is not None:
+            does = f"has brought the checkpoint age {way}, and keeps it there"
+        if drain.start_age <= drain.target:
+            does = f"keeps the checkpoint age at {size(drain.target)} at most"
+        yield f"A drain for {drain.who}, which ends in {left}, {does}.{age}"
     aim = view.peak(view.decision.set_point)
     if "flush_rate_wanted" in view.terms and aim is not None:
         yield f"That takes {_wanted_rate(view)}. The aim of {share(aim)} counts again when the drain ends."
@@ -260,10 +270,10 @@ def _trial(view: View) -> Iterator[str]:
         "A trial compares the originals with InnoBrim's values, which are in force in turn. Its writes are "
         "no part of max_changes_per_hour."
     )
-    originals, target, before = view.record.originals, view.decision.target, view.in_force
-    if originals is None or target is None or before is None:
+    originals = view.record.originals
+    if originals is None or view.decision.target is None or view.in_force is None:
         yield sentence(view.decision.detail)
-    elif _apart(target, originals) < _apart(before, originals):
+    elif view.originals_turn:
         why = view.decision.detail.partition(": ")[2]
         yield (
             f"It was the originals' turn: {named(originals)}. They come in steps, as in a restore"
@@ -271,14 +281,6 @@ def _trial(view: View) -> Iterator[str]:
         )
     else:
         yield "The originals' turn was over: the values that InnoBrim had before it come back in one write."
-
-
-def _apart(one: Capacity, other: Capacity) -> tuple[float, float]:
-    """Return how far two pairs are from each other: M, then C."""
-    return (
-        abs(math.log(one.io_capacity_max / other.io_capacity_max)),
-        abs(math.log(one.io_capacity / other.io_capacity)),
-    )
 
 
 def _keep(view: View) -> Iterator[str]:
@@ -351,16 +353,32 @@ def _last_part(detail: str) -> str:
     return detail.rpartition("; ")[2].rstrip(".")
 
 
-def _on_its_way(_: View) -> str:
-    return f"The age was on its way to the aim with the {M} in force, so nothing had to be done."
-
-
 def _content(view: View) -> str:
-    if "law_gain" in view.terms:
-        return _on_its_way(view)
-    if view.terms.keys() & {"fixed", "move"}:
+    stood = _stood(view)
+    if stood == RETURNING or view.terms.keys() & {"fixed", "move"}:
         return _law(view)
-    return "The age was at its aim, or near enough: a write would have been for nothing."
+    if stood == HEADING:
+        return f"The age was on its way to the aim with the {M} in force, so nothing had to be done."
+    if stood == AT_AIM:
+        return "The age was at its aim, or near enough: a write would have been for nothing."
+    return f"The age was off its aim, and the policy {view.decision.policy} left {M} alone for now."
+
+
+def _stood(view: View) -> str:
+    """Return how the age stood to its aim where no write was wanted."""
+    estimate, f = view.estimate, view.decision.set_point
+    if view.way_back:
+        return RETURNING
+    off = 0.0 if estimate is None or f is None else abs(estimate.age_ratio - f)
+    if off <= ON_COURSE:
+        return AT_AIM
+    return HEADING if abs(view.terms.get("error_ahead", off)) < off - ON_COURSE else LEFT_ALONE
+
+
+def kept_for(record: TickRecord) -> str:
+    """Return why a tick wrote nothing, as ``SHORT`` has it in words."""
+    reason = record.decision.reason
+    return _stood(View(Around(record), record)) if reason in _CONTENT else reason
 
 
 _KEPT: Mapping[str, Callable[[View], str]] = MappingProxyType(
@@ -380,7 +398,7 @@ _KEPT: Mapping[str, Callable[[View], str]] = MappingProxyType(
         Reason.IDLE: lambda view: sentence(f"There was nothing to tune: {view.decision.detail}"),
         Reason.FADING: lambda _: f"The load was going away, and {M} stays as it is for its return.",
         Reason.WITHIN_BAND: _content,
-        Reason.APPROACHING: _on_its_way,
+        Reason.APPROACHING: _content,
         Reason.NO_AUTHORITY: lambda view: sentence(f"There was nothing to do: {no_authority(view)}"),
         Reason.SAVING: _law,
         Reason.ADJUSTED: lambda _: "The server makes the pair in force of the one that is wanted.",
@@ -430,8 +448,10 @@ SHORT: Mapping[str, str] = MappingProxyType(
         Reason.WARMING_UP: "too few readings",
         Reason.IDLE: "there was nothing to tune",
         Reason.FADING: "the load was going away",
-        Reason.WITHIN_BAND: "the age was at its aim, or heading for it",
-        Reason.APPROACHING: "the age was on its way to the aim",
+        AT_AIM: "the age was at its aim",
+        HEADING: "the age was on its way to the aim",
+        LEFT_ALONE: "the age was off its aim, and left alone for now",
+        RETURNING: "the age was on its way back from a drain",
         Reason.NO_AUTHORITY: f"no {M} moves the age",
         Reason.SAVING: "changes were scarce, and one value was kept",
         Reason.UNANSWERED: f"the age did not answer to {M}",

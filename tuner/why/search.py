@@ -14,7 +14,7 @@ from tuner.records import DecisionKind, Facts, PastChange, TickRecord
 from tuner.settings import Settings
 from tuner.system.amounts import duration
 from tuner.why.model import Span, Story, Why
-from tuner.why.reasons import UNRECORDED
+from tuner.why.reasons import UNRECORDED, kept_for
 from tuner.why.told import story
 from tuner.why.view import Around
 
@@ -204,7 +204,7 @@ def _spent(past: Past, since: float, until: float) -> tuple[tuple[str, float], .
     A time in which nothing was recorded is none of those that the ticks around it tell of.
     """
     ticks = past.sampled(since, until, SAMPLES)
-    counts = Counter(one.decision.reason for one in ticks if not one.decision.steps)
+    counts = Counter(kept_for(one) for one in ticks if not one.decision.steps)
     if until - since < MINUTE or not counts:
         return ()
     times = [since, *(max(since, one.tick.wall) for one in ticks), until]

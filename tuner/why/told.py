@@ -11,7 +11,7 @@ from tuner.findings.remedies import told
 from tuner.records import Capacity, DecisionKind, Receipt, Sample, TickRecord
 from tuner.system.amounts import duration, size
 from tuner.why.model import Story
-from tuner.why.reasons import SHORT, phase, reasons
+from tuner.why.reasons import SHORT, kept_for, phase, reasons
 from tuner.why.view import Around, M, View, count, moved, named, seen, sentence, share
 
 LRU_WORTH_SAYING = 50.0  # pages/s
@@ -26,7 +26,7 @@ def story(around: Around) -> Story:
     record, change = around.record, around.change
     if record is None:
         return _by_row(around)
-    decision, reading = record.decision, record.tick.reading
+    reading = record.tick.reading
     view = View(around, record)
     return Story(
         wall=record.tick.wall,
@@ -34,7 +34,7 @@ def story(around: Around) -> Story:
         sentences=tuple(one for one in _sentences(view) if one),
         brief=_brief(view),
         change=change,
-        aim_share=view.peak(decision.set_point),
+        aim_share=view.aim,
         before=seen(record) if isinstance(reading, Sample) else None,
         after=None if around.later is None else seen(around.later),
     )
@@ -59,12 +59,14 @@ def _brief(view: View) -> str:
     decision, estimate = view.decision, view.estimate
     word = phase(view) if decision.kind is DecisionKind.SET else decision.kind.value.replace("_", " ")
     if decision.kind is DecisionKind.KEEP:
-        word = SHORT.get(decision.reason, decision.reason.replace("_", " "))
+        word = SHORT.get(kept_for(view.record), decision.reason.replace("_", " "))
     if decision.kind is DecisionKind.PARK:
         return f"{word}: {decision.detail}"
     now = None if estimate is None else view.peak(estimate.age_ratio)
-    aim = view.peak(decision.set_point)
-    return word if now is None or aim is None else f"{word}: age {share(now)}, aim {share(aim)}"
+    aim = view.aim
+    if now is None:
+        return word
+    return f"{word}: age {share(now)}" + ("" if aim is None else f", aim {share(aim)}")
 
 
 def _headline(around: Around, record: TickRecord) -> str:
@@ -148,14 +150,14 @@ def _age(view: View) -> str:
     estimate, f = view.estimate, view.decision.set_point
     if estimate is None:
         return ""
-    now, aim = view.peak(estimate.age_ratio), view.peak(f)
+    now, aim = view.peak(estimate.age_ratio), view.aim
     if now is None:
         return ""
     text = f"The checkpoint age peaked at {share(now)} of Max Checkpoint Age"
     if aim is None or f is None:
         return f"{text}."
-    text += f"; the aim was {share(aim)}"
-    ahead = view.terms.get("error_ahead")
+    text += f"; the aim {'of the drain ' if view.drains else ''}was {share(aim)}"
+    ahead = None if view.drains else view.terms.get("error_ahead")
     if ahead is None:
         return f"{text}."
     there = view.peak(f + ahead)

@@ -6,11 +6,24 @@ Checkpoint Age; the aim is on the same scale.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from typing import NamedTuple
 
 from policies.types import horizon
-from tuner.records import Capacity, Decision, Estimate, Facts, PastChange, Receipt, Sample, TickRecord
+from tuner.records import (
+    Capacity,
+    Decision,
+    DecisionKind,
+    DrainProgress,
+    Estimate,
+    Facts,
+    PastChange,
+    Reason,
+    Receipt,
+    Sample,
+    TickRecord,
+)
 from tuner.settings import Settings
 from tuner.why.model import Seen
 
@@ -95,6 +108,22 @@ def count(value: float) -> str:
     return f"{value:,.0f}"
 
 
+_DRAINS = frozenset({Reason.DRAINING, Reason.DRAINED})
+
+_NO_AIM = frozenset(
+    {DecisionKind.OVERRIDE, DecisionKind.RESTORE, DecisionKind.PARK, Reason.OVERRIDE, Reason.RESTORE}
+)
+"""Where the age is led to no aim: what is wanted is a pair."""
+
+
+def _apart(one: Capacity, other: Capacity) -> tuple[float, float]:
+    """Return how far two pairs are from each other: M, then C."""
+    return (
+        abs(math.log(one.io_capacity_max / other.io_capacity_max)),
+        abs(math.log(one.io_capacity / other.io_capacity)),
+    )
+
+
 class View:
     """One tick and the words for its numbers."""
 
@@ -116,6 +145,38 @@ class View:
         if ratio is None or self.sample is None or self.estimate is None:
             return None
         return peak(ratio, self.sample, self.estimate)
+
+    @property
+    def drains(self) -> DrainProgress | None:
+        """Return the drain that decides, in place of the aim; None where none does."""
+        drain = self.record.drain
+        decides = self.decision.kind is DecisionKind.DRAIN or self.decision.reason in _DRAINS
+        return drain if decides else None
+
+    @property
+    def way_back(self) -> bool:
+        """Tell whether the age is on its way back from a drain."""
+        return "mean_rate" in self.terms and self.drains is None
+
+    @property
+    def aim(self) -> float | None:
+        """Return where the age was to be, on the scale of every sentence; None where no age was wanted."""
+        if self.drains is not None and self.sample is not None:
+            return self.drains.target / self.sample.stall_point
+        decision = self.decision
+        elsewhere = decision.kind in _NO_AIM or decision.reason in _NO_AIM
+        if decision.kind is DecisionKind.TRIAL or decision.reason == Reason.TRIAL:
+            elsewhere = self.originals_turn
+        return None if elsewhere else self.peak(decision.set_point)
+
+    @property
+    def originals_turn(self) -> bool:
+        """Tell whether it was the turn of the originals in a trial: in force, or on the way there."""
+        originals, before = self.record.originals, self.in_force
+        target = self.decision.target if self.wrote else before
+        if originals is None or before is None or target is None:
+            return False
+        return target == originals or _apart(target, originals) < _apart(before, originals)
 
     def points(self, ratio: float) -> float:
         """Return a difference of age ratios in percentage points of Max Checkpoint Age."""

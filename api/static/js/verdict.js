@@ -36,7 +36,7 @@ export function doing(status, link) {
   const { decision, in_force: now } = status;
   const said = [];
   if (status.override) said.push(`Keeps innodb_io_capacity_max at a person's value, for another ${remaining(status.override.seconds_left)}.`);
-  if (status.drain) said.push(`Brings the age down to ${bytes(status.drain.target)}${status.drain.lowest ? ", as low as it safely goes" : ""}; ends in ${remaining(status.drain.ends_in)}.`);
+  if (status.drain) said.push(`${status.drain.reached || status.drain.start_age <= status.drain.target ? "Keeps the age at or below" : "Brings the age down to"} ${bytes(status.drain.target)}${status.drain.lowest ? ", as low as it safely goes" : ""}; ends in ${remaining(status.drain.ends_in)}.`);
   if (status.restore) said.push(`Step ${status.restore.step} back to the originals; ${status.restore.steps_left} to go.`);
   const share = filled(status), wanted = wish(status);
   const age = share == null ? "not known" : `${percent(share)} of Max Checkpoint Age`;

@@ -42,6 +42,8 @@ def handle_command(
     command = context.command
     handler = HANDLERS.get(command.name)
     outcome = handler(state, context) if handler else refused(state, f"no command is called {command.name!r}")
+    if (ends := proving.ended_by(outcome.state)) and not proving.ended_by(state):
+        outcome = replace(outcome, message=f"{outcome.message}; {ends}")
     events: tuple[Event, ...] = ()
     if outcome.event:
         said = f"{outcome.message}: {command.reason}" if command.reason else outcome.message

@@ -29,7 +29,7 @@ from tuner.core.laws import why_m_moves_no_age
 from tuner.core.state import Drain, Return, State
 from tuner.records import Command, DrainProgress, Estimate, Event, Lifecycle, Sample, Window
 from tuner.settings import Mode
-from tuner.system.amounts import size
+from tuner.system.amounts import duration, size
 
 RATE_MEMORY = 60.0  # Span of the mean of R that the checkpoint's lag is reckoned with, seconds
 ANSWER_MEMORY = 15.0  # Span of the means of R and F that M is reckoned with, seconds
@@ -133,7 +133,7 @@ def update(state: State, sample: Sample | None, *, now: float) -> tuple[State, l
     if drain.reached is None and below and sample.checkpoint_age <= drain.target:
         drain = replace(drain, reached=now)
         message = (
-            f"checkpoint age {size(sample.checkpoint_age)}, down to {size(drain.target)}"
+            f"checkpoint age {size(sample.checkpoint_age)}, at or below {size(drain.target)}"
             f"{', as low as it safely goes' if drain.lowest else ' as asked'}"
         )
         events.append(Event(code="drained", message=message, who=drain.who))
@@ -154,13 +154,30 @@ def _returning(state: State, sample: Sample | None, *, now: float) -> State:
         return state
     rates = _averaged(back.rates, estimate, _elapsed(state))
     aim = state.set_point * sample.flush_limit
-    least = back.begun + WAY_SECONDS + aim / max(rates.redo_rate, 1.0)
-    if now < min(least, back.begun + LONGEST_RETURN):
+    if now < back.begun + _way_back_seconds(rates.redo_rate, aim):
         return replace(state, returning=replace(back, rates=rates))
     memory = state.policy
     if memory is not None:
         memory = policy_of(state).wrote(memory, sample.io_capacity_max)
     return replace(state, returning=None, policy=memory)
+
+
+def _way_back_seconds(redo_rate: float, aim: float) -> float:
+    """Return how long a way back takes: at this redo rate, bytes/s, to this modified age, bytes."""
+    return min(WAY_SECONDS + aim / max(redo_rate, 1.0), LONGEST_RETURN)
+
+
+def going_on(state: State, sample: Sample, *, now: float) -> str:
+    """Return in words that a drain or its way back is under way, and for how long; empty for neither."""
+    drain = state.drain
+    if drain is not None and not drain.cancelled:
+        return f"a drain is under way, for {duration(drain.ends - now)} more unless it is cancelled"
+    back = state.returning if drain is None else Return(begun=now, rates=drain.rates)
+    if back is None:
+        return ""
+    way = _way_back_seconds(back.rates.redo_rate, state.set_point_now * sample.flush_limit)
+    left = duration(max(1.0, back.begun + way - now))
+    return f"the drain is over, and the age is on its way back to the set-point: ask again in {left}"
 
 
 def progress(state: State, sample: Sample | None, *, now: float) -> DrainProgress | None:

@@ -11,12 +11,13 @@ from __future__ import annotations
 from msgspec.structs import replace
 
 from tuner.core.commands.context import CommandContext, Outcome, cannot_write, refused
-from tuner.core.decide import carry_out, trajectory, wishes
+from tuner.core.decide import carry_out, drain, trajectory, wishes
 from tuner.core.estimate.window import warm
 from tuner.core.holds import listed
 from tuner.core.leaving import restore
 from tuner.core.limits import bounds
 from tuner.core.ownership import transitions
+from tuner.core.ownership.standing import why_advisory
 from tuner.core.ownership.transitions import kept, written
 from tuner.core.savings import reckoning
 from tuner.core.state import State
@@ -63,10 +64,10 @@ def begin(state: State, context: CommandContext) -> Outcome:
         return refused(state, bar.why, *bar.remedies)
     if not isinstance(command.value, int) or command.ttl is None or not command.ttl > 0:
         return refused(state, "a trial needs a time (seconds) and a seed (a whole number)")
-    why = _not_now(state, sample)
+    why = _not_now(state, sample, now=context.now)
     if why or sample is None or estimate is None or state.originals is None:
         return refused(state, why)
-    baseline, asked = state.originals.capacity, command.ttl / 60.0
+    baseline, asked = state.originals.capacity, _asked(command.ttl)
     block, settling = proof.blocks_of(
         estimate,
         set_point=state.set_point_now,
@@ -89,16 +90,21 @@ def begin(state: State, context: CommandContext) -> Outcome:
     if block > proof.LONGEST_BLOCK or command.ttl < least:
         return refused(
             state,
-            f"{asked:.0f} minutes are too few under this load: a block lasts {block:.0f} s and the way to "
+            f"{asked} are too few under this load: a block lasts {block:.0f} s and the way to "
             f"the originals {running.way_seconds:.0f} s, so that {proof.FEWEST_PAIRS} pairs take "
-            f"{least / 60:.0f} minutes at least",
+            f"{_asked(least)} at least",
         )
     return Outcome(
         replace(state, proof=replace(state.proof, running=running)),
-        f"trial for {asked:.0f} minutes: the originals, {baseline}, in turn with InnoBrim's values, "
+        f"trial for {asked}: the originals, {baseline}, in turn with InnoBrim's values, "
         f"in blocks of {block:.0f} s of which the first {settling:.0f} s are not counted",
         event=EventCode.BASELINE_TRIAL_BEGUN,
     )
+
+
+def _asked(seconds: float) -> str:
+    """Return a time as it is asked for: half hours in hours, any other in minutes."""
+    return f"{seconds / 3600:g} h" if seconds % 1800 == 0.0 else f"{seconds / 60:.3g} min"
 
 
 def stop(state: State, context: CommandContext) -> Outcome:
@@ -176,18 +182,19 @@ def update(
     return replace(state, proof=replace(state.proof, running=running)), []
 
 
-def _not_now(state: State, sample: Sample | None) -> str:
+def _not_now(state: State, sample: Sample | None, *, now: float) -> str:
     """Return why no trial can begin just now; empty where one can."""
     estimate, cold = state.estimate, not warm(state.estimator.window)
     in_force = None if sample is None else sample.capacity
     ours = in_force is not None and in_force == state.writes.own
     original = state.originals is None or in_force == state.originals.capacity
+    drains = "" if sample is None else drain.going_on(state, sample, now=now)
     pairs = (
         (state.proof.running is not None, "a trial is under way already: innobrim trial stop ends it"),
         (bool(state.holds), f"held ({listed(state.holds)}); a hold permits no trial"),
         (state.lifecycle is not Lifecycle.RUNNING, "the daemon is starting or stopping"),
         (state.override is not None, "an override is in force"),
-        (state.drain is not None or state.returning is not None, "a drain is under way"),
+        (bool(drains), drains),
         (bool(state.restoring) or state.park_owed is not None, "a restore or a park is under way"),
         (state.low_water.ours, "with loop.low_water_mark the originals of C and M alone are no baseline"),
         (estimate is None or cold, "rates need ten seconds of readings; ask again then"),
@@ -204,8 +211,6 @@ def _not_now(state: State, sample: Sample | None) -> str:
 def _end(state: State, running: Running, decision: Decision, *, wall: float) -> TrialEnd | None:
     """Return why the trial is over at this tick; None where it is not."""
     suspended = [_suspends(hold) for hold in state.holds]
-    overruled = state.override or state.drain or state.restoring or state.low_water.ours or None
-    left_out = state.mode is not Mode.ACTIVE or not _allowed(state, running.baseline)
     relieved = state.proof.at_baseline and decision.kind is DecisionKind.RELIEF
     codes = {hold.code for hold in state.holds}
     ends = (
@@ -213,7 +218,7 @@ def _end(state: State, running: Running, decision: Decision, *, wall: float) -> 
         (TrialEnd.RESTARTED, HoldCode.RESTARTED in codes),
         (TrialEnd.HELD, not all(suspended)),
         (TrialEnd.BASELINE_GUARD, state.restoring == transitions.BASELINE_GUARD),
-        (TrialEnd.OVERRULED, overruled is not None or left_out),
+        *((end, True) for end in _overruled(state, running)),
         (
             TrialEnd.ORIGINALS,
             state.originals is not None
@@ -225,6 +230,27 @@ def _end(state: State, running: Running, decision: Decision, *, wall: float) -> 
     stopping = state.lifecycle is Lifecycle.STOPPING
     found = next((end for end, applies in ends if applies), None)
     return None if stopping and found is not TrialEnd.TIME else found
+
+
+def _overruled(state: State, running: Running) -> dict[TrialEnd, str]:
+    """Return what else was asked for that ends a trial, and the same in words; the first one counts."""
+    found = (
+        (TrialEnd.OVERRIDE, state.override and f"an override of {state.override.who} took its place"),
+        (TrialEnd.DRAIN, state.drain and f"a drain for {state.drain.who} took its place"),
+        (TrialEnd.RESTORE, state.restoring and f"the originals are being restored for {state.restoring}"),
+        (TrialEnd.ADVISORY, why_advisory(state) and f"the mode is advisory: {why_advisory(state)}"),
+        (TrialEnd.LOW_WATER, state.low_water.ours and "the low-water mark in force is InnoBrim's"),
+        (TrialEnd.LIMITS, not _allowed(state, running.baseline) and OUTSIDE.format(*bounds(state))),
+    )
+    return {end: why for end, why in found if why}
+
+
+def ended_by(state: State) -> str:
+    """Return in words that what was just asked for ends the trial under way; empty where it does not."""
+    running = state.proof.running
+    if running is None or not _overruled(state, running):
+        return ""
+    return f"the trial under way ends with that: {verdict_text(proof.result_of(running, ended=running.ends))}"
 
 
 def _suspends(hold: Hold) -> bool:
@@ -241,7 +267,7 @@ def _waits(state: State, sample: Sample | None) -> str:
     if state.clocks.gap is not None:
         return "a clock ran apart, and rates begin anew"
     if sample.degraded:
-        return "InnoDB's counters are off"
+        return state.facts.without_counters
     if not state.occurrences.learns(sample.monotonic):
         return f"going on: {', '.join(state.occurrences.names) or 'something beside the load'}"
     return ""
@@ -263,8 +289,7 @@ def _end_now(
         TrialEnd.TIME: "its time is over",
         TrialEnd.EMERGENCY: f"an emergency in a block of {side_text(running.side)}: {decision.detail}",
         TrialEnd.HELD: f"held: {listed(state.holds)}",
-        TrialEnd.OVERRULED: "somebody asked for something else, the mode is advisory, or the limits leave "
-        "the originals out",
+        **_overruled(state, running),
         TrialEnd.ORIGINALS: "the originals are others now",
         TrialEnd.BASELINE_GUARD: "InnoBrim's own baseline guard brings the originals back"
         + ("" if returned is None else f": {returned.why}"),

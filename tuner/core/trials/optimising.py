@@ -168,7 +168,7 @@ def _bars(state: State, sample: Sample, decision: Decision) -> str:
         (decision.kind is DecisionKind.PARK, "a park"),
         (state.settings.set_point is not None, "a person's set-point"),
         ("set_point" in winners(state.schedule), "the schedule's set-point"),
-        (sample.degraded, "InnoDB's counters are off"),
+        (sample.degraded, state.facts.without_counters),
         (state.caution.redo.on, "another consumer holds redo"),
         (state.set_point_source is SetPointSource.ROLE, "the role's limit decides the set-point"),
         (state.set_point_source is SetPointSource.FREE_PAGES, "waits for a free page decide the set-point"),
