@@ -88,7 +88,7 @@ class Size(Struct, frozen=True):
 class Sizing(Struct, frozen=True):
     """The table, and what it was worked out from."""
 
-    seconds: Annotated[int, Meta(description="how long was watched")]
+    seconds: Annotated[int, Meta(description="how long was watched: readings, one a second")]
     redo_capacity: Annotated[int, Meta(description="size of today, bytes")]
     age_ratio: Annotated[float, Meta(description="age of today, over the flush limit")]
     pages_per_row: Annotated[float | None, Meta(description="pages written per row change today")]
@@ -152,7 +152,7 @@ def sizing(
     cost = load.page_cost
     knee, knee_by = _knee(sizes)
     return Sizing(
-        seconds=round(load.seconds),
+        seconds=len(records),
         redo_capacity=sample.redo_capacity,
         age_ratio=load.age_ratio,
         pages_per_row=table.per_row(load.density),
