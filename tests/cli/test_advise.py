@@ -8,6 +8,8 @@ from pathlib import Path
 import msgspec
 import pytest
 from click.testing import CliRunner
+from hypothesis import given
+from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from lab.plant.clock import SimClock
@@ -17,6 +19,7 @@ from tests.cli.support import SimInbox
 from tuner.cli.advise import Advised, Watched, _advised, static_value, tell
 from tuner.cli.main import cli
 from tuner.core.estimate.load import COMBINING_PRIOR
+from tuner.core.setpoint.budgets import Durations
 from tuner.daemon.board import Board
 from tuner.findings.finding import Finding
 from tuner.findings.load import load_of
@@ -107,7 +110,8 @@ def test_what_both_would_take_is_always_said_and_a_warning_only_where_long(
 
     for what in ("crash recovery", "shutdown"):
         assert re.search(
-            rf"{what} \d+ s now, at most \d+ s at the set-point, at most \d+ s with the baseline settings",
+            rf"{what} \d+ s now, likely \d+ s and at most \d+ s at the set-point, "
+            r"at most \d+ s with the baseline settings",
             times.reason,
         )
     assert (times.severity, times.fix) == ("info", "")
@@ -119,7 +123,7 @@ def test_what_both_would_take_is_always_said_and_a_warning_only_where_long(
 @pytest.mark.parametrize(
     ("law", "said"),
     [
-        ("legacy", "% of the flush limit; the highest demand"),
+        ("legacy", "% of the flush limit; the page demand"),
         ("mariadb-wakes", "% of the flush limit while the page cleaner is awake"),
         ("soft-limit", "is above the demand at the flush limit, where the age rests"),
         ("age-blind", "is above the demand; the age goes where C takes it"),
@@ -281,3 +285,35 @@ def test_a_recording_needs_no_server(tmp_path: Path) -> None:
 
     assert found.exit_code == 2
     assert "--socket" in found.stderr
+
+
+def test_a_short_watch_with_one_peak_says_that_it_is_short_and_raises_nothing() -> None:
+    """25 seconds, one of nine times the demand: the pair in force is left, and a longer watch asked for."""
+    bench = Bench(Settings(), server(Capacity(200, 400)))
+    bench.turns(25)
+    last = bench.records[-1]
+    assert last.estimate is not None
+    peak = replace(last, estimate=replace(last.estimate, demand=9.0 * last.estimate.demand))
+    static = static_value([*bench.records, peak], bench.state, None)[0]
+
+    assert "s are too short a time to raise M by" in static.reason
+    assert static.fix.startswith("watch for two minutes or longer")
+    assert max([400, *(int(one.split()[-1]) for one in static.sql)]) == 400
+
+
+@given(
+    now=st.floats(0.0, 1e4),
+    bounds=st.tuples(*[st.none() | st.floats(0.0, 1e4)] * 2),
+    likely=st.none() | st.floats(0.0, 1e4),
+    alone=st.booleans(),
+)
+def test_at_most_is_never_below_what_is_likely_or_was_seen(
+    now: float, bounds: tuple[float | None, float | None], likely: float | None, *, alone: bool
+) -> None:
+    """Whoever plans an outage by "at most" is told no less than the likely time, or than what was seen."""
+    found = Durations(now, *bounds).beside(likely=likely, seen=now if alone else None)
+    told = [float(one) for one in re.findall(r"at most ([\d.]+)", found.describe("{:.6f}".format))]
+
+    assert len(told) == sum(one is not None for one in bounds)
+    assert found.set_point is None or likely is None or told[0] >= likely - 1e-6
+    assert found.baseline is None or not alone or told[-1] >= now - 1e-6

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import re
+
 import msgspec
 import pytest
+from msgspec.structs import replace
 
 from tests.cli.support import FakeServer, innobrim
 from tests.factory import FACTS
 from tests.findings.patient import patient
 from tuner.cli import doctor as command
 from tuner.cli.doctor import Answer
+from tuner.findings.doctor import examine
 from tuner.findings.evidence import Evidence
 
 WAVES = patient(grown={"pages_sync": 40})
@@ -35,12 +39,34 @@ def test_the_exit_code_says_whether_anything_costs(
     assert msgspec.json.schema(Answer)["$defs"]["Answer"]["required"] == list(Answer.__struct_fields__)
 
 
+def verdict(printed: str) -> str:
+    """Return the first line of the answer."""
+    return next(one for one in printed.splitlines() if not one.startswith("watching"))
+
+
+def test_the_first_line_says_whether_anything_costs_as_the_exit_code_does(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """What is only worth knowing is not counted as a cost, and leaves the exit code at 0."""
+    show(monkeypatch, WAVES)
+    costs = innobrim("doctor")
+    worth = replace(
+        examine(WAVES), findings=tuple(replace(one, severity="info") for one in examine(WAVES).findings)
+    )
+    monkeypatch.setattr(command, "examine", lambda _: worth)
+    known = innobrim("doctor")
+
+    assert (costs.exit_code, verdict(costs.output)[:7]) == (1, "1 costs")
+    assert known.exit_code == 0
+    assert re.match(r"nothing costs of \d+ settings looked at: 1 worth knowing, ", verdict(known.output))
+
+
 def test_what_is_fine_is_counted_and_named_with_all(monkeypatch: pytest.MonkeyPatch) -> None:
     """One line counts it; --all lists each setting, and what is not known with the reason."""
     show(monkeypatch, patient(volumes={}))
     counted, listed = innobrim("doctor").output, innobrim("doctor", "--all").output
 
-    assert "are fine" in counted.splitlines()[-1]
+    assert re.match(r"nothing costs of \d+ settings looked at: \d+ fine, \d+ not known", verdict(counted))
     assert "fine      innodb_flush_method" not in counted
     assert "fine      innodb_flush_method" in listed
     assert "not known redo log on a device of its own: the server's directories" in listed

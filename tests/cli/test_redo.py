@@ -28,6 +28,16 @@ def test_a_machine_reads_the_type_that_the_program_has() -> None:
     assert [one.redo_capacity for one in answer.sizing.sizes] == [52_428_800 << n for n in range(6)]
 
 
+def test_the_size_to_take_is_the_first_line_and_its_safe_way_is_named_first() -> None:
+    """Nobody looks for the answer below a table, and pastes SQL that looks at no disk and keeps no undo."""
+    first, *more = run("device-is-the-limit").stdout.splitlines()
+    (how,) = (line for line in more if line.startswith("  how:"))
+
+    assert first == "[redo-size] take a redo log of 800 MiB, in place of 100 MiB"
+    assert how.split()[:5] == ["how:", "innobrim", "redo", "--to", "800M,"]
+    assert "watched for 120 s" in "".join(more)  # as asked, and not one less
+
+
 def test_no_log_is_proposed_that_holds_twice_an_hour_of_redo() -> None:
     """What is proposed is the smallest size that holds an hour, whatever share of writes more saves."""
     answer = msgspec.json.decode(run("an-hour-is-enough", "--json").stdout, type=Answer)

@@ -7,18 +7,21 @@ from importlib import resources
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from lab.plant.clock import SimClock
 from lab.plant.server import SimulatedServer
 from lab.scenarios import Scenario, load_scenario
 from lab.simulate_loop import SimInbox
+from tests.bench import Bench, FakeServer
 from tuner.core.state import State
 from tuner.core.step import start
 from tuner.findings.combining import Figure
-from tuner.findings.gain import judged
+from tuner.findings.gain import judged, verdict
+from tuner.findings.load import load_of
 from tuner.findings.sizing import sizing
 from tuner.loop import drive
-from tuner.records import Command, TickRecord
+from tuner.records import Capacity, Command, Sample, TickRecord
 from tuner.settings import Mode, Settings
 
 NO_HARM = Path(__file__).parents[2] / "docs/results/no-harm.md"
@@ -117,6 +120,26 @@ def test_an_m_that_is_too_low_is_a_gain_where_none_moves_the_age_either(tmp_path
 
     assert (found.answer, found.sure) == ("gain", "low")
     assert "innodb_io_capacity_max = 200" in found.because
+
+
+@pytest.mark.parametrize("counted", [0.6, 1.0, 1.6])
+@pytest.mark.parametrize("share", [0.3, 0.9])
+def test_an_age_that_comes_down_saves_no_page_and_the_reason_says_as_many(
+    counted: float, share: float
+) -> None:
+    """Whatever the pages counted: no figure says fewer page writes beside the words for more of them."""
+    bench = Bench(Settings(), FakeServer(Capacity(400, 800)))
+    bench.turns(120)
+    load, last = load_of(bench.records), bench.record.tick.reading
+    assert load is not None
+    assert isinstance(last, Sample)
+    load = replace(load, dirty_rate=counted * load.dirty_rate)
+    found = verdict(load, bench.state, last, set_point=share * load.age_ratio)
+    saved = found.page_writes_saved
+
+    assert saved is not None
+    assert saved.low <= saved.likeliest <= saved.high <= 0.0
+    assert f"about {-saved.likeliest:.0%} more pages" in found.because or saved.likeliest > -0.005
 
 
 def test_the_table_that_it_is_held_against_has_every_scenario() -> None:

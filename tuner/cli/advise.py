@@ -36,8 +36,7 @@ from tuner.cli.options import (
 )
 from tuner.config.schema import Config
 from tuner.core.laws import law_of
-from tuner.core.leaving.park import PARKED_RATIO, highest_demand, pair_for
-from tuner.core.limits import bounds
+from tuner.core.leaving.park import PARKED_RATIO
 from tuner.core.setpoint.budgets import KEYS, Budget, durations_of
 from tuner.core.setpoint.choose import budgets_now, headroom_of
 from tuner.core.state import State
@@ -57,6 +56,7 @@ from tuner.findings.load import Load, load_of
 from tuner.findings.providers import in_its_way
 from tuner.findings.redo_size import percent
 from tuner.findings.sizing import Size, Table, today
+from tuner.findings.static_pair import static_pair
 from tuner.journal.reader import runs, trace
 from tuner.journal.tables import JournalError
 from tuner.loop import drive
@@ -348,7 +348,7 @@ def headline(verdict: Verdict) -> str:
 
 
 def static_value(records: list[TickRecord], state: State, load: Load | None) -> list[Finding]:
-    """Return the one M that suits the window seen, its busiest seconds included, inside budgets that are set.
+    """Return the one M that suits the busiest minute of the window seen, inside budgets that are set.
 
     With it which budget is not kept, and what recovery and shutdown would take; nothing without load.
 
@@ -357,15 +357,14 @@ def static_value(records: list[TickRecord], state: State, load: Load | None) -> 
         state: after it.
         load: that it shows; None where it shows none.
     """
-    demands = [r.estimate.demand for r in records if r.estimate is not None and r.estimate.redo_rate > 0]
+    loaded = [r.estimate for r in records if r.estimate is not None and r.estimate.redo_rate > 0]
     last = next((r for r in reversed(records) if r.estimate is not None), None)
-    if not demands or last is None or last.estimate is None:
+    if not loaded or last is None or last.estimate is None:
         return []
     sample = last.tick.reading
     if not isinstance(sample, Sample):
         return []
     now = last.estimate
-    lowest, highest = bounds(state)
     law = law_of(state)
     standing = budgets_now(state, sample, now, headroom_of(state, sample, now))
     held, why = _static_ratio(standing)
@@ -380,26 +379,21 @@ def static_value(records: list[TickRecord], state: State, load: Load | None) -> 
         rests, effect = "is above the demand at the flush limit, where the age rests", "even flushing there"
         if law is not SOFT_LIMIT:
             rests, effect = "is above the demand; the age goes where C takes it", "even flushing"
-    pair = pair_for(
-        max(highest_demand(now), *demands),
-        now,
-        law,
-        state.settings,
-        slack=1.0,
-        age_ratio=held,
-        current=lowest if law.m_moves_age else sample.io_capacity_max,
-        lowest=lowest,
-        highest=highest,
-        home=sample.io_capacity,
-    )
+    found = static_pair(loaded, sample, state, age_ratio=held)
+    pair = found.pair
+    busiest = f"{len(loaded)} s seen, which is a short time," if found.short else "busiest minute"
+    if found.bound_by:
+        rests = f"{found.bound_by}, and the load may need more"
     static = Finding(
         id="static-io-capacity",
         severity="info",
-        title=f"one static setting for the load seen: {pair}",
-        reason=f"{rests}; the highest demand in {len(records)} s was {max(demands):.0f} pages/s "
-        f"(mean {statistics.fmean(demands):.0f}){why if law.m_moves_age else ''}",
+        title=f"{'leave' if pair == sample.capacity else 'one static setting for the load seen:'} {pair}",
+        reason=f"{rests}; the page demand of the {busiest} was {found.demand:.0f} pages/s "
+        f"(mean {statistics.fmean(one.demand for one in loaded):.0f})"
+        f"{why if law.m_moves_age else ''}",
         effect=f"{effect}; a static value cannot follow load or device",
-        fix="for a server that is not to be controlled; put it into my.cnf as well",
+        fix=f"{'watch for two minutes or longer before you keep it; ' if found.short else ''}"
+        "for a server that is not to be controlled; put it into my.cnf as well",
         sql=statements(sample.capacity, pair),
     )
     if not law.m_moves_age and pair.io_capacity_max <= sample.io_capacity_max:
@@ -439,11 +433,13 @@ def _times(records: list[TickRecord], last: Estimate, held: Size | None, setting
         recovery_seconds=max(one.recovery_seconds for one in seen),
         shutdown_seconds=max(one.shutdown_seconds for one in seen),
     )
-    said = f"; of now the longest in {len(records)} s"
-    if held is not None:
-        took = f"{held.recovery_seconds:.0f} and {held.shutdown_seconds:.0f} s"
-        said += f"; likely {took} at the set-point, as innobrim redo has it"
-    return durations(durations_of(longest), settings, seen=said)
+    likely = {} if held is None else {"recovery": held.recovery_seconds, "shutdown": held.shutdown_seconds}
+    alone = len({one.tick.reading.capacity for one in records if isinstance(one.tick.reading, Sample)}) == 1
+    times = {
+        name: one.beside(likely=likely.get(name), seen=one.now if alone else None)
+        for name, one in durations_of(longest).items()
+    }
+    return durations(times, settings, seen=f"; now: the longest of the {len(records)} s watched")
 
 
 def _static_ratio(standing: dict[str, Budget]) -> tuple[float, str]:

@@ -46,8 +46,9 @@ def doctor(
     """Look at all that a server's flushing depends on, and say what costs at the load seen. Writes nothing.
 
     A setting is only named where this server shows that it matters; ask at a busy hour. Devices and file
-    systems are seen where the server runs on this machine. Exit 0: nothing costs. Exit 1: a warning is
-    among the findings, or the server could not be watched. Exit 3: nothing answers.
+    systems are seen where the server runs on this machine. The first line is the verdict. Exit 0: nothing
+    costs, though something may be worth knowing. Exit 1: something costs, or the server could not be
+    watched. Exit 3: nothing answers.
 
     Example: innobrim doctor --socket /run/mysqld/mysqld.sock --user innobrim
     """
@@ -78,7 +79,9 @@ class Answer(Struct, frozen=True, forbid_unknown_fields=True):
 
     server: Annotated[str, Meta(description="product and version")]
     seconds: Annotated[float, Meta(description="how long it was watched")]
-    findings: Annotated[tuple[Finding, ...], Meta(description="what costs, warnings first")]
+    findings: Annotated[
+        tuple[Finding, ...], Meta(description="what costs: warnings; then what is worth knowing: info")
+    ]
     fine: Annotated[tuple[str, ...], Meta(description="settings that cost nothing that was seen")]
     unknown: Annotated[Mapping[str, str], Meta(description="why a setting could not be judged")]
 
@@ -121,7 +124,17 @@ def watch(
 
 
 def report(seen: Evidence, found: Examination, *, everything: bool) -> None:
-    """Print the load seen, each finding, and a line that counts what is fine."""
+    """Print how many settings cost, the load seen, and each finding."""
+    costs = sum(one.severity == "warning" for one in found.findings)
+    told = len(found.findings) - costs
+    counts = [f"{len(found.fine)} fine"]
+    if told:
+        counts.insert(0, f"{told} worth knowing")
+    if found.unknown:
+        counts.append(f"{len(found.unknown)} not known")
+    hint = "" if everything else " (--all names them)"
+    verdict = f"{costs or 'nothing'} cost{'' if costs > 1 else 's'}"
+    say(f"{verdict} of {found.looked_at} settings looked at: {', '.join(counts)}{hint}")
     say(
         f"{seen.facts.product}, {seen.seconds:.0f} s: {seen.per_second('row_changes'):.0f} row changes/s, "
         f"{seen.per_second('lsn_current') / 1e6:.2f} MB/s of redo, {seen.flushed:.0f} pages/s flushed, "
@@ -134,10 +147,3 @@ def report(seen: Evidence, found: Examination, *, everything: bool) -> None:
             say(f"fine      {name}")
         for name, why in found.unknown.items():
             say(f"not known {name}: {why}")
-    counts = [f"{len(found.fine)} are fine"]
-    if found.findings:
-        counts.insert(0, f"{len(found.findings)} cost")
-    if found.unknown:
-        counts.append(f"{len(found.unknown)} not known")
-    hint = "" if everything else " (--all lists them)"
-    say(f"{found.looked_at} settings looked at: {', '.join(counts)}{hint}")

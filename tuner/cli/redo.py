@@ -75,10 +75,11 @@ def redo(
 ) -> None:
     """Watch a server, then say what a smaller or larger redo log would bring; writes nothing but with --to.
 
-    For each size from half to sixteen times today's, with an M that follows the load: how long of redo it
-    holds, pages written per row change, page writes and all device writes saved for the same work, commits/s
-    gained where the device is the limit, how long a crash recovery and a shutdown take; and the size at which
-    more gains nothing, or little because it holds an hour of redo.
+    First comes the size to take, and how: the one from which on more gains nothing, or little because it
+    holds an hour of redo. Then for each size from half to sixteen times today's, with an M that follows the
+    load: how long of redo it holds, pages written per row change, page writes and all device writes saved
+    for the same work, commits/s gained where the device is the limit, how long a crash recovery and a
+    shutdown take.
     Behind each figure is the range in which it lies in nine cases of ten. Exit 0: it was told. Exit 1: there
     was no load to tell it from, or server or redo log were not the same throughout. Exit 3: nothing answers.
 
@@ -132,9 +133,9 @@ def _foretell(server: RealServer, config: Config, seconds: int, *, as_json: bool
     if as_json:
         say_json(Answer(found, advice, begun))
         return
-    say(*table(found, sample.capacity, state.facts))
     for finding in advice:
         show(finding)
+    say("", *table(found, sample.capacity, state.facts))
 
 
 def _not_as_usual(samples: Sequence[Sample]) -> str:

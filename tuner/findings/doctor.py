@@ -59,7 +59,7 @@ class Examination(Struct, frozen=True):
     """What came of all rules.
 
     Attributes:
-        findings: what costs here, warnings first.
+        findings: what costs here, as warnings, then what is worth knowing.
         fine: what does not, by its name in ``RULES``.
         unknown: what could not be judged, and why.
     """

@@ -24,6 +24,9 @@ from tuner.records import HoldCode, Sample, TickRecord
 WORTH_PAGES, WORTH_COMMITS = 0.05, 0.02
 """Share of the page writes, or of the commits, from which on a gain is one."""
 
+TOLD = 0.005
+"""A smaller share is none once it is rounded."""
+
 IN_FULL = 0.9
 """Share of M that is flushed from which on M, and not the device, holds flushing back."""
 
@@ -150,7 +153,11 @@ def _from_above(found: Verdict, load: Load, state: State, last: Sample, at: str)
         return replace(found, because=f"{why}; {at}")
     if last.degraded and load.age_ratio * last.flush_limit >= _writers_wait_from(state, last):
         return replace(found, answer="gain", because=f"writers wait for redo space; {at}", sure="low")
-    why = "the age is above what active mode would hold: it would write more pages, for steadier commits"
+    saved = found.page_writes_saved
+    pages = "about as many pages"
+    if saved is not None and saved.likeliest <= -TOLD:
+        pages = f"about {-saved.likeliest:.0%} more pages"
+    why = f"the age is above what active mode would hold: it would write {pages}, for steadier commits"
     return replace(found, because=f"{why}; {at}")
 
 

@@ -8,25 +8,21 @@ from itertools import groupby
 from typing import Annotated
 
 from msgspec import Meta, Struct
-from msgspec.structs import replace
 
 from tuner.core.laws import law_of, why_m_moves_no_age
-from tuner.core.leaving.park import PARKED_RATIO, pair_for
-from tuner.core.limits import bounds
+from tuner.core.leaving.park import PARKED_RATIO
 from tuner.core.state import State
 from tuner.findings.combining import Figure
 from tuner.findings.gain import Verdict, saved_against, verdict, worth_it
 from tuner.findings.load import load_of
 from tuner.findings.redo_size import percent
-from tuner.records import Capacity, Estimate, Sample, TickRecord
+from tuner.findings.static_pair import MINUTE, mean_of, static_pair
+from tuner.records import Capacity, Sample, TickRecord
 from tuner.settings import Mode
 
 HOUR = 3600.0
 LEAST_SECONDS = 60
 """An hour of which fewer readings are there is left out."""
-
-MINUTE, STEP = 60, 10
-"""Readings of a minute, and how many later the next one begins of which the busiest is looked for."""
 
 LONG_SECONDS = 20 * HOUR
 """A recording of so much says what a day is like."""
@@ -129,53 +125,21 @@ def _hour(began: float, records: list[TickRecord], state: State) -> Hour | None:
     if active and load is not None and baselines and not unmoved:
         found = saved_against(load, statistics.fmean(baselines))
     held = [one.io_capacity_max for one in samples]
-    mean, minutes = _mean_of(estimates), _minutes(estimates)
+    mean = mean_of(estimates)
     if not active and not unmoved:
-        held = [_pair(mean, samples[-1], state, set_point).io_capacity_max]
-    ratio = min(PARKED_RATIO, set_point)
-    suiting = [] if unmoved else [_pair(one, samples[-1], state, ratio) for one in minutes]
+        held = [static_pair([mean] * MINUTE, samples[-1], state, age_ratio=set_point).pair.io_capacity_max]
+    static = static_pair(estimates, samples[-1], state, age_ratio=min(PARKED_RATIO, set_point))
     return Hour(
         began=began,
         seconds=len(samples),
         row_changes=0.0 if load is None else load.row_rate,
         age_ratio=statistics.fmean(one.age_ratio for one in samples),
         demand=mean.demand,
-        highest_demand=max(one.demand for one in minutes),
+        highest_demand=static.demand,
         in_force=samples[-1].capacity,
         active=active,
-        static=max(suiting, key=lambda one: one.io_capacity_max, default=None),
+        static=None if unmoved else static.pair,
         loop=None if unmoved and not active else (min(held), max(held)),
         verdict=found,
         pages=0.0 if load is None else load.flush_rate,
-    )
-
-
-def _minutes(estimates: list[Estimate]) -> list[Estimate]:
-    """Return the means of each minute; that of all where they are none."""
-    last = max(0, len(estimates) - MINUTE)
-    return [_mean_of(estimates[begin : begin + MINUTE]) for begin in range(0, last + 1, STEP)]
-
-
-def _mean_of(estimates: list[Estimate]) -> Estimate:
-    return replace(
-        estimates[-1],
-        age_ratio=statistics.fmean(one.age_ratio for one in estimates),
-        demand=statistics.fmean(one.demand for one in estimates),
-    )
-
-
-def _pair(mean: Estimate, sample: Sample, state: State, age_ratio: float) -> Capacity:
-    """Return the pair with which the age rests there at the mean demand of a time."""
-    lowest, highest = bounds(state)
-    return pair_for(
-        mean.demand,
-        mean,
-        law_of(state),
-        state.settings,
-        slack=1.0,
-        age_ratio=age_ratio,
-        current=lowest,
-        lowest=lowest,
-        highest=highest,
-        home=sample.io_capacity,
     )

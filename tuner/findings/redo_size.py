@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import math
+
 from tuner.findings.combining import Figure
 from tuner.findings.finding import Finding
 from tuner.findings.sizing import Size, Sizing
 from tuner.records import Facts
 from tuner.settings import Settings
-from tuner.system.amounts import duration, size
+from tuner.system.amounts import MEBIBYTE, duration, size
 
 
 def percent(figure: Figure) -> str:
@@ -44,11 +46,14 @@ def redo_size(found: Sizing, facts: Facts, settings: Settings) -> Finding:
         reason = enough
     times = f"crash recovery {best.recovery_seconds:.0f} s, shutdown {best.shutdown_seconds:.0f} s"
     fix, sql = facts.larger_redo(best.redo_capacity)
+    if sql:
+        grows = f"innobrim redo --to {math.ceil(best.redo_capacity / MEBIBYTE)}M"
+        fix = f"{grows}, which looks at the disk and can be undone; or {fix}"
     beside = "; both logs are there while MariaDB writes the new one" if facts.family == "mariadb" else ""
     return Finding(
         id="redo-size",
         severity="info",
-        title=f"a redo log of {size(best.redo_capacity)}, in place of {size(found.redo_capacity)}",
+        title=f"take a redo log of {size(best.redo_capacity)}, in place of {size(found.redo_capacity)}",
         reason=reason,
         effect=f"{_effect(found, best)}; sure: {best.sure}",
         risk=f"{times}; {size(best.redo_capacity - found.redo_capacity)} more disk space{beside}",

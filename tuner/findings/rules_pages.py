@@ -56,6 +56,12 @@ IBUF_SHARE = 0.1
 
 MANUAL = "known from MySQL's manual, "
 
+CHECKPOINTS = (
+    "'More on Checkpoints in InnoDB MySQL 8', Percona's blog, August 2020 (docs/results/plant-seeds.md)"
+)
+SHOCK = "'Shock with innodb_doublewrite_pages in MySQL 8.0.20+', January 2026 (docs/results/plant-seeds.md)"
+"""Articles, and where their experiments are held against the model."""
+
 
 def redo_log(seen: Evidence) -> Finding | None:
     """How fast the load fills the redo log."""
@@ -139,8 +145,8 @@ def doublewrite_pages(seen: Evidence) -> Finding | None:
         reason=f"{written:.0f} pages/s went through the doublewrite in {batches:.0f} batches/s, "
         f"{written / max(1.0, batches):.1f} pages each, each with a write and a sync of its own{where}",
         effect="fewer writes and syncs for the same pages, and no limit on flushing by their latency",
-        source="known from 'Shock with innodb_doublewrite_pages in MySQL 8.0.20+' (55 % fewer writes) and "
-        "'More on Checkpoints in InnoDB MySQL 8' (no more waves); the default from 8.4 on",
+        source=f"known from {SHOCK}: 55 % fewer writes, and from {CHECKPOINTS}: no more waves; the default "
+        "from 8.4 on",
         risk="a restart; some MiB more of doublewrite files",
         fix=seen.at_start(f"innodb_doublewrite_pages = {ENOUGH_DOUBLEWRITE_PAGES}"),
     )
@@ -351,7 +357,7 @@ def adaptive_hash_index(seen: Evidence) -> Finding | None:
         reason=f"{100 * hits / (hits + misses):.0f} % of {hits + misses:.0f} searches/s, and each change of "
         "a page that it has is a change of it",
         effect="less work for each change",
-        source="known from 'More on Checkpoints in InnoDB MySQL 8': 7579 → 7996 transactions/s without; "
+        source=f"known from {CHECKPOINTS}: 7579 → 7996 transactions/s without; "
         "OFF is the default from 8.4 on",
         risk="lookups by the same keys take longer; it is dropped at once and built anew when turned on",
         fix=fix,

@@ -170,7 +170,8 @@ def logs_apart(seen: Evidence) -> Finding | None:
         reason=f"it was busy {100 * seen.busy():.0f} % of the time, and {100 * share:.0f} % of "
         f"{sum(writes.values()):.0f} write calls/s were of logs, for which each commit waits",
         effect="commits no longer queue behind pages",
-        source="known from 'Introduction to theory and practice of improving MySQL write speed'",
+        source="known from the post 'Introduction to theory and practice of improving MySQL write speed, "
+        "with a focus on the redo log'",
         risk="a restart, and a second device that data loss depends on",
         fix=seen.at_start("innodb_log_group_home_dir = a directory on another device")
         + ", and log_bin likewise",

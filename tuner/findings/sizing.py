@@ -88,7 +88,7 @@ class Size(Struct, frozen=True):
 class Sizing(Struct, frozen=True):
     """The table, and what it was worked out from."""
 
-    seconds: Annotated[int, Meta(description="how long was watched")]
+    seconds: Annotated[int, Meta(description="how long was watched: readings, one a second")]
     redo_capacity: Annotated[int, Meta(description="size of today, bytes")]
     age_ratio: Annotated[float, Meta(description="age of today, over the flush limit")]
     pages_per_row: Annotated[float | None, Meta(description="pages written per row change today")]
@@ -152,7 +152,7 @@ def sizing(
     cost = load.page_cost
     knee, knee_by = _knee(sizes)
     return Sizing(
-        seconds=round(load.seconds),
+        seconds=len(records),
         redo_capacity=sample.redo_capacity,
         age_ratio=load.age_ratio,
         pages_per_row=table.per_row(load.density),
@@ -245,15 +245,21 @@ class Table:
         """Return the share of today's page writes that ages save for the same work.
 
         How pages combine and which age is held are off apart from each other: both together make the range.
+        An age no higher than today's saves nothing: it is held against what the curve has for today's, as the
+        pages counted are others where the age moved meanwhile.
 
         Args:
             held: age ratios: the likeliest, and between which it lies.
             limit: flush limit, bytes.
         """
         curves, curve = self._load.combining, self._load.combining.curves[0]
+        today = self._load.age_ratio * self._load.flush_limit
+        lowered = held.likeliest * limit <= today
+        base = curve.at(today) + self._fixed if lowered else self._load.density
 
         def at(density: float) -> float:
-            return 1.0 - (density + self._fixed) / self._load.density
+            saved = 1.0 - (density + self._fixed) / base
+            return min(0.0, saved) if lowered else saved
 
         by_pages = curves.at(held.likeliest * limit)
         likeliest = at(by_pages.likeliest)
@@ -262,7 +268,7 @@ class Table:
         return Figure(
             likeliest - math.hypot(likeliest - low, likeliest - lower),
             likeliest,
-            min(1.0, likeliest + math.hypot(high - likeliest, higher - likeliest)),
+            min(0.0 if lowered else 1.0, likeliest + math.hypot(high - likeliest, higher - likeliest)),
         )
 
     def as_set(self, factor: float) -> float | None:

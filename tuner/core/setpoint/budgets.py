@@ -232,6 +232,22 @@ class Durations(Struct, frozen=True):
     set_point: float | None = None  # from the set-point, at its longest
     # from where the settings that the server was found with hold the age, at its longest
     baseline: float | None = None
+    likely: float | None = None  # from the set-point, where that was reckoned; ``beside`` sets it
+
+    def beside(self, *, likely: float | None, seen: float | None) -> Durations:
+        """Return these beside two other figures, which what it takes at most is then no lower than.
+
+        Args:
+            likely: what it takes from the set-point by another reckoning; None where there is none.
+            seen: the longest seen with the settings found; None where others were in force.
+        """
+        most, rests = self.set_point, self.baseline
+        return replace(
+            self,
+            likely=likely,
+            set_point=most if likely is None or most is None else max(most, likely),
+            baseline=rests if seen is None or rests is None else max(rests, seen),
+        )
 
     @property
     def longest(self) -> float:
@@ -250,7 +266,8 @@ class Durations(Struct, frozen=True):
         """
         parts = [f"{duration(self.now)} now"]
         if self.set_point is not None:
-            parts.append(f"at most {duration(self.set_point)} at the set-point")
+            likely = "" if self.likely is None else f"likely {duration(self.likely)} and "
+            parts.append(f"{likely}at most {duration(self.set_point)} at the set-point")
         if self.baseline is not None:
             parts.append(f"at most {duration(self.baseline)} with the baseline settings")
         return ", ".join(parts)
