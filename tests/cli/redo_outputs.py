@@ -79,10 +79,11 @@ def told(what: tuple[list[TickRecord], State], **facts: object) -> tuple[list[Ti
 
 
 def look(**counters: int) -> Survey:
-    """Return a look with these writes to files of each kind, and new pages, of a server with a binary log."""
+    """Return a look with these writes to files of each kind, synced where they are logs, and new pages."""
     named = {
         "Innodb_pages_created" if name == "created" else f"writes:{name}": n for name, n in counters.items()
     }
+    named |= {f"syncs:{name}": n for name, n in counters.items() if name in {"redo", "binlog"}}
     return Survey(0.0, {"log_bin": "ON", "sync_binlog": "1"} if "binlog" in counters else {}, named)
 
 

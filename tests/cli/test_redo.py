@@ -24,7 +24,7 @@ def test_a_machine_reads_the_type_that_the_program_has() -> None:
     answer = msgspec.json.decode(printed, type=Answer)
 
     assert msgspec.json.encode(answer).decode() == printed.strip()
-    assert answer.sizing.pages_share == pytest.approx(0.1, abs=0.01)
+    assert answer.sizing.pages_share == pytest.approx(9 / 171, abs=0.01)
     assert [one.redo_capacity for one in answer.sizing.sizes] == [52_428_800 << n for n in range(6)]
 
 

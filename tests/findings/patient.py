@@ -43,6 +43,8 @@ RATES = {
     "writes:data": 400,
     "writes:redo": 200,
     "writes:binlog": 200,
+    "syncs:redo": 100,
+    "syncs:binlog": 100,
 }
 
 

@@ -87,14 +87,22 @@ SETTLES = 1500.0
 """Seconds that this may take: an age of 1600 MiB of redo rises for a quarter of an hour."""
 
 
+RESTING, AT_REST = 180, 0.03
+"""Ticks in which an age that has come to rest elsewhere moves by no more than the second."""
+
+
 def settle(daemon: Innobrim, set_point: float) -> None:
-    """Return once the age has been near the set-point for a minute."""
-    end, steady = time.monotonic() + SETTLES, 0
-    while steady < STEADY:
+    """Return once the age has been near the set-point for a minute, or rests where the lowest M has it."""
+    end, ages = time.monotonic() + SETTLES, list[float]()
+    while True:
         assert time.monotonic() < end, f"no steady age within {SETTLES:.0f} s:\n{daemon.log()}"
         estimate = daemon.await_ticks(1)["estimate"]
-        near = estimate is not None and abs(estimate["age_ratio"] - set_point) <= BAND
-        steady = steady + 1 if near else 0
+        ages = [] if estimate is None else [*ages, estimate["age_ratio"]]
+        late, near = ages[-RESTING:], [abs(one - set_point) <= BAND for one in ages[-STEADY:]]
+        if len(near) == STEADY and all(near):
+            return
+        if len(late) == RESTING and max(late) - min(late) <= AT_REST:
+            return
 
 
 def held(recording: Recording) -> tuple[int, float]:

@@ -17,7 +17,10 @@ from tests.real.installation import Innobrim
 from tests.real.recording import settle
 from tests.real.support import LOAD, WRITE_IOPS
 from tuner.core.estimate.window import list_flushed
+from tuner.findings.devicewrites import device_writes
 from tuner.records import Sample
+from tuner.servers.server import RealServer
+from tuner.system.clock import SystemClock
 
 pytestmark = [pytest.mark.real, pytest.mark.prove, pytest.mark.timeout(3500)]
 
@@ -127,3 +130,37 @@ def test_a_larger_log_saves_what_was_foretold(
     saved = [1.0 - one.pages_per_row / done[0].pages_per_row for one in done]
     assert saved == sorted(saved)
     assert all(told["low"] <= one <= told["high"] for told, one in zip(ranges, saved, strict=True)), saved
+
+
+@pytest.mark.parametrize("name", ["mysql-9.7", "mysql-8.0.31"])
+def test_the_device_writes_what_is_reckoned_of_the_files(name: str, figures: list[str]) -> None:
+    """What redo and advise reckon from a server's counts is what the device writes, within their range."""
+    spec = ServerSpec(io_capacity=SHIPPED.io_capacity, io_capacity_max=SHIPPED.io_capacity_max)
+    with named(name, spec) as server:
+        prepare(server, LOAD)
+        assert server.limit_write_iops(WRITE_IOPS) is None
+        asked = RealServer(server.endpoint(server.daemon), SystemClock())
+        family = asked.facts().family
+        with SysbenchRun(server, LOAD) as load:
+            load.wait_seconds(COUNTED, 3.0 * COUNTED)
+            begun, before, device = len(load.seconds()), asked.survey(), server.device()
+            load.wait_seconds(begun + COUNTED, 3.0 * COUNTED)
+            after, last = asked.survey(), server.device()
+            commits = sum(one.commits for one in load.seconds()[begun : begun + COUNTED])
+    found = device_writes(before, after, family)
+    assert found is not None
+    assert found.pages is not None
+    assert device is not None
+    assert last is not None
+    done = (last.writes - device.writes) / commits
+    low, likeliest, high = (
+        (found.pages + one) / commits for one in (found.redo.low, found.redo.likeliest, found.redo.high)
+    )
+    calls, syncs = (
+        after.counters[f"{one}:redo"] - before.counters[f"{one}:redo"] for one in ("writes", "syncs")
+    )
+    figures.append(
+        f"{name}: writes a commit: device {done:.3f}, reckoned {likeliest:.3f} ({low:.3f} to {high:.3f}):"
+        f" pages {found.pages / commits:.3f}; redo {calls / commits:.3f} calls, {syncs / commits:.3f} syncs"
+    )
+    assert low <= done <= high

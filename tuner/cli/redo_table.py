@@ -55,8 +55,8 @@ def _device(found: Sizing) -> list[str]:
         )
     else:
         lines.append(
-            f"page writes are {found.pages_share:.0%} of the writes and syncs counted; no commit was seen to "
-            "wait for them"
+            f"page writes are about {found.pages_share:.0%} of the device's writes, by what is written and "
+            "synced of each file; no commit was seen to wait for them"
         )
     return [*lines, *_binary_log(found.writes)]
 
@@ -65,12 +65,12 @@ def _binary_log(writes: DeviceWrites | None) -> list[str]:
     if writes is None or not writes.logs_binary:
         return []
     synced = f"sync_binlog = {writes.sync_binlog}"
-    whole = (writes.pages or 0) + writes.logs
-    if writes.pages is None or writes.binary_log is None or not whole:
+    if writes.pages is None or writes.binary_log is None:
         return [f"binary log ({synced}): its writes are not counted; they make less of what pages are"]
-    pages, redo, binary = (f"{one / whole:.0%}" for one in (writes.pages, writes.redo, writes.binary_log))
+    parts = (writes.pages, writes.redo.likeliest, writes.binary_log.likeliest)
+    pages, redo, binary = (f"{one / max(1.0, sum(parts)):.0%}" for one in parts)
     said = f"{pages} pages, {redo} redo log, {binary} binary log ({synced})"
-    return [f"written and synced: {said}; a redo log saves pages alone"]
+    return [f"the device's writes: about {said}; a larger redo log saves those of pages alone"]
 
 
 def _row(one: Size) -> str:

@@ -212,9 +212,9 @@ def _uneven(rates: Sequence[float]) -> bool:
 def _page_cost(pairs: Sequence[tuple[Sample, Sample]], writes: DeviceWrites | None) -> PageCost:
     """Return what pages cost, by the seconds with more and those with fewer; else by the writes counted."""
     seen = _cost_seen(pairs)
-    if not seen.device_is_limit and writes is not None and writes.pages and writes.logs > 0:
-        share = writes.pages / (writes.pages + writes.logs)
-        return PageCost(seen.device_is_limit, Figure(share, share, share), counted=True)
+    share = None if writes is None else writes.pages_share
+    if not seen.device_is_limit and share is not None:
+        return PageCost(seen.device_is_limit, share, counted=True)
     return seen
 
 

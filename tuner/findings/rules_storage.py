@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 from msgspec import Struct
 
+from tuner.findings.devicewrites import device_writes
 from tuner.findings.evidence import Evidence, NotKnownError
 from tuner.findings.finding import Finding
 from tuner.findings.rules_pages import MANUAL
@@ -200,8 +201,11 @@ def log_syncs(seen: Evidence) -> Finding | None:
     logs = writes.get("redo", 0.0) + writes.get("binlog", 0.0)
     if logs < LEAST_LOGS:
         raise NotKnownError(f"no load: {logs:.1f} log writes/s")
-    share = logs / sum(writes.values())
-    if synced != "1" or share < MOSTLY_LOGS:
+    found = device_writes(seen.before, seen.after, seen.facts.family)
+    pages = None if found is None else found.pages_share
+    if pages is None:
+        raise NotKnownError("writes of pages are not told from those of logs")
+    if synced != "1" or 1.0 - pages.likeliest < MOSTLY_LOGS:
         return None
     both = binlog and seen.setting("sync_binlog") == "1"
     kinds = ", ".join(f"{one} {rate:.0f}" for one, rate in writes.items())
@@ -210,8 +214,9 @@ def log_syncs(seen: Evidence) -> Finding | None:
     return Finding(
         id="log-syncs",
         severity="info",
-        title="most write calls are of logs, which no setting of flushing saves",
-        reason=f"{100 * share:.0f} % of {sum(writes.values()):.0f} write calls/s ({kinds}) at "
+        title="most of the device's writes are of logs, which no setting of flushing saves",
+        reason=f"about {100 * (1.0 - pages.likeliest):.0f} % ({100 * (1.0 - pages.high):.0f} to "
+        f"{100 * (1.0 - pages.low):.0f}), by write calls/s ({kinds}) and syncs, at "
         f"{seen.per_second('commits'):.0f} engine commits/s; innodb_flush_log_at_trx_commit = 1"
         f"{' and sync_binlog = 1' if both else ''}",
         effect="fewer syncs for the same commits, where many commit at the same time",

@@ -22,7 +22,7 @@ VARIABLES = (
     *("innodb_lru_scan_depth", "innodb_buffer_pool_instances"),
     *("innodb_page_cleaners", "innodb_max_dirty_pages_pct", "innodb_max_dirty_pages_pct_lwm"),
     *("innodb_change_buffering", "innodb_adaptive_hash_index", "innodb_log_buffer_size"),
-    *("innodb_flush_log_at_trx_commit", "innodb_log_group_home_dir"),
+    *("innodb_flush_log_at_trx_commit", "innodb_log_group_home_dir", "innodb_log_file_buffering"),
     *("log_bin", "log_bin_basename", "sync_binlog", "datadir", "hostname"),
 )
 """All that is gone by; what a server does not have it leaves out of its answer."""
