@@ -22,6 +22,7 @@ from tuner.core.estimate.load import COMBINING_PRIOR
 from tuner.core.setpoint.budgets import Durations
 from tuner.daemon.board import Board
 from tuner.findings.finding import Finding
+from tuner.findings.gain import judged
 from tuner.findings.load import load_of
 from tuner.recorder import Recorder
 from tuner.records import Capacity, Sample
@@ -327,6 +328,8 @@ def test_a_short_watch_with_one_peak_says_that_it_is_short_and_raises_nothing() 
 
     assert "s are too short a time to raise M by" in static.reason
     assert static.fix.startswith("watch for two minutes or longer")
+    verdict = judged(bench.records, bench.state)
+    assert (verdict.sure, "s are a short time to watch" in verdict.depends[0]) == ("low", True)
     assert max([400, *(int(one.split()[-1]) for one in static.sql)]) == 400
 
 

@@ -273,16 +273,19 @@ def for_all(hours: list[Hour]) -> list[Finding]:
     if not pairs:
         return []
     pair = max(pairs, key=lambda one: one.io_capacity_max)
+    lowest = min(one.io_capacity_max for one in pairs)
+    takes = f"an M of {pair.io_capacity_max}"
+    if lowest < pair.io_capacity_max:
+        takes = f"{takes}, that of the hour that takes least one of {lowest}"
     return [
         Finding(
             id="static-io-capacity",
             severity="info",
-            title=f"one static setting for all hours seen: {pair}",
-            reason=f"by their busiest minutes the hours take {min(one.io_capacity_max for one in pairs)} to "
-            f"{pair.io_capacity_max}; the highest demand of a minute was "
+            title=f"one static setting for {'the hour' if len(hours) == 1 else 'all hours'} seen: {pair}",
+            reason=f"the busiest minute of all takes {takes}; its demand was "
             f"{max(one.highest_demand for one in hours):.0f} pages/s "
             f"(mean {statistics.fmean(one.demand for one in hours):.0f})",
-            effect="at other times the age rests lower than it could; a static value cannot follow the load",
+            effect="outside of it the age rests lower than it could; a static value cannot follow the load",
             fix="for a server that is not to be controlled; put it into my.cnf as well",
             sql=statements(hours[-1].in_force, pair),
         )
@@ -293,22 +296,29 @@ def _hour_of(hour: Hour) -> str:
     return datetime.fromtimestamp(hour.began, UTC).strftime("%Y-%m-%d %H:%M")
 
 
+NOT_TOLD = "–"
+
+HEADS = (
+    "                   changes  age, of   demand        M      static    loop's M  writes  commits",
+    "hour (UTC)          rows/s    limit  pages/s  pages/s         C/M     pages/s   saved   gained",
+)
+
+
 def _table(hours: list[Hour]) -> list[str]:
-    head = "hour (UTC)         rows/s   age pages/s      M       static   the loop's  saved  gained"
-    lines = [head]
+    lines = list(HEADS)
     for one in hours:
         saved, gained = one.verdict.page_writes_saved, one.verdict.commits_gained
-        wanted = "–" if one.loop is None else "–".join(str(m) for m in dict.fromkeys(one.loop))
+        wanted = NOT_TOLD if one.loop is None else "–".join(str(m) for m in dict.fromkeys(one.loop))
         lines.append(
-            f"{_hour_of(one):16} {one.row_changes:8.0f} {one.age_ratio:5.2f} {one.demand:7.0f} "
-            f"{one.in_force.io_capacity_max:6d} {one.static or '–'!s:>12} {wanted:>12} "
-            f"{_likeliest(saved):>6} {_likeliest(gained):>7}{'  active' if one.active else ''}"
+            f"{_hour_of(one):16} {one.row_changes:9.0f} {one.age_ratio:8.0%} {one.demand:8.0f} "
+            f"{one.in_force.io_capacity_max:8d} {one.static or NOT_TOLD!s:>11} {wanted:>11} "
+            f"{_likeliest(saved):>7} {_likeliest(gained):>8}{'  active' if one.active else ''}"
         )
-    return lines
+    return lines if all(NOT_TOLD not in one.split() for one in lines) else [*lines, f"{NOT_TOLD}: not known"]
 
 
 def _likeliest(figure: Figure | None) -> str:
-    return "–" if figure is None else f"{100.0 * figure.likeliest:z.0f} %"
+    return NOT_TOLD if figure is None else f"{100.0 * figure.likeliest:z.0f} %"
 
 
 def tell(advised: Advised) -> None:
@@ -342,14 +352,15 @@ def headline(verdict: Verdict) -> str:
     if verdict.answer == "no-load":
         return f"no load was seen, so that nothing can be foretold: {verdict.because}"
     if verdict.answer == "nothing":
-        return f"nothing to gain, because {verdict.because}"
+        return f"nothing {'was gained' if verdict.brought else 'to gain'}, because {verdict.because}"
     pages, commits = verdict.page_writes_saved, verdict.commits_gained
     gains = [] if pages is None or pages.likeliest <= 0.0 else [f"about {percent(pages)} fewer page writes"]
     if commits is not None and commits.high > 0.0:
         gains.append(f"about {percent(commits)} more commits/s")
     elif verdict.device_is_limit is False:
         gains.append("as many commits/s, as the device is not the limit")
-    return f"you gain {' and '.join(gains) or 'commits that no longer wait for redo space'}"
+    you = "you gained" if verdict.brought else "you gain"
+    return f"{you} {' and '.join(gains) or 'commits that no longer wait for redo space'}"
 
 
 def static_value(records: list[TickRecord], state: State, load: Load | None) -> list[Finding]:
