@@ -201,7 +201,7 @@ def test_values_that_move_meanwhile_are_said_at_once(
 
     second = capsys.readouterr().out.splitlines()[1]
     assert ("InnoBrim is active here" in second) is not writer
-    assert "innodb_io_capacity_max changed 3 times, between 450 and 1800" in second
+    assert "innodb_io_capacity_max changed 2 times, between 450 and 1350" in second
     assert advised.beside in second
 
 
