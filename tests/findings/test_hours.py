@@ -59,7 +59,7 @@ def test_hours_that_would_gain_are_no_reason_for_nothing_to_gain() -> None:
 
     assert headline(found) == (
         "nothing to gain, because over all hours little is saved, 1 % (-1 to 4) of the page writes; "
-        "1 of 3 hours would gain, see below"
+        "it would gain in 1 of 3 hours, see below"
     )
 
 
@@ -72,3 +72,22 @@ def test_a_day_in_which_writers_wait_for_m_is_a_gain() -> None:
 
     assert (found.answer, found.sure) == ("gain", "low")
     assert alone.answer == "gain"
+
+
+def test_what_active_hours_brought_is_told_as_past() -> None:
+    """Of a journal of active hours nobody reads that they would gain; of others beside them, both."""
+    past = replace(judged(replace(SAVES, brought=True)), active=True)
+    alone, both = of_all([past]), of_all([past, past, judged(SAVES)])
+
+    assert headline(alone) == "you gained about 50 % (40 to 60) fewer page writes"
+    assert alone.because == "active mode gained in 1 of 1 hour"
+    assert headline(both).startswith("you gain about")
+    assert both.because == "active mode gained in 2 of 2 hours where it was on, and would gain in 1 of 1 hour"
+
+
+def test_one_hour_is_not_told_as_several() -> None:
+    """No range from a figure to itself, and no hours where there is one."""
+    (static,) = for_all([hour((60, 800.0))])
+
+    assert " to " not in static.reason
+    assert "the hour seen" in static.title

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,6 +21,7 @@ from tuner.core.estimate.window import list_flushed
 from tuner.findings.devicewrites import device_writes
 from tuner.records import Sample
 from tuner.servers.server import RealServer
+from tuner.servers.survey import Survey
 from tuner.system.clock import SystemClock
 
 pytestmark = [pytest.mark.real, pytest.mark.prove, pytest.mark.timeout(3500)]
@@ -132,6 +134,12 @@ def test_a_larger_log_saves_what_was_foretold(
     assert all(told["low"] <= one <= told["high"] for told, one in zip(ranges, saved, strict=True)), saved
 
 
+def looked_at(server: LabServer) -> tuple[str, Survey]:
+    """Return a server's family and what it shows of its writes."""
+    with contextlib.closing(RealServer(server.endpoint(server.daemon), SystemClock())) as asked:
+        return asked.facts().family, asked.survey()
+
+
 @pytest.mark.parametrize("name", ["mysql-9.7", "mysql-8.0.31"])
 def test_the_device_writes_what_is_reckoned_of_the_files(name: str, figures: list[str]) -> None:
     """What redo and advise reckon from a server's counts is what the device writes, within their range."""
@@ -139,13 +147,11 @@ def test_the_device_writes_what_is_reckoned_of_the_files(name: str, figures: lis
     with named(name, spec) as server:
         prepare(server, LOAD)
         assert server.limit_write_iops(WRITE_IOPS) is None
-        asked = RealServer(server.endpoint(server.daemon), SystemClock())
-        family = asked.facts().family
         with SysbenchRun(server, LOAD) as load:
             load.wait_seconds(COUNTED, 3.0 * COUNTED)
-            begun, before, device = len(load.seconds()), asked.survey(), server.device()
+            begun, (family, before), device = len(load.seconds()), looked_at(server), server.device()
             load.wait_seconds(begun + COUNTED, 3.0 * COUNTED)
-            after, last = asked.survey(), server.device()
+            (_, after), last = looked_at(server), server.device()
             commits = sum(one.commits for one in load.seconds()[begun : begun + COUNTED])
     found = device_writes(before, after, family)
     assert found is not None

@@ -44,6 +44,7 @@ from tuner.core.step import start
 from tuner.daemon.board import Board, BoardInbox
 from tuner.findings.advice import advise as advise_on
 from tuner.findings.advice import broken_budgets, durations, statements
+from tuner.findings.beside import beside
 from tuner.findings.check import Report, check
 from tuner.findings.combining import Figure
 from tuner.findings.devicewrites import DeviceWrites, device_writes
@@ -78,12 +79,14 @@ class Advised(Struct, frozen=True):
         advice: what to do, the setting for the load seen first.
         seconds: readings that it stands on; 0 where the server was not watched.
         hours: of a recording, in order.
+        beside: who else set C and M while it was watched, and how often; empty where nobody did.
     """
 
     verdict: Verdict
     advice: list[Finding]
     seconds: int
     hours: list[Hour] = []
+    beside: str = ""
 
 
 class Watched:
@@ -235,7 +238,7 @@ def _advised(watched: Watched, writes: DeviceWrites | None = None) -> Advised:
         findings = [one for one in findings if one.id != "static-io-capacity" or not one.sql]
     elif any(one.id == "static-io-capacity" and one.sql for one in findings):
         findings = [one for one in findings if one.id != "ratio-not-whole"]  # the one pair is whole
-    return Advised(verdict, findings, len(watched.records))
+    return Advised(verdict, findings, len(watched.records), beside=beside(watched.samples()))
 
 
 def _recorded(journal: Path) -> Advised:
@@ -270,16 +273,19 @@ def for_all(hours: list[Hour]) -> list[Finding]:
     if not pairs:
         return []
     pair = max(pairs, key=lambda one: one.io_capacity_max)
+    lowest = min(one.io_capacity_max for one in pairs)
+    takes = f"an M of {pair.io_capacity_max}"
+    if lowest < pair.io_capacity_max:
+        takes = f"{takes}, that of the hour that takes least one of {lowest}"
     return [
         Finding(
             id="static-io-capacity",
             severity="info",
-            title=f"one static setting for all hours seen: {pair}",
-            reason=f"by their busiest minutes the hours take {min(one.io_capacity_max for one in pairs)} to "
-            f"{pair.io_capacity_max}; the highest demand of a minute was "
+            title=f"one static setting for {'the hour' if len(hours) == 1 else 'all hours'} seen: {pair}",
+            reason=f"the busiest minute of all takes {takes}; its demand was "
             f"{max(one.highest_demand for one in hours):.0f} pages/s "
             f"(mean {statistics.fmean(one.demand for one in hours):.0f})",
-            effect="at other times the age rests lower than it could; a static value cannot follow the load",
+            effect="outside of it the age rests lower than it could; a static value cannot follow the load",
             fix="for a server that is not to be controlled; put it into my.cnf as well",
             sql=statements(hours[-1].in_force, pair),
         )
@@ -290,28 +296,37 @@ def _hour_of(hour: Hour) -> str:
     return datetime.fromtimestamp(hour.began, UTC).strftime("%Y-%m-%d %H:%M")
 
 
+NOT_TOLD = "–"
+
+HEADS = (
+    "                   changes  age, of   demand        M      static    loop's M  writes  commits",
+    "hour (UTC)          rows/s    limit  pages/s  pages/s         C/M     pages/s   saved   gained",
+)
+
+
 def _table(hours: list[Hour]) -> list[str]:
-    head = "hour (UTC)         rows/s   age pages/s      M       static   the loop's  saved  gained"
-    lines = [head]
+    lines = list(HEADS)
     for one in hours:
         saved, gained = one.verdict.page_writes_saved, one.verdict.commits_gained
-        wanted = "–" if one.loop is None else "–".join(str(m) for m in dict.fromkeys(one.loop))
+        wanted = NOT_TOLD if one.loop is None else "–".join(str(m) for m in dict.fromkeys(one.loop))
         lines.append(
-            f"{_hour_of(one):16} {one.row_changes:8.0f} {one.age_ratio:5.2f} {one.demand:7.0f} "
-            f"{one.in_force.io_capacity_max:6d} {one.static or '–'!s:>12} {wanted:>12} "
-            f"{_likeliest(saved):>6} {_likeliest(gained):>7}{'  active' if one.active else ''}"
+            f"{_hour_of(one):16} {one.row_changes:9.0f} {one.age_ratio:8.0%} {one.demand:8.0f} "
+            f"{one.in_force.io_capacity_max:8d} {one.static or NOT_TOLD!s:>11} {wanted:>11} "
+            f"{_likeliest(saved):>7} {_likeliest(gained):>8}{'  active' if one.active else ''}"
         )
-    return lines
+    return lines if all(NOT_TOLD not in one.split() for one in lines) else [*lines, f"{NOT_TOLD}: not known"]
 
 
 def _likeliest(figure: Figure | None) -> str:
-    return "–" if figure is None else f"{100.0 * figure.likeliest:z.0f} %"
+    return NOT_TOLD if figure is None else f"{100.0 * figure.likeliest:z.0f} %"
 
 
 def tell(advised: Advised) -> None:
     """Print the verdict and what it depends on, then each advice."""
     verdict = advised.verdict
     say(f"{headline(verdict)}")
+    if advised.beside:
+        say(f"  beside:  {advised.beside}")
     if verdict.answer == "no-load":
         say("  do:      ask again at a busy hour; or innobrim record --for 24h --output day.db, and then")
         say("           innobrim advise --from day.db")
@@ -337,14 +352,15 @@ def headline(verdict: Verdict) -> str:
     if verdict.answer == "no-load":
         return f"no load was seen, so that nothing can be foretold: {verdict.because}"
     if verdict.answer == "nothing":
-        return f"nothing to gain, because {verdict.because}"
+        return f"nothing {'was gained' if verdict.brought else 'to gain'}, because {verdict.because}"
     pages, commits = verdict.page_writes_saved, verdict.commits_gained
     gains = [] if pages is None or pages.likeliest <= 0.0 else [f"about {percent(pages)} fewer page writes"]
     if commits is not None and commits.high > 0.0:
         gains.append(f"about {percent(commits)} more commits/s")
     elif verdict.device_is_limit is False:
         gains.append("as many commits/s, as the device is not the limit")
-    return f"you gain {' and '.join(gains) or 'commits that no longer wait for redo space'}"
+    you = "you gained" if verdict.brought else "you gain"
+    return f"{you} {' and '.join(gains) or 'commits that no longer wait for redo space'}"
 
 
 def static_value(records: list[TickRecord], state: State, load: Load | None) -> list[Finding]:

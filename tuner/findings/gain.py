@@ -16,13 +16,16 @@ from tuner.core.state import State
 from tuner.findings.advice import SMALL_REDO_SECONDS
 from tuner.findings.combining import Figure
 from tuner.findings.devicewrites import DeviceWrites
-from tuner.findings.load import LEAST_PAGES, Load, load_of
+from tuner.findings.load import LEAST_PAGES, SHORT_SECONDS, Load, load_of
 from tuner.findings.providers import kept_by
 from tuner.findings.sizing import FARTHEST, Size, Sure, Table, last_seen, set_point_of
 from tuner.records import HoldCode, Sample, TickRecord
 
 WORTH_PAGES, WORTH_COMMITS = 0.05, 0.02
 """Share of the page writes, or of the commits, from which on a gain is one."""
+
+TELLING_SECONDS = 300
+"""A time of watching that mostly shows whether commits wait for the device, seconds."""
 
 TOLD = 0.005
 """A smaller share is none once it is rounded."""
@@ -55,6 +58,9 @@ class Verdict(Struct, frozen=True):
     depends: Annotated[
         tuple[str, ...], Meta(description="what the figures depend on and the time seen cannot show")
     ] = ()
+    brought: Annotated[
+        bool, Meta(description="the loop was active: the figures are what it did bring, and not foretold")
+    ] = False
 
 
 NO_LOAD = Verdict("no-load", f"fewer than {LEAST_PAGES:g} pages a second became dirty")
@@ -73,7 +79,9 @@ def saved_against(load: Load, baseline: float) -> Verdict:
     saved = Figure(
         *(1.0 - load.density / (one + load.fixed_density) for one in (there.low, there.likeliest, there.high))
     )
-    return Verdict("gain" if saved.likeliest >= WORTH_PAGES else "nothing", held, saved, sure="medium")
+    return Verdict(
+        "gain" if saved.likeliest >= WORTH_PAGES else "nothing", held, saved, sure="medium", brought=True
+    )
 
 
 UNCONTROLLED = frozenset({HoldCode.INERT, HoldCode.RESIZING})
@@ -190,6 +198,8 @@ def worth_it(saved: Figure | None, gained: Figure | None) -> bool:
 
 def _depends(load: Load, size: Size, last: Sample) -> tuple[str, ...]:
     said = []
+    if load.seconds < SHORT_SECONDS:
+        said.append(f"{load.seconds:.0f} s are a short time to watch: watch for two minutes or longer")
     if load.moved:
         said.append("load or device moved while it was watched: watch longer, or record a day")
     if size.age_ratio > FARTHEST * load.age_ratio:
@@ -207,7 +217,12 @@ def _depends(load: Load, size: Size, last: Sample) -> tuple[str, ...]:
     if _limited_by_m(load, last):
         said.append(BEYOND_M)
     elif load.page_cost.device_is_limit is None:
-        said.append("whether commits wait for the device did not show: where they do, commits/s rise as well")
+        longer = load.seconds < TELLING_SECONDS
+        where = f"watch for five minutes, --seconds {TELLING_SECONDS}" if longer else "ask at a busier hour"
+        said.append(
+            f"commits/s: not known, as whether commits wait for the device did not show: {where}; where they "
+            "do, commits/s rise as well"
+        )
     if last.degraded:
         said.append("InnoDB's counters are off: the age is the checkpoint's, and no sync flushing is seen")
     return tuple(said)

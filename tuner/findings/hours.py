@@ -80,21 +80,31 @@ def of_all(hours: Sequence[Hour]) -> Verdict:
     gains = waits or (bool(gaining) and worth_it(saved, commits))
     return Verdict(
         "gain" if gains else "nothing",
-        _why(saved, gaining=len(gaining), of=len(hours), gains=gains, waits=waits),
+        _why(saved, hours, gains=gains, waits=waits),
         saved,
         commits,
         sure="low" if waits else "high" if sum(one.seconds for one in hours) >= LONG_SECONDS else "medium",
+        brought=all(one.verdict.brought for one in told),
     )
 
 
-def _why(saved: Figure | None, *, gaining: int, of: int, gains: bool, waits: bool) -> str:
+def _why(saved: Figure | None, hours: Sequence[Hour], *, gains: bool, waits: bool) -> str:
+    active, others = ([one for one in hours if one.active is was] for was in (True, False))
+    told = [_counted(active, "gained")] if active else []
+    told += [_counted(others, "would gain")] if others else []
     if gains:
-        said = f"active mode gains in {gaining} of {of} hours"
+        said = f"active mode {' where it was on, and '.join(told)}"
         return f"{said}; in some of them writers wait for redo space" if waits else said
     said = "over all hours little is saved"
     if saved is not None:
         said += f", {percent(saved)} of the page writes"
-    return f"{said}; {gaining} of {of} hours would gain, see below" if gaining else said
+    gaining = any(one.verdict.answer == "gain" for one in hours)
+    return f"{said}; it {' where it was on, and '.join(told)}, see below" if gaining else said
+
+
+def _counted(hours: Sequence[Hour], verb: str) -> str:
+    gaining = sum(one.verdict.answer == "gain" for one in hours)
+    return f"{verb} in {gaining} of {len(hours)} hour{'s' if len(hours) > 1 else ''}"
 
 
 def _mean(parts: Sequence[tuple[Figure | None, float]]) -> Figure | None:

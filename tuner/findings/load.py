@@ -35,6 +35,9 @@ CLOSE = 0.02
 FULL = 0.9
 """Mean over the 95th percentile of a second's commits and pages, at their cost, of a full device."""
 
+SHORT_SECONDS = 55
+"""Less is short of a minute, and says little of what is sustained; the first readings of one tell nothing."""
+
 FEWEST = 30
 """Seconds that tell what a page costs."""
 

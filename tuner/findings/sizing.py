@@ -23,7 +23,7 @@ from tuner.core.setpoint.resting import MOST_RATIO, resting_ratio
 from tuner.core.state import State
 from tuner.findings.combining import Figure
 from tuner.findings.devicewrites import DeviceWrites
-from tuner.findings.load import Load, load_of
+from tuner.findings.load import SHORT_SECONDS, Load, load_of
 from tuner.records import Capacity, Estimate, Sample, TickRecord
 
 Sure = Literal["high", "medium", "low"]
@@ -297,7 +297,8 @@ class Table:
 
     def _sure(self, set_point: float, limit: float, saved: Figure) -> Sure:
         today = self._load.age_ratio * self._load.flush_limit / limit
-        if self._load.moved or self._last.degraded or set_point > FARTHEST * today:
+        short = self._load.seconds < SHORT_SECONDS
+        if short or self._load.moved or self._last.degraded or set_point > FARTHEST * today:
             return "low"
         known = self._load.page_cost.device_is_limit is not None
         return "high" if known and saved.high - saved.low <= NARROW else "medium"

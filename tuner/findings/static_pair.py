@@ -13,13 +13,11 @@ from tuner.core.laws import law_of
 from tuner.core.leaving.park import pair_for
 from tuner.core.limits import bounds
 from tuner.core.state import State
+from tuner.findings.load import SHORT_SECONDS
 from tuner.records import Capacity, Estimate, Sample
 
 MINUTE, STEP = 60, 10
 """Readings of a minute, and how many later the next one begins of which the busiest is looked for."""
-
-SHORT = 55
-"""Fewer readings with an estimate are no minute; the first few have none."""
 
 
 class StaticPair(Struct, frozen=True):
@@ -46,7 +44,7 @@ def static_pair(
         age_ratio: age ratio that the pair is to lead to.
     """
     (lowest, highest), law, in_force = bounds(state), law_of(state), sample.io_capacity_max
-    means, short = minutes(estimates), len(estimates) < SHORT
+    means, short = minutes(estimates), len(estimates) < SHORT_SECONDS
     keeps = lowest if law.m_moves_age else in_force
 
     def suiting(most: int) -> Capacity:
