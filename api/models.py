@@ -241,7 +241,13 @@ class Status(Struct, frozen=True):
     ]
     restore: RestoreUnderWay | None
     schedule: Annotated[tuple[WindowInForce, ...], Meta(description="windows that are active")]
-    changes_last_hour: Annotated[int, Meta(description="writes in the last hour")]
+    changes_last_hour: Annotated[
+        int,
+        Meta(
+            description="writes in the last hour that count for the budget: none of an emergency or its way "
+            "back, a trial, an override, a park or a restore"
+        ),
+    ]
     server: Facts | None
     process: Process | None
     journal: Annotated[str | None, Meta(description="why the journal cannot be written; none while it can")]

@@ -116,6 +116,10 @@ SITUATIONS: dict[str, Callable[[], tuple[tuple[list[TickRecord], State], Server]
         changed(steady(), 0, pages_adaptive=0, pages_sync=0, pages_dirty=0),
         Server(*BLIND),
     ),
+    "beside-innobrim": lambda: (
+        changed(changed(seen(), 0, writer=False), 60, io_capacity_max=208, io_capacity=208),
+        Server(*BLIND),
+    ),
     "resized": lambda: (changed(seen(), 60, redo_capacity=209_715_200), Server(*BLIND)),
     "not-logged": lambda: (changed(seen(), 60, redo_enabled=False), Server(*BLIND)),
     "restarted": lambda: (changed(seen(), 60, uptime=5, row_changes=0), Server(*BLIND)),

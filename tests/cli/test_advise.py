@@ -25,7 +25,7 @@ from tuner.findings.finding import Finding
 from tuner.findings.gain import judged
 from tuner.findings.load import load_of
 from tuner.recorder import Recorder
-from tuner.records import Capacity
+from tuner.records import Capacity, Sample
 from tuner.settings import Settings
 
 FOUND = Capacity(1_000, 2_000)
@@ -174,6 +174,35 @@ def test_advice_is_about_the_server_as_it_was_at_the_end(capsys: pytest.CaptureF
     tell(_advised(watched))
 
     assert "no-authority" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("writer", [True, False])
+def test_values_that_move_meanwhile_are_said_at_once(
+    capsys: pytest.CaptureFixture[str], *, writer: bool
+) -> None:
+    """Beside an active InnoBrim, or another who sets M, the answer begins with how often M changed."""
+    bench = Bench(Settings(), FakeServer(Capacity(225, 450)))
+    bench.turns(120)
+    watched = Watched()
+    watched.state, watched.records = (
+        bench.state,
+        [
+            replace(
+                one,
+                tick=replace(one.tick, reading=replace(one.tick.reading, writer=writer, io_capacity_max=m)),
+            )
+            for place, one in enumerate(bench.records)
+            for m in [450 * (1 + place // 40)]
+            if isinstance(one.tick.reading, Sample)
+        ],
+    )
+    advised = _advised(watched)
+    tell(advised)
+
+    second = capsys.readouterr().out.splitlines()[1]
+    assert ("InnoBrim is active here" in second) is not writer
+    assert "innodb_io_capacity_max changed 2 times, between 450 and 1350" in second
+    assert advised.beside in second
 
 
 def test_no_static_setting_is_advised_where_the_provider_moves_both(

@@ -124,6 +124,17 @@ def _keeping(loop: AnsweringLoop) -> None:
     loop.publish()
 
 
+def _rising(loop: AnsweringLoop) -> None:
+    """Let the age rise by a slope that reaches the sync point, on its way to its aim."""
+    _everything(loop)
+    quiet = record(51)
+    assert quiet.estimate is not None
+    rising = replace(quiet.estimate, seconds_to_sync=6300.0, seconds_to_stall=6900.0)
+    decision = replace(quiet.decision, terms={"error_ahead": -0.4})
+    loop.template = replace(quiet, estimate=rising, decision=decision, mode=Mode.ACTIVE)
+    loop.publish()
+
+
 SITUATIONS: dict[str, Situation] = {
     "trial-better": _trial(TrialProgress(GAINS)),
     "trial-fewer-pages": _trial(TrialProgress(PAGES)),
@@ -134,6 +145,7 @@ SITUATIONS: dict[str, Situation] = {
     "trial-waits": _trial(replace(UNDER_WAY, waits="held: paused (paused by ann)", side=TrialSide.OURS)),
     "trial-none": _trial(None, code=1),
     "drain-begun": (("drain", "--to-age", "64M"), lambda loop: loop.publish(), 0),
+    "status-rising": (("status",), _rising, 0),
     "status-drain": (("status",), _keeping, 0),
     "drain-there": (("drain", "--wait"), _drained, 0),
     "status": (("status",), _everything, 0),

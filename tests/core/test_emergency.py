@@ -9,11 +9,11 @@ from policies.registry import LAWS
 from tests.bench import Bench, FakeServer
 from tests.core.loops import HIGH
 from tests.factory import ACTIVE, DEFAULT, A, estimate, sample
-from tuner.core.decide.carry_out import TOO_LOW_SECONDS
 from tuner.core.decide.emergency import LEAST_FACTOR, LEAST_RAISE, MOST_HURRY, called_for
 from tuner.core.estimate.window import extend, point_of
 from tuner.core.state import State
 from tuner.core.writes import guards
+from tuner.core.writes.lowest import TOO_LOW_SECONDS
 from tuner.records import Capacity, DecisionKind, Estimate
 from tuner.settings import Settings
 

@@ -178,14 +178,18 @@ def test_what_refuses_a_wish(wanted: float, kind: DecisionKind, changes: dict[st
     ("changes", "said"),
     [
         ({"settings": AT_LEAST_200}, "min_io_capacity_max = 200"),
-        ({"floor": 200}, "calm for a while"),
+        ({"floor": 200}, "the lowest for now: less than 200 is for a load that was watched for 3 minutes"),
+        (
+            {"floor": 660, "lowest": 660, "current": Capacity(330, 660)},
+            "660, the lowest for now: in the last 5 minutes an emergency found little less too low",
+        ),
         ({"lowest": 100, "last_write": 993.5}, "4 s to go"),
         ({"lowest": 100, "changes": 57}, "the rest is for raises"),
     ],
 )
 def test_a_refusal_names_what_keeps_m_where_it_is(changes: dict[str, Any], said: str) -> None:
-    """The limit and its key, the load that has not been calm, the seconds of the dwell left, the reserve."""
-    assert said in ask(43.0, current=Capacity(100, 200), **changes).detail
+    """The limit and its key, a load not calm for so long, an emergency, the dwell left, the reserve."""
+    assert said in ask(43.0, **({"current": Capacity(100, 200)} | changes)).detail
 
 
 def test_an_emergency_waits_for_nothing_but_the_server() -> None:

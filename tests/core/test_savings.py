@@ -51,6 +51,13 @@ def test_pages_that_write_combining_saved_are_counted_within_bounds() -> None:
     assert found.seconds == pytest.approx(60.0 * MINUTES, abs=130.0)
 
 
+def test_the_ledger_counts_no_more_seconds_than_have_passed() -> None:
+    """What is said to be saved in so many minutes began so long ago at least."""
+    bench = at_work()
+
+    assert total(bench).seconds <= bench.record.tick.wall - total(bench).since < 60.0 * MINUTES + 130.0
+
+
 def test_a_lower_age_than_theirs_is_a_loss() -> None:
     """What a person has us write more counts against us, and is told as more, not as saved."""
     bench = Bench(server=FakeServer(Capacity(400, 400)))

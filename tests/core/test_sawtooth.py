@@ -15,8 +15,9 @@ from tests.bench import Bench, FakeServer
 from tests.core.loops import age_of, drain
 from tests.factory import ACTIVE, LIMITS, REDO, estimate, sample
 from tuner.core.estimate.sawtooth import LEAST, SPAN_SECONDS, SURGE_SECONDS, Sawtooth
-from tuner.core.limits import CALM_SECONDS, FLOOR, HIGHEST, floor
+from tuner.core.limits import floor
 from tuner.core.setpoint.caution import Caution, update
+from tuner.core.writes.lowest import CALM_SECONDS, FLOOR, HIGHEST
 from tuner.records import Estimate
 from tuner.settings import Settings
 

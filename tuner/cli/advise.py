@@ -44,6 +44,7 @@ from tuner.core.step import start
 from tuner.daemon.board import Board, BoardInbox
 from tuner.findings.advice import advise as advise_on
 from tuner.findings.advice import broken_budgets, durations, statements
+from tuner.findings.beside import beside
 from tuner.findings.check import Report, check
 from tuner.findings.combining import Figure
 from tuner.findings.devicewrites import DeviceWrites, device_writes
@@ -78,12 +79,14 @@ class Advised(Struct, frozen=True):
         advice: what to do, the setting for the load seen first.
         seconds: readings that it stands on; 0 where the server was not watched.
         hours: of a recording, in order.
+        beside: who else set C and M while it was watched, and how often; empty where nobody did.
     """
 
     verdict: Verdict
     advice: list[Finding]
     seconds: int
     hours: list[Hour] = []
+    beside: str = ""
 
 
 class Watched:
@@ -235,7 +238,7 @@ def _advised(watched: Watched, writes: DeviceWrites | None = None) -> Advised:
         findings = [one for one in findings if one.id != "static-io-capacity" or not one.sql]
     elif any(one.id == "static-io-capacity" and one.sql for one in findings):
         findings = [one for one in findings if one.id != "ratio-not-whole"]  # the one pair is whole
-    return Advised(verdict, findings, len(watched.records))
+    return Advised(verdict, findings, len(watched.records), beside=beside(watched.samples()))
 
 
 def _recorded(journal: Path) -> Advised:
@@ -322,6 +325,8 @@ def tell(advised: Advised) -> None:
     """Print the verdict and what it depends on, then each advice."""
     verdict = advised.verdict
     say(f"{headline(verdict)}")
+    if advised.beside:
+        say(f"  beside:  {advised.beside}")
     if verdict.answer == "no-load":
         say("  do:      ask again at a busy hour; or innobrim record --for 24h --output day.db, and then")
         say("           innobrim advise --from day.db")

@@ -23,6 +23,7 @@ from tuner.cli.options import (
 from tuner.cli.redo_growth import Begun, Target, begun_before, grow, must_be_asked_or_told, undo
 from tuner.cli.redo_table import table
 from tuner.config.schema import Config
+from tuner.findings.beside import beside
 from tuner.findings.devicewrites import device_writes
 from tuner.findings.evidence import look_again
 from tuner.findings.finding import Finding
@@ -41,6 +42,7 @@ class Answer(Struct, frozen=True):
     sizing: Sizing
     advice: tuple[Finding, ...]
     begun: Begun | None = None
+    beside: str = ""
 
 
 LONGEST_TIMEOUT = 86_400.0
@@ -131,8 +133,10 @@ def _foretell(server: RealServer, config: Config, seconds: int, *, as_json: bool
         raise Refused(f"no load: fewer than {LEAST_PAGES:g} pages a second became dirty; ask at a busy hour")
     advice = tuple(in_its_way([redo_size(found, state.facts, state.settings)], state.facts))
     if as_json:
-        say_json(Answer(found, advice, begun))
+        say_json(Answer(found, advice, begun, beside(watched.samples())))
         return
+    if who := beside(watched.samples()):
+        say(who)
     for finding in advice:
         show(finding)
     say("", *table(found, sample.capacity, state.facts))

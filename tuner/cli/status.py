@@ -33,6 +33,7 @@ from tuner.cli.wording import (
     stamp,
     to_write,
 )
+from tuner.core.decide.wishes import ON_COURSE
 from tuner.core.estimate.trends import HOURS
 from tuner.core.laws import why_m_moves_no_age
 from tuner.core.memory import Known
@@ -241,12 +242,33 @@ def _measured(status: Status) -> Iterator[tuple[str, str]]:
     law = _flush_law(status)
     unsteered = law is not None and not law.m_moves_age  # no M moves the age, whatever the device gives
     yield "pages/s", rates if unsteered else f"{rates}; authority {estimate.authority:.2f}"
-    sync, stall = _left(estimate.seconds_to_sync), _left(estimate.seconds_to_stall)
-    yield "time to", f"sync flushing {sync}; stall {stall}; at this slope"
+    yield "time to", _time_to(status, estimate)
     for text in _predicted(status, estimate):
         yield "predicted", text
     for text in status.unkept:
         yield "budget", text
+
+
+NEAR_SECONDS = 60.0
+"""Trouble that the slope has so near is said, wherever the age is heading."""
+
+
+def _time_to(status: Status, estimate: Estimate) -> str:
+    """Return when trouble begins at this slope; where the loop has the age come to rest before, that."""
+    ahead, sync = status.decision.terms.get("error_ahead"), estimate.seconds_to_sync
+    steers, limits, aim = status.mode is Mode.ACTIVE and not status.holds, status.limits, status.set_point
+    rises = sync is not None and sync > NEAR_SECONDS
+    if (
+        rises
+        and steers
+        and ahead is not None
+        and ahead <= ON_COURSE
+        and aim is not None
+        and limits is not None
+    ):
+        rests = ((aim + ahead) * limits.flush_limit + estimate.checkpoint_lag) / limits.stall_point
+        return f"sync flushing and stall not in sight: heading for {rests:.0%} of Max Checkpoint Age"
+    return f"sync flushing {_left(sync)}; stall {_left(estimate.seconds_to_stall)}; at this slope"
 
 
 def _left(seconds: float | None) -> str:
@@ -369,10 +391,12 @@ def _law(status: Status) -> str:
 
 
 def _changes(status: Status) -> str:
+    made = f"{status.changes_last_hour} in the last hour"
     if status.changes_allowed is None:
-        return f"{status.changes_last_hour} in the last hour"
+        return made
     left = max(0, status.changes_allowed - status.changes_last_hour)
-    return f"{status.changes_last_hour} in the last hour; {left} of {status.changes_allowed} left"
+    others = "emergencies and the way back, trials, overrides, parks and restores are not counted"
+    return f"{made}; {left} of {status.changes_allowed} left; {others}"
 
 
 def _predicted(status: Status, estimate: Estimate) -> Iterator[str]:

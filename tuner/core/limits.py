@@ -11,14 +11,9 @@ from __future__ import annotations
 import math
 
 from tuner.core.state import State
+from tuner.core.writes.lowest import CALM_SECONDS, FLOOR, HIGHEST
 from tuner.records import Capacity, Facts
 from tuner.settings import Settings
-
-FLOOR = 200  # M that the policy does not go below before the load has shown to be calm, pages/s
-CALM_SECONDS = 180.0  # How long it has to be watched for that, without a surge in the last hours
-
-HIGHEST = 0.93
-"""Age ratio that an M below the floor leads to at most: it leaves a surge twice the time that 0.93 does."""
 
 BURSTS = 0.01  # Redo beyond the device that is no burst, share of the flush limit
 

@@ -37,7 +37,10 @@ class Story(Struct, frozen=True):
     change: Annotated[PastChange | None, Meta(description="the change told; none for a moment without one")]
     aim_share: Annotated[
         float | None,
-        Meta(description="the aim, on the same scale as age_share; none where it is not known"),
+        Meta(
+            description="the aim, or that of the drain which decides, on the same scale as age_share; none "
+            "where it is not known or no age was wanted"
+        ),
     ] = None
     before: Annotated[Seen | None, Meta(description="what the server showed when it was decided")] = None
     after: Annotated[Seen | None, Meta(description="what it showed some seconds later")] = None

@@ -8,6 +8,7 @@ from types import MappingProxyType
 from typing import NamedTuple
 
 from tuner.core.decide.wishes import ON_COURSE
+from tuner.core.writes.lowest import why_no_lower
 from tuner.findings.remedies import clears
 from tuner.records import DecisionKind, Missed, Reason, TickRecord
 from tuner.system.amounts import duration, size
@@ -183,7 +184,7 @@ def _limit(view: View, target: int, wanted: float | None) -> str:
         return f"{target} is the {'highest' if high else 'lowest'} that {view.setting(name)} allows."
     if high:
         return f"{target} is as high as the server, or the procedure that sets it, allows."
-    return f"{target} is as low as it may go for this load: less is for one that has been calm for a while."
+    return f"{target} is as low as it may go for now: {why_no_lower(target)}."
 
 
 def _emergency(view: View) -> Iterator[str]:

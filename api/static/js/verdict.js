@@ -134,7 +134,7 @@ export function tiles(status) {
     { name: "Crash recovery now", value: duration(found?.recovery_seconds), note: against(budgets?.recovery), bad: beyond(budgets?.recovery) },
     { name: "Shutdown now", value: duration(found?.shutdown_seconds), note: against(budgets?.shutdown), bad: beyond(budgets?.shutdown) },
     { name: "Burst it can take", value: !burst ? DASH : burst.seconds == null ? "any" : duration(burst.seconds), note: burst ? `of ${burst.load} times this load` : "", bad: burst?.seconds != null && burst.seconds < 5 },
-    { name: "Writes in the last hour", value: status ? String(status.changes_last_hour) : DASH, note: status?.changes_allowed == null ? "" : `${status.changes_allowed} allowed` },
+    { name: "Writes in the last hour", value: status ? String(status.changes_last_hour) : DASH, note: status?.changes_allowed == null ? "" : `${status.changes_allowed} allowed; emergencies, trials and what people ask for not counted` },
   ];
 }
 

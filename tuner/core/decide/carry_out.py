@@ -16,11 +16,11 @@ from tuner.core.ownership import transitions
 from tuner.core.ownership.transitions import kept, written
 from tuner.core.state import State
 from tuner.core.writes import guards
+from tuner.core.writes.lowest import TOO_LOW_SECONDS
 from tuner.core.writes.plan import plan
 from tuner.records import Capacity, Decision, DecisionKind, Estimate, Lifecycle, Reason
 from tuner.settings import Mode
 
-TOO_LOW_SECONDS = 300.0
 """How long the policy goes no lower than a little above an M that an emergency found too low."""
 
 BARS = frozenset({Reason.ADVISORY, Reason.HELD})  # Why nothing is written whatever is wanted

@@ -149,7 +149,7 @@ def _with(state: State, sample: Sample, block: Block) -> Savings:
     total = state.savings.total
     total = replace(
         total,
-        since=total.since or sample.wall,
+        since=total.since or sample.wall - minute.seconds,
         seconds=total.seconds + minute.seconds,
         error=min(PRIOR_ERROR, math.hypot(total.error, DRIFT * math.sqrt(minute.seconds / 86_400.0))),
     )

@@ -12,6 +12,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from tuner.core.estimate.trends import AUTHORITY_LOST
+from tuner.core.writes.lowest import why_no_lower
 from tuner.core.writes.plan import near
 from tuner.records import Capacity, DecisionKind, Reason
 from tuner.settings import Settings
@@ -180,10 +181,10 @@ def _at_limit(context: GuardContext) -> str:
         end, key, limit, own = "lowest", "min_io_capacity_max", context.lowest, settings.min_io_capacity_max
     else:
         end, key, limit, own = "highest", "max_io_capacity_max", context.highest, settings.max_io_capacity_max
-    whose = f"{key} = {limit}" if limit == own else f"{limit} is as far as the server lets it"
     if end == "lowest" and limit == context.floor > own:
-        whose = "less is for a load that has been calm for a while"
-    return f"innodb_io_capacity_max is {current}, the {end} that is allowed: {whose}"
+        return f"innodb_io_capacity_max is {current}, the lowest for now: {why_no_lower(limit)}"
+    whose = f"{key} = {limit}" if limit == own else "the server, or the procedure that sets it,"
+    return f"innodb_io_capacity_max is {current}, the {end} that {whose} allows"
 
 
 def dwell(wish: GuardedWish, context: GuardContext) -> GuardedWish:
