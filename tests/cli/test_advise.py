@@ -326,10 +326,10 @@ def test_a_short_watch_with_one_peak_says_that_it_is_short_and_raises_nothing() 
     peak = replace(last, estimate=replace(last.estimate, demand=9.0 * last.estimate.demand))
     static = static_value([*bench.records, peak], bench.state, None)[0]
 
-    assert "s are too short a time to raise M by" in static.reason
+    assert "less than a minute is too short a time to raise M by" in static.reason
     assert static.fix.startswith("watch for two minutes or longer")
     verdict = judged(bench.records, bench.state)
-    assert (verdict.sure, "s are a short time to watch" in verdict.depends[0]) == ("low", True)
+    assert (verdict.sure, "is a short time to watch" in verdict.depends[0]) == ("low", True)
     assert max([400, *(int(one.split()[-1]) for one in static.sql)]) == 400
 
 

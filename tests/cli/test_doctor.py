@@ -56,9 +56,9 @@ def test_the_first_line_says_whether_anything_costs_as_the_exit_code_does(
     monkeypatch.setattr(command, "examine", lambda _: worth)
     known = innobrim("doctor")
 
-    assert (costs.exit_code, verdict(costs.output)[:7]) == (1, "1 costs")
+    assert (costs.exit_code, verdict(costs.output)[:16]) == (1, "1 setting costs;")
     assert known.exit_code == 0
-    assert re.match(r"nothing costs of \d+ settings looked at: 1 worth knowing, ", verdict(known.output))
+    assert re.match(r"nothing costs; \d+ settings looked at: 1 worth knowing, ", verdict(known.output))
 
 
 def test_what_is_fine_is_counted_and_named_with_all(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -66,7 +66,7 @@ def test_what_is_fine_is_counted_and_named_with_all(monkeypatch: pytest.MonkeyPa
     show(monkeypatch, patient(volumes={}))
     counted, listed = innobrim("doctor").output, innobrim("doctor", "--all").output
 
-    assert re.match(r"nothing costs of \d+ settings looked at: \d+ fine, \d+ not known", verdict(counted))
+    assert re.match(r"nothing costs; \d+ settings looked at: \d+ fine, \d+ not known", verdict(counted))
     assert "fine      innodb_flush_method" not in counted
     assert "fine      innodb_flush_method" in listed
     assert "not known redo log on a device of its own: the server's directories" in listed

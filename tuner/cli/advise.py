@@ -397,7 +397,7 @@ def static_value(records: list[TickRecord], state: State, load: Load | None) -> 
             rests, effect = "is above the demand; the age goes where C takes it", "even flushing"
     found = static_pair(loaded, sample, state, age_ratio=held)
     pair = found.pair
-    busiest = f"{len(loaded)} s seen, which is a short time," if found.short else "busiest minute"
+    busiest = "time seen" if found.short else "busiest minute"
     if found.bound_by:
         rests = f"{found.bound_by}, and the load may need more"
     static = Finding(

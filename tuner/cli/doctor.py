@@ -133,8 +133,8 @@ def report(seen: Evidence, found: Examination, *, everything: bool) -> None:
     if found.unknown:
         counts.append(f"{len(found.unknown)} not known")
     hint = "" if everything else " (--all names them)"
-    verdict = f"{costs or 'nothing'} cost{'' if costs > 1 else 's'}"
-    say(f"{verdict} of {found.looked_at} settings looked at: {', '.join(counts)}{hint}")
+    verdict = f"{costs} settings cost" if costs > 1 else "1 setting costs" if costs else "nothing costs"
+    say(f"{verdict}; {found.looked_at} settings looked at: {', '.join(counts)}{hint}")
     say(
         f"{seen.facts.product}, {seen.seconds:.0f} s: {seen.per_second('row_changes'):.0f} row changes/s, "
         f"{seen.per_second('lsn_current') / 1e6:.2f} MB/s of redo, {seen.flushed:.0f} pages/s flushed, "

@@ -199,7 +199,7 @@ def worth_it(saved: Figure | None, gained: Figure | None) -> bool:
 def _depends(load: Load, size: Size, last: Sample) -> tuple[str, ...]:
     said = []
     if load.seconds < SHORT_SECONDS:
-        said.append(f"{load.seconds:.0f} s are a short time to watch: watch for two minutes or longer")
+        said.append("less than a minute is a short time to watch: watch for two minutes or longer")
     if load.moved:
         said.append("load or device moved while it was watched: watch longer, or record a day")
     if size.age_ratio > FARTHEST * load.age_ratio:
