@@ -22,7 +22,7 @@ A_SYNC = (1, 2, 4)
 """Writes of the device for a sync of a log in the page cache: least, likeliest, most.
 
 One for the log itself, however many calls wrote it, and those of the file system's journal. MySQL 9.7.4 made
-15 write calls a sync, and 2.4 writes of the device (docs/results/bench/README.md#what-a-log-sync-writes).
+20 write calls a sync, and 2.4 writes of the device (docs/results/redo-sizing.md).
 """
 
 
