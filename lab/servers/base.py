@@ -325,8 +325,9 @@ class LabServer(ABC):
             for name, value in reversed(steps) if io_capacity > current else steps:
                 cursor.execute(f"SET GLOBAL {name} = {value}")
 
-    def option_file(self, path: Path) -> Path:
-        """Write the daemon's login as a MySQL option file, mode 0600, and return its path."""
+    def option_file(self, path: Path, account: Account | None = None) -> Path:
+        """Write a login, the daemon's by default, as a MySQL option file, mode 0600, and return its path."""
+        login = account or self.daemon
         return write_private(
-            path, f"[client]\nuser={quoted(self.daemon.user)}\npassword={quoted(self.daemon.password)}\n"
+            path, f"[client]\nuser={quoted(login.user)}\npassword={quoted(login.password)}\n"
         )

@@ -140,28 +140,17 @@ def test_a_static_value_promises_what_the_law_gives(law: str, said: str) -> None
     assert said in static.reason
 
 
-def test_a_load_that_makes_many_pages_dirty_is_advised_no_more_than_its_demand() -> None:
-    """A static value is for the demand seen; what the load makes dirty now is a park's concern."""
+@pytest.mark.parametrize("odd", [{"new_density": 1.0}, {"demand": 1.0}])
+def test_what_a_load_makes_dirty_at_the_end_changes_no_static_pair(odd: dict[str, float]) -> None:
+    """It is for the demand seen: many pages dirtied now, or none as writers wait for redo, move no M."""
     bench = Bench(Settings(), server(FOUND))
     bench.turns(120)
     plain = static_value(bench.records, bench.state, load_of(bench.records))[0]
     last = bench.records[-1]
     assert last.estimate is not None
-    dirty = replace(last, estimate=replace(last.estimate, new_density=1.0))
+    then = replace(last, estimate=replace(last.estimate, **odd))
 
-    assert static_value([*bench.records, dirty], bench.state, None)[0].sql == plain.sql
-
-
-def test_a_load_that_waits_at_the_end_is_advised_no_more_than_its_highest_demand() -> None:
-    """Writers that all wait for redo space make no page dirty: that is no ratio by which M is to grow."""
-    bench = Bench(Settings(), server(FOUND))
-    bench.turns(120)
-    plain = static_value(bench.records, bench.state, load_of(bench.records))[0]
-    last = bench.records[-1]
-    assert last.estimate is not None
-    waits = replace(last, estimate=replace(last.estimate, demand=1.0))
-
-    assert static_value([*bench.records, waits], bench.state, None)[0].sql == plain.sql
+    assert static_value([*bench.records, then], bench.state, None)[0].sql == plain.sql
 
 
 def test_advice_is_about_the_server_as_it_was_at_the_end(capsys: pytest.CaptureFixture[str]) -> None:

@@ -50,13 +50,6 @@ class Ended:
     seconds: float
 
 
-def write_login(path: Path, account: Account) -> Path:
-    """Write an account's login as an option file that only we can read, and return its path."""
-    path.touch(mode=0o600)
-    path.write_text(f"[client]\nuser={account.user}\npassword={account.password}\n", encoding="utf-8")
-    return path
-
-
 class Innobrim:
     """One installation: a configuration file, a state directory, and the daemon as a user would start it.
 
@@ -94,7 +87,7 @@ class Innobrim:
         self.config = directory / "innobrim.toml"
         self._log = directory / "log"
         self._options = directory / "client.cnf"
-        write_login(self._options, self._login)
+        server.option_file(self._options, self._login)
         self.configure()
 
     def __enter__(self) -> Self:
@@ -188,7 +181,8 @@ class Innobrim:
 
     def administer(self, *words: str) -> subprocess.CompletedProcess[str]:
         """Run a command with the administrator's login and this state directory, beside the daemon."""
-        login = write_login(self.config.with_name("admin.cnf"), self._server.admin)
+        options = self.config.with_name("admin.cnf")
+        login = self._server.option_file(options, self._server.admin)
         where = ("--host", self._server.host, "--port", str(self._port), "--defaults-file", str(login))
         return innobrim(*words, *where, "--state-directory", str(self.state))
 
