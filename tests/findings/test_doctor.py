@@ -448,3 +448,10 @@ def test_on_the_simulated_server_a_pair_is_too_high_only_where_it_costs(m: int, 
     seen = Evidence(server.facts(), samples[-20], samples[-1], peak, look, look)
 
     assert ("io-capacity-too-high" in found(seen)) is costs
+
+
+def test_write_calls_that_the_page_cache_puts_together_are_no_writes_of_the_logs() -> None:
+    """A hundred calls of the redo log for each of its syncs reach the disk as two writes: no harm."""
+    rates = {"writes:redo": 2000, "syncs:redo": 20, "writes:binlog": 0, "syncs:binlog": 0}
+
+    assert "logs-share-the-device" not in found(patient(volumes=BUSY, rates=rates))

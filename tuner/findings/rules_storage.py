@@ -5,10 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from msgspec import Struct
+from msgspec.structs import replace
 
+from tuner.findings.combining import Figure
 from tuner.findings.devicewrites import device_writes
 from tuner.findings.evidence import Evidence, NotKnownError
 from tuner.findings.finding import Finding
+from tuner.findings.redo_size import percent
 from tuner.findings.rules_pages import MANUAL
 from tuner.servers.families.mariadb import BLIND, heeds_from
 from tuner.servers.release import named
@@ -151,13 +154,11 @@ def logs_apart(seen: Evidence) -> Finding | None:
     data, redo = seen.volume(), seen.volume("redo")
     if not data.device or not redo.device:
         raise NotKnownError("which device that is the kernel does not say")
-    if not _on_one_disk(data, redo):
+    if not _on_one_disk(data, redo) or seen.busy() < BUSY_DEVICE:
         return None
-    writes = seen.writes()
-    if "binlog" in seen.volumes and not _on_one_disk(data, seen.volumes["binlog"]):
-        writes.pop("binlog", None)
-    share = (writes.get("redo", 0.0) + writes.get("binlog", 0.0)) / sum(writes.values())
-    if share < SHARED_LOGS or seen.busy() < BUSY_DEVICE:
+    apart = "binlog" in seen.volumes and not _on_one_disk(data, seen.volumes["binlog"])
+    logs = _logs_share(seen, with_binary_log=not apart)
+    if logs.likeliest < SHARED_LOGS:
         return None
     disk = data.disk or data.device
     if not data.rotates:
@@ -168,8 +169,8 @@ def logs_apart(seen: Evidence) -> Finding | None:
         id="logs-share-the-device",
         severity="info",
         title=f"logs and pages share {disk}, a disk that turns and is nearly always busy",
-        reason=f"it was busy {100 * seen.busy():.0f} % of the time, and {100 * share:.0f} % of "
-        f"{sum(writes.values()):.0f} write calls/s were of logs, for which each commit waits",
+        reason=f"it was busy {100 * seen.busy():.0f} % of the time, and about {percent(logs)} of its "
+        "writes were of logs, for which each commit waits",
         effect="commits no longer queue behind pages",
         source="known from the post 'Introduction to theory and practice of improving MySQL write speed, "
         "with a focus on the redo log'",
@@ -177,6 +178,21 @@ def logs_apart(seen: Evidence) -> Finding | None:
         fix=seen.at_start("innodb_log_group_home_dir = a directory on another device")
         + ", and log_bin likewise",
     )
+
+
+def _logs_share(seen: Evidence, *, with_binary_log: bool = True) -> Figure:
+    """Return the share of the device's writes that are of logs.
+
+    Raises:
+        NotKnownError: the server does not tell them from those of pages.
+    """
+    found = device_writes(seen.before, seen.after, seen.facts.family)
+    if found is not None and not with_binary_log:
+        found = replace(found, binary_log=None)
+    pages = None if found is None else found.pages_share
+    if pages is None:
+        raise NotKnownError("writes of pages are not told from those of logs")
+    return Figure(1.0 - pages.high, 1.0 - pages.likeliest, 1.0 - pages.low)
 
 
 def _on_one_disk(one: Volume, other: Volume) -> bool:
@@ -201,11 +217,8 @@ def log_syncs(seen: Evidence) -> Finding | None:
     logs = writes.get("redo", 0.0) + writes.get("binlog", 0.0)
     if logs < LEAST_LOGS:
         raise NotKnownError(f"no load: {logs:.1f} log writes/s")
-    found = device_writes(seen.before, seen.after, seen.facts.family)
-    pages = None if found is None else found.pages_share
-    if pages is None:
-        raise NotKnownError("writes of pages are not told from those of logs")
-    if synced != "1" or 1.0 - pages.likeliest < MOSTLY_LOGS:
+    share = _logs_share(seen)
+    if synced != "1" or share.likeliest < MOSTLY_LOGS:
         return None
     both = binlog and seen.setting("sync_binlog") == "1"
     kinds = ", ".join(f"{one} {rate:.0f}" for one, rate in writes.items())
@@ -215,8 +228,7 @@ def log_syncs(seen: Evidence) -> Finding | None:
         id="log-syncs",
         severity="info",
         title="most of the device's writes are of logs, which no setting of flushing saves",
-        reason=f"about {100 * (1.0 - pages.likeliest):.0f} % ({100 * (1.0 - pages.high):.0f} to "
-        f"{100 * (1.0 - pages.low):.0f}), by write calls/s ({kinds}) and syncs, at "
+        reason=f"about {percent(share)}, by write calls/s ({kinds}) and syncs, at "
         f"{seen.per_second('commits'):.0f} engine commits/s; innodb_flush_log_at_trx_commit = 1"
         f"{' and sync_binlog = 1' if both else ''}",
         effect="fewer syncs for the same commits, where many commit at the same time",
