@@ -12,7 +12,7 @@
 #                releases; ARGS="-k 'synced and 9.7'", ARGS="-k 'trial and 9.7'": a part;
 #                PART=mutants: small changes in what must not break, and whether a test notices them;
 #                PART=audit: known vulnerabilities in the lock files, all of them looked up; SERVICE=osv
-# make servers   the servers that tests, benches and the demo start by name (docs/bench.md); ARGS=mysql-8.0.31: that one alone
+# make servers   the servers that tests, benches and the demo start by name (docs/lab/bench.md); ARGS=mysql-8.0.31: that one alone
 # make deb       dist/innobrim_*.deb for Debian 12, with its own environment; needs what make servers makes; REVISION=2
 # make image     the container image innobrim:latest; BASE=python:3.11-slim-bookworm@sha256:… names its base by the digest,
 #                which needs Docker alone; BASE=innobrim/systemd:252 without a registry

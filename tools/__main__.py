@@ -22,7 +22,7 @@ PAGES: dict[str, Parts] = {
     "configuration.md": configuration_page.PARTS,
     "metrics.md": metrics_page.PARTS,
     "safety.md": safety_page.PARTS,
-    "scenario-keys.md": scenario_keys_page.PARTS,
+    "lab/scenario-keys.md": scenario_keys_page.PARTS,
     "servers.md": servers_page.PARTS,
     "setup-sql.md": setup_sql_page.PARTS,
 }

@@ -99,14 +99,14 @@ CASES = (
 INTRODUCTION = f"""\
 # What the simulated server predicted, and what was measured
 
-Made by `python -m tools.predictions`: suites of [the bench](../bench.md) on the simulated server, with the
-same reset, settling, search and blocks in the same order as on a real one (`--seed {SEED}`). A case is
+Made by `python -m tools.predictions`: suites of [the bench](../lab/bench.md) on the simulated server, with
+the same reset, settling, search and blocks in the same order as on a real one (`--seed {SEED}`). A case is
 predicted anew as long as no row of it was measured; from its first row on its predictions stay, and the
 command compares them. They are in `predictions/CASE.jsonl`;
-[make prove](../bench.md#suites-with-a-prediction) puts the real rows into `docs/results/bench/CASE`.
+[make prove](../lab/bench.md#suites-with-a-prediction) puts the real rows into `docs/results/bench/CASE`.
 
 Files beside them say what the simulated server is like, and how that was chosen. The pages that change are
-those of the fit for each row ([how](../simulate.md#where-the-parameters-come-from)); disk, redo log,
+those of the fit for each row ([how](../lab/simulate.md#where-the-parameters-come-from)); disk, redo log,
 buffer pool and threads are the suite's. It has no adaptive hash index, and no processors.
 
 Cells are predicted / measured, means of the blocks. A prediction is kept where the age ratio is within

@@ -1,4 +1,4 @@
-"""The tables of docs/scenario-keys.md: a scenario's keys, from the schema and its docstrings."""
+"""The tables of docs/lab/scenario-keys.md: a scenario's keys, from the schema and its docstrings."""
 
 from __future__ import annotations
 

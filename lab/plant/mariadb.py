@@ -3,7 +3,7 @@
 Source: storage/innobase of 11.8.6: mtr/mtr0mtr.cc ``log_close``; buf/buf0flu.cc ``buf_flush_ahead``,
 ``buf_flush_page_cleaner``, ``buf_flush_sync_for_checkpoint``, ``page_cleaner_flush_pages_recommendation``,
 ``af_needed_for_redo``, ``write_checkpoint``; log/log0log.cc ``log_checkpoint_margin``,
-``resize_start``. ``docs/simulate.md`` says what is left out.
+``resize_start``. ``docs/lab/simulate.md`` says what is left out.
 
 Departures from it: a thread that waits without a time limit is looked at once a second, so that it finds the
 age beyond the flush limit up to a second late. Older releases, 10.5 and 10.11 among them, ask for all pages

@@ -1,7 +1,7 @@
 """Everything that decides how the simulated server behaves, and the hash that names it.
 
 The defaults describe the measured machine: MySQL 9.7.4, 16 sysbench threads, uniform
-``oltp_update_non_index`` over 4 tables of 400,000 rows. ``docs/simulate.md`` says how
+``oltp_update_non_index`` over 4 tables of 400,000 rows. ``docs/lab/simulate.md`` says how
 each was found and what error is left.
 """
 

@@ -105,7 +105,7 @@ def _made(name: str) -> str:
     if image in tags:
         return image
     here = ", ".join(names_here(tags)) or "none"
-    rest = "what make servers can make docs/bench.md lists, and images are named as mysql:8.4"
+    rest = "what make servers can make docs/lab/bench.md lists, and images are named as mysql:8.4"
     raise LabServerError(f"{name} is not here; here are {here}; {rest}{why}")
 
 

@@ -1,6 +1,6 @@
 """The simulated servers give what real ones gave: rows of the published benches, and of articles.
 
-docs/results/plant.md has all rows and docs/simulate.md says how they were measured.
+docs/results/plant.md has all rows and docs/lab/simulate.md says how they were measured.
 """
 
 from __future__ import annotations

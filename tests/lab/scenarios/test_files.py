@@ -163,7 +163,7 @@ def test_all_that_is_wrong_is_said_at_once() -> None:
 
 
 def test_the_example_in_the_documents_runs() -> None:
-    """The scenario that docs/simulate.md shows is one that the command takes."""
-    page = (Path(__file__).parents[3] / "docs" / "simulate.md").read_text(encoding="utf-8")
+    """The scenario that docs/lab/simulate.md shows is one that the command takes."""
+    page = (Path(__file__).parents[3] / "docs" / "lab" / "simulate.md").read_text(encoding="utf-8")
     (example,) = re.findall(r"```toml\n(.*?)```", page, re.DOTALL)
     assert tomllib.loads(example)["name"] == parse_scenario(example, source="x.toml").name

@@ -116,7 +116,7 @@ def test_bursts_that_cannot_be_are_refused() -> None:
 
 
 ROOT = Path(__file__).parents[3]
-PAGE = (ROOT / "docs" / "scenarios.md").read_text(encoding="utf-8")
+PAGE = (ROOT / "docs" / "lab" / "scenarios.md").read_text(encoding="utf-8")
 EXAMPLES = re.findall(r"```toml\n(.*?)```", PAGE, re.DOTALL)
 
 
