@@ -315,7 +315,7 @@ def test_each_decision_opens_its_reasons_by_keyboard(site: Site, visit: Open) ->
     seen.page.keyboard.press("Enter")
 
     expect(seen.page.locator("#why-body")).to_contain_text("innodb_io_capacity_max went from")
-    expect(seen.page.locator("#why-body")).to_contain_text("of Max Checkpoint Age")
+    expect(seen.page.locator("#why-body")).to_contain_text("of the flush limit")
     assert seen.findings() == []
     assert seen.complaints == []
     seen.page.keyboard.press("Escape")

@@ -57,7 +57,7 @@ def test_the_last_minutes_are_told_without_a_journal(board: Board, directory: Pa
     told, early = why(board, directory, f"?at={EPOCH + LOW}"), why(board, directory, f"?at={EPOCH + 100}")
 
     assert told["source"] == "memory"
-    assert "the aim of the drain was" in told["stories"][-1]["sentences"][1]
+    assert "the drain's target was" in told["stories"][-1]["sentences"][1]
     assert (early["found"], early["later"] > EPOCH + OVERRIDE) == (False, True)
 
 

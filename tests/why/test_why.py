@@ -98,15 +98,12 @@ def test_of_no_write_it_is_said_that_nothing_was_written(kind: DecisionKind) -> 
 @pytest.mark.parametrize(
     ("set_point", "told"),
     [
-        (0.9, "no more of the redo log than max_checkpoint_age_ratio = 0.79; the aim is 74% of that log"),
-        (
-            0.98,
-            "this load rests so high with the settings found, and max_checkpoint_age_ratio = 0.79 gives way",
-        ),
+        (0.9, "must stay within max_checkpoint_age_ratio = 0.79 of the redo capacity"),
+        (0.98, "with the original settings, above max_checkpoint_age_ratio = 0.79"),
     ],
 )
-def test_an_aim_is_told_against_the_alarm_on_the_alarms_own_scale(set_point: float, told: str) -> None:
-    """Aim and alarm are shares of two wholes; where the aim is above the alarm, it is said why it may be."""
+def test_the_alarm_is_named_with_what_it_is_a_share_of(set_point: float, told: str) -> None:
+    """Set-point and alarm are shares of two wholes; above the alarm it is said why it may be there."""
     decision = record().decision
     quiet = replace(decision, reason="within_band", set_point=set_point, set_point_source="alarm")
 
@@ -120,16 +117,16 @@ def test_a_drain_that_begins_below_its_age_is_said_to_keep_it_there() -> None:
     told = story(Around(record(decision=decision, drain=way)))
 
     assert told.aim_share == pytest.approx(20 * MEBIBYTE / record().tick.reading.stall_point)
-    assert "keeps the checkpoint age at 20 MiB at most" in " ".join(told.sentences)
+    assert "keeps the uncheckpointed bytes at 20 MiB at most" in " ".join(told.sentences)
 
 
-def test_an_age_off_its_aim_is_not_said_to_be_there() -> None:
+def test_an_age_off_its_set_point_is_not_said_to_be_there() -> None:
     """Where the policy left M alone although the age was elsewhere, that is what is told."""
     decision = replace(record().decision, reason="within_band", set_point=0.95)
     told = story(Around(record(decision=decision)))
 
-    assert told.brief.startswith("the age was off its aim, and left alone for now")
-    assert "The age was off its aim" in " ".join(told.sentences)
+    assert told.brief.startswith("the age was off its set-point")
+    assert "The age was off its set-point" in " ".join(told.sentences)
 
 
 def test_an_exported_journal_answers_every_question(journal: Path) -> None:
