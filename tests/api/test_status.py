@@ -185,7 +185,7 @@ def test_what_goes_on_beside_the_load_is_named() -> None:
 
     assert msgspec.to_builtins(busy)["occurrences"] == ("backup_lock", "ddl")
     assert quiet.occurrences == ()
-    assert "backup_lock, ddl; nothing is learned meanwhile" in shown(BUSY)
+    assert "backup_lock, ddl; until that is over, nothing is learned" in shown(BUSY)
     assert "learned" not in shown()
     assert canonical(BUSY)["occurrences"] == ["backup_lock", "ddl"]
     assert "occurrences" not in canonical(record(7))
@@ -256,5 +256,5 @@ def test_the_law_that_decided_has_its_name() -> None:
     decided = replace(asked, decision=replace(asked.decision, policy="bayes"))
     nobody = replace(asked, decision=replace(asked.decision, policy=""))
 
-    assert re.search(r"^policy +bayes; innobrim policies says what it does$", shown(decided), re.MULTILINE)
+    assert re.search(r"^policy +bayes; innobrim policies explains it$", shown(decided), re.MULTILINE)
     assert not re.search(r"^policy ", shown(nobody), re.MULTILINE)

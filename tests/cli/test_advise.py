@@ -98,7 +98,7 @@ def test_a_budget_below_what_is_set_lowers_no_static_value_further() -> None:
     found = advised(Capacity(300, 600), max_recovery_seconds=20.0)
 
     assert "max_recovery_seconds = 20 is not kept by it" in found["static-io-capacity"].reason
-    assert "the baseline settings rest at an age ratio of 0." in found["budget-out-of-reach"].fix
+    assert "the originals hold the age at " in found["budget-out-of-reach"].fix
 
 
 def test_what_both_would_take_is_always_said_and_a_warning_only_where_long(
@@ -112,7 +112,7 @@ def test_what_both_would_take_is_always_said_and_a_warning_only_where_long(
     for what in ("crash recovery", "shutdown"):
         assert re.search(
             rf"{what} \d+ s now, likely \d+ s and at most \d+ s at the set-point, "
-            r"at most \d+ s with the baseline settings",
+            r"at most \d+ s with the originals",
             times.reason,
         )
     assert (times.severity, times.fix) == ("info", "")

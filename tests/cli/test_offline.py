@@ -68,9 +68,7 @@ def test_status_without_a_daemon_comes_from_the_journal(folder: Path, run: Run) 
     write_journal(folder)
     found = json.loads(run("status", "--json").stdout)
 
-    ended(
-        run("status"), 0, "none at work, so it is not reachable", stamp(START + 1), str(folder / "api.sock")
-    )
+    ended(run("status"), 0, "none is running", stamp(START + 1), str(folder / "api.sock"))
     assert (found["source"], found["tick"], found["process"]) == ("journal", 1, None)
 
 
@@ -317,7 +315,7 @@ def test_a_living_daemon_is_not_taken_for_a_dead_one(
     request.getfixturevalue("living")
     code, said = (0, "a daemon is at work") if flags else (1, "journal.lock")
     ended(run("park", *flags), code, said)
-    ended(run("status"), 0, "alive, but no API of it answers")
+    ended(run("status"), 0, "running, but its API does not answer")
 
 
 def test_a_daemon_that_answers_is_not_held_by_the_service_manager(run: Run, daemon: AnsweringLoop) -> None:

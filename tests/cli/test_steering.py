@@ -112,7 +112,7 @@ def test_status_holds_what_is_predicted_against_its_limit(daemon: AnsweringLoop,
     ended(
         run("status"),
         0,
-        "crash recovery 6m 40s now, at most 7m at the set-point, at most 5m 50s with the baseline settings",
+        "crash recovery 6m 40s now, at most 7m at the set-point, at most 5m 50s with the originals",
         "settings; budget 300 s: EXCEEDED",
         "predicted shutdown 11 s now, at most 5m 1s at the set-point: LONG, and no budget is set",
         "budget max_recovery_seconds cannot be kept",
@@ -263,9 +263,9 @@ def test_drain_waits_until_the_age_is_down(daemon: AnsweringLoop, run: Run, play
     ended(
         run(*DRAIN),
         0,
-        "checkpoint age 79 MiB, from 80 MiB down to 64 MiB; not falling yet",
-        "checkpoint age 70 MiB, from 80 MiB down to 64 MiB; about 1m 30s to go",
-        "drained: checkpoint age 60 MiB, kept at or below 64 MiB",
+        "uncheckpointed 79 MiB; from 80 MiB down to 64 MiB; not falling yet",
+        "uncheckpointed 70 MiB; from 80 MiB down to 64 MiB; about 1m 30s to go",
+        "drained: uncheckpointed 60 MiB, kept at or below 64 MiB",
     )
     assert [(one.name, one.value, one.ttl) for one in daemon.commands] == [("drain", "64MiB", 3600.0)]
 
@@ -280,8 +280,8 @@ def test_drain_without_an_age_goes_as_low_as_it_safely_does(
     ended(
         run("drain", "--wait"),
         0,
-        "from 80 MiB down to 64 MiB, as low as it safely goes; about 1m 30s to go",
-        "drained: checkpoint age 60 MiB, as low as it safely goes, kept at or below 64 MiB",
+        "from 80 MiB down to 64 MiB, the lowest that is safe; about 1m 30s to go",
+        "drained: uncheckpointed 60 MiB, the lowest that is safe, kept at or below 64 MiB",
     )
     assert [(one.name, one.value, one.ttl) for one in daemon.commands] == [("drain", "lowest", 3600.0)]
 
@@ -340,13 +340,14 @@ def test_restore_says_how_far_it_is(daemon: AnsweringLoop, run: Run, play: Play)
     result = run("restore", "--wait")
     ended(result, 0, f"{step}; 5 left, 25 s at least")
     assert result.stdout.startswith(
-        "restored: 10000/20000 is in force; advisory now, until innobrim mode active\n"
+        "restored: io_capacity 10000, io_capacity_max 20000 are in force; "
+        "the mode is advisory until innobrim mode active\n"
     )
     ended(
         run("status"),
         0,
         "the originals were restored for ann; innobrim mode active lets the daemon write",
-        "C 10000, M 20000; the server's own, not InnoBrim's",
+        "io_capacity 10000, io_capacity_max 20000; not set by InnoBrim",
     )
 
 
@@ -358,7 +359,7 @@ def test_a_restore_beside_a_pause_says_that_both_are_to_be_ended(
     published(daemon, originals=ORIGINALS)
     play(record(51, reading=sample(51, io_capacity=10_000, io_capacity_max=20_000), originals=None))
 
-    ended(run("restore", "--wait"), 0, "advisory now, until innobrim mode active and innobrim resume")
+    ended(run("restore", "--wait"), 0, "the mode is advisory until innobrim mode active and innobrim resume")
 
 
 def test_restore_wait_gives_up_with_the_state(daemon: AnsweringLoop, run: Run) -> None:
@@ -383,7 +384,7 @@ def test_park_that_the_server_refuses_is_exit_1_at_once(
         lost = (Remedy.RESUME_WITH_GRANT,)
         daemon.holding = (Hold(HoldCode.PRIVILEGE_LOST, 10.0, "the account may not write", lost),)
 
-    ended(run(*words), 1, f"not parked, in force: C 300, M 600: {said}")
+    ended(run(*words), 1, f"not parked, in force: io_capacity 300, io_capacity_max 600: {said}")
 
 
 def test_park_says_what_it_waits_for_and_whether_it_was_written(
@@ -391,7 +392,11 @@ def test_park_says_what_it_waits_for_and_whether_it_was_written(
 ) -> None:
     """A park in force is told from one that is still to come; with --wait that is waited for."""
     monkeypatch.setattr(waiting, "RECEIPT_SECONDS", 0.0)
-    ended(run("park"), 0, "parked at 225/450; hands off until resumed")
+    ended(
+        run("park"),
+        0,
+        "parked at io_capacity 225, io_capacity_max 450; nothing is written until innobrim resume",
+    )
     daemon.template = record(50, reading=ELSEWHERE)
-    ended(run("park"), 0, "not in force yet: innobrim status shows io_capacity")
+    ended(run("park"), 0, "not in force yet: innobrim status shows it")
     ended(run("park", "--wait"), 1, "in force C 300, M 600; parking at C 225, M 450")

@@ -292,8 +292,8 @@ def test_a_change_is_said_old_to_new_with_who_and_how_long(loop: Bench) -> None:
 @pytest.mark.parametrize(
     ("overlay", "said"),
     [
-        ({"max_io_capacity_max": 20_001}, "above the file's 20000, and may be lower only"),
-        ({"min_io_capacity_max": 199}, "below the file's 200, and may be higher only"),
+        ({"max_io_capacity_max": 20_001}, "above the file's 20000; it may only be lowered"),
+        ({"min_io_capacity_max": 199}, "below the file's 200; it may only be raised"),
         ({"max_recovery_seconds": 201}, "above the file's 200"),
         ({"dwell_seconds": 9}, "below the file's 10"),
         ({"max_changes_per_hour": 61}, "above the file's 60"),
@@ -360,7 +360,7 @@ def test_a_reload_keeps_what_the_new_file_allows(loop: Bench) -> None:
     file = replace(FILE, max_io_capacity_max=3000, step_factor=3.0)
     said = loop.answer(command("settings", settings=file))[1]
 
-    assert "no longer in force" in said
+    assert "these changes end" in said
     assert loop.state.settings == replace(file, max_recovery_seconds=100.0)
     assert loop.state.overlay is not None
     assert loop.state.overlay.values == {"max_recovery_seconds": 100}

@@ -269,7 +269,7 @@ def test_an_age_that_cannot_be_reached_is_refused(full: Bench, most: int, asked:
 @pytest.mark.parametrize(
     ("asked", "said"),
     [
-        (drain("90%"), "is no less than the loop holds anyway"),
+        (drain("90%"), "is not below what is held anyway"),
         (drain("a lot"), "'a lot' is no age"),
         (drain(ttl=0.0), "needs a checkpoint age"),
         (drain(ttl=float("nan")), "needs a checkpoint age"),

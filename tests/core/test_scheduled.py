@@ -258,7 +258,7 @@ def test_an_age_that_is_low_already_is_left_alone(full: Bench) -> None:
     full.turns(5)
 
     assert under_way(full) == ""
-    assert full.record.schedule[0].drain_waits == "the age is held as low already as a drain would bring it"
+    assert full.record.schedule[0].drain_waits == "the age is already as low as a drain would bring it"
 
 
 def test_advisory_mode_shows_the_drain_and_writes_nothing(full: Bench) -> None:

@@ -154,7 +154,7 @@ def test_a_budget_asks_for_no_less_than_the_baseline_settings_hold() -> None:
     assert found is not None
     assert found.recovery_at_set_point == pytest.approx(found.recovery_at_baseline, rel=0.05)
     assert bench.codes("budget_") == ["budget_not_kept"]
-    assert "the baseline settings rest at an age ratio of 0." in bench.state.announced.unkept[0]
+    assert "the originals hold the age at " in bench.state.announced.unkept[0]
 
 
 def test_a_persons_set_point_comes_before_the_budgets_and_that_is_said_once() -> None:

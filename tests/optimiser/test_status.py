@@ -30,8 +30,8 @@ def shown(progress: OptimiserProgress | None, health: OptimiserHealth | None = N
 @pytest.mark.parametrize(
     ("progress", "health", "parts"),
     [
-        (RESTING, OptimiserHealth("asleep"), ["idle, a trial in 30m", "3 trials known"]),
-        (replace(RESTING, rest_seconds=0.0), None, ["idle until the load has been quiet"]),
+        (RESTING, OptimiserHealth("asleep"), ["the next trial begins in 30m", "3 trials known"]),
+        (replace(RESTING, rest_seconds=0.0), None, ["waits until the load has been steady"]),
         (
             OptimiserProgress(OptimiserPhase.BARRED, why="held: paused"),
             OptimiserHealth("asleep"),

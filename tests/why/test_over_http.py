@@ -71,7 +71,7 @@ def test_page_and_command_say_the_same(board: Board, directory: Path) -> None:
     for query in (f"?at={change.wall}", f"?change={change.number}"):
         (told,) = why(board, directory, query)["stories"]
         assert (told["headline"], told["sentences"]) == (story.headline, list(story.sentences))
-    assert why(board, directory)["stories"][-1]["brief"].startswith("it was held")
+    assert why(board, directory)["stories"][-1]["brief"].startswith("there was a hold")
     assert len(why(board, directory, "?last=3600")["stories"]) > 20
 
 

@@ -196,8 +196,8 @@ def test_where_a_tick_is_gone_its_change_is_told_with_what_is_missing(
 @pytest.mark.parametrize(
     ("gone", "told"),
     [
-        ("number <= 720", "in the 3 min before, which is as far back as ticks are kept, because the age was"),
-        ("number BETWEEN 400 AND 800", "in the 10 min before, because for 7 min nothing was recorded"),
+        ("number <= 720", "in the 3 min before (older ticks are not kept). The reason: the age was"),
+        ("number BETWEEN 400 AND 800", "in the 10 min before. The reason: nothing was recorded"),
     ],
     ids=["no longer kept", "a gap"],
 )
@@ -275,7 +275,7 @@ def test_a_time_is_told_in_the_summer_or_winter_time_of_its_own_day(journal: Pat
     ended(
         found,
         1,
-        "2025-07-01 10:42:00 CEST: the ticks that are kept begin later",
+        "2025-07-01 10:42:00 CEST: the ticks that are kept begin after that moment",
         "after: 2026-01-01 01:00:00 CET",
     )
 

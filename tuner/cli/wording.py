@@ -3,35 +3,16 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping, Sequence
-from types import MappingProxyType
+from collections.abc import Sequence
 
 from api.models import (
     DrainInForce,
     RestoreUnderWay,
     Status,
 )
-from policies.setpoint import SetPointSource
+from tuner.core.setpoint.announced import DECIDED_BY
 from tuner.records import Capacity, InUse
 from tuner.system.amounts import share, size
-
-SOURCES: Mapping[str, str] = MappingProxyType(
-    {
-        SetPointSource.PERSON: "set by a person",
-        SetPointSource.SCHEDULE: "set by the schedule",
-        SetPointSource.OPTIMISER: "set by the optimiser",
-        SetPointSource.HEADROOM: "leaves room for this load's bursts",
-        SetPointSource.ALARM: "limited by max_checkpoint_age_ratio",
-        SetPointSource.HIGHEST: "the highest there is",
-        SetPointSource.RECOVERY: "limited by max_recovery_seconds",
-        SetPointSource.SHUTDOWN: "limited by max_shutdown_seconds",
-        SetPointSource.DEGRADED: "lower because InnoDB's counters are off",
-        SetPointSource.FLUSH_LAW: "limited by the server's flush law",
-        SetPointSource.FREE_PAGES: "lower because sessions wait for free pages",
-        SetPointSource.ROLE: "limited by max_replica_set_point",
-    }
-)
-"""What decides the set-point."""
 
 
 def duration(seconds: float) -> str:
@@ -81,7 +62,7 @@ def age_text(status: Status) -> str:
     if status.set_point is None:
         return age
     return f"{age}; set-point {share(status.set_point)}" + (
-        f" ({SOURCES.get(source, source)})" if source else ""
+        f" ({DECIDED_BY.get(source, source)})" if source else ""
     )
 
 
@@ -115,8 +96,4 @@ def to_write(status: Status) -> str:
 
 def pair_text(pair: Capacity | None) -> str:
     """Return both values with their names."""
-    return (
-        "unknown"
-        if pair is None
-        else f"io_capacity {pair.io_capacity}, io_capacity_max {pair.io_capacity_max}"
-    )
+    return "unknown" if pair is None else pair.in_words
