@@ -55,8 +55,8 @@ class Settings(Struct, frozen=True, forbid_unknown_fields=True):
     low_water_mark: Annotated[
         bool,
         Meta(
-            description="MariaDB: set innodb_max_dirty_pages_pct_lwm to 0.001 in active mode, with which M "
-            "moves the age; what was found comes back when active mode ends"
+            description="MariaDB: set innodb_max_dirty_pages_pct_lwm to 0.001 in active mode, so that "
+            "innodb_io_capacity_max moves the age; the value found comes back when active mode ends"
         ),
     ] = False
     fixed_io_capacity_max: Annotated[
@@ -72,8 +72,8 @@ class Settings(Struct, frozen=True, forbid_unknown_fields=True):
     ratio: Annotated[
         Annotated[int, Meta(ge=1, le=20)] | None,
         Meta(
-            description="innodb_io_capacity_max is always so many times innodb_io_capacity; leave out to "
-            "keep innodb_io_capacity as near as can be to what it was"
+            description="innodb_io_capacity_max is always this many times innodb_io_capacity; leave out to "
+            "keep innodb_io_capacity as close as possible to what it was"
         ),
     ] = None
     step_factor: Annotated[
@@ -132,8 +132,9 @@ class Settings(Struct, frozen=True, forbid_unknown_fields=True):
         Annotated[str, Meta(pattern=r"^[0-9]{1,10}/[0-9]{1,10}$", examples=["200/2000"])] | None,
         Meta(
             description="innodb_io_capacity/innodb_io_capacity_max that configuration management sets; "
-            "taken over again once left alone for five minutes, where any other change waits for a person; "
-            "to be set M first when raising and C first when lowering, or MySQL clips C to M"
+            "taken over again once nobody changed it for five minutes, while any other change waits for a "
+            "person; set innodb_io_capacity_max first to raise both, and innodb_io_capacity first to lower "
+            "both, or MySQL cuts innodb_io_capacity to innodb_io_capacity_max"
         ),
     ] = None
     emergency_seconds: float = 8.0

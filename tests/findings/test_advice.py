@@ -137,7 +137,9 @@ def test_under_a_light_load_no_low_water_mark_is_advised(law: str, name: str) ->
     light = advice(facts=facts, estimate=estimate(**QUIET))[name]
 
     assert (light.severity, light.sql) == ("info", ())
-    assert light.fix == "not for the load seen: 100 pages a second become dirty, and C is 225"
+    assert (
+        light.fix == "not for the load seen: 100 pages a second become dirty, and innodb_io_capacity is 225"
+    )
     for load in ({"new_density": 1e-3}, {"flush_rate": 500.0}, {"age_ratio": 1.13, "demand": 0.0}):
         assert advice(facts=facts, estimate=estimate(**QUIET | load))[name].sql == (
             f"SET GLOBAL {MARK} = 0.001",

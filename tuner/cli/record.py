@@ -28,7 +28,7 @@ from tuner.servers.failures import CUT_SHORT, HANGS
 from tuner.servers.fixture import Fixture, FixtureRecorder, encode
 from tuner.servers.port import Server, Unreachable, Unsupported
 from tuner.servers.session import Session
-from tuner.system.amounts import size
+from tuner.system.amounts import share, size
 from tuner.system.clock import Clock, SystemClock
 
 LONGEST = 31 * 86_400
@@ -149,10 +149,13 @@ def progress(now: TickRecord, left: float) -> str:
     ending = f"{duration(left)} left"
     if isinstance(reading, Missed):
         return f"no reading: {reading.reason}  {ending}"
-    age = f"checkpoint age {size(reading.checkpoint_age)} of {size(reading.stall_point)}"
+    age = f"uncheckpointed {size(reading.checkpoint_age)}"
     if estimate is None:
         return f"{age}  {ending}"
-    return f"{age}  redo {size(estimate.redo_rate)}/s  age ratio {estimate.age_ratio:.2f}  {ending}"
+    return (
+        f"{age}  redo {size(estimate.redo_rate)}/s  age {share(estimate.age_ratio)} of the flush "
+        f"limit  {ending}"
+    )
 
 
 def _file(output: Path | None) -> Path:

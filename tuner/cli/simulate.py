@@ -60,7 +60,7 @@ def _list(*, as_json: bool) -> None:
     "--policy",
     show_default="cascade, or as --config says",
     type=PolicyChoice(),
-    help="How M is chosen; fixed steers to one C and M, 1000/2000 without --config.",
+    help="How innodb_io_capacity_max is chosen; fixed keeps one pair, 1000/2000 without --config.",
 )
 @click.option(
     "--config",

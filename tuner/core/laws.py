@@ -131,7 +131,7 @@ def tell_counters(last: Sample | None, sample: Sample, facts: Facts) -> list[Eve
     if sample.degraded == before:
         return []
     if before:
-        said = "InnoDB's counters are on again; estimates start afresh"
+        said = "InnoDB's counters are on again; estimates start again"
         return [Event(code=EventCode.COUNTERS_BACK, message=said)]
     said = (
         f"{facts.without_counters}: the age shown is the checkpoint age, sync flushing is not seen, "

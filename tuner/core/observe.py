@@ -143,7 +143,7 @@ def take_sample(state: State, sample: Sample, *, now: float) -> tuple[State, lis
     sample = laws.settled(state, laws.without_counters(state, sample))
     state, apart = _see_clocks(state, sample, begun=anew)
     if apart:
-        message = f"{apart}; estimates start afresh"
+        message = f"{apart}; estimates start again"
         events.append(Event(code="clock_gap", message=message))
     law = LAWS[state.facts.flush_law]
     slice_, estimate, went_back = estimator.update(
@@ -156,7 +156,7 @@ def take_sample(state: State, sample: Sample, *, now: float) -> tuple[State, lis
         sawtooth_seconds=state.facts.sawtooth_seconds,
     )
     if went_back:
-        events.append(Event(code="reversed", message="a counter went back; estimates start afresh"))
+        events.append(Event(code="reversed", message="a counter went back; estimates start again"))
     state = replace(
         state,
         clocks=state.clocks.settled(slice_.window),

@@ -39,7 +39,7 @@ from tuner.records import (
 )
 from tuner.settings import Mode, Settings
 
-LOST = "of what was learned of this server this cannot be read, and begins afresh: "
+LOST = "of what was learned of this server this cannot be read, and starts again: "
 """How the event ``learned_lost`` begins."""
 
 

@@ -272,7 +272,7 @@ def _waits(state: State, sample: Sample | None) -> str:
     if sample.degraded:
         return state.facts.without_counters
     if not state.occurrences.learns(sample.monotonic):
-        return f"going on: {', '.join(state.occurrences.names) or 'something beside the load'}"
+        return f"going on: {', '.join(state.occurrences.names) or 'something other than the load'}"
     return ""
 
 

@@ -31,7 +31,7 @@ class Standing(Struct, frozen=True):
     proof: Proof = Proof()  # a trial against the baseline that is under way, and what the last one came to
 
 
-ANEW = "the daemon was started anew"  # What a trial waits for at a start
+ANEW = "the daemon was restarted"  # What a trial waits for at a start
 
 
 def another_server(identity: str) -> str:
