@@ -22,10 +22,11 @@ TYPED = (
     "faq.md",
     "first-hour.md",
     "guide.md",
+    "hosted.md",
     "install.md",
     "runbook.md",
     "security-model.md",
-    "several-servers.md",
+    "topologies.md",
     "upgrade.md",
 )
 """Pages whose commands are typed as they stand there."""
