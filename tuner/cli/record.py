@@ -112,7 +112,7 @@ def _record(
     if facts.disabled_counters:
         say(
             f"InnoDB's counters are off and stay off ({len(facts.disabled_counters)} of those needed): "
-            "ages are the checkpoint's, and no sync flushing is seen; docs/degraded.md"
+            "ages are the checkpoint's, and no sync flushing is seen; docs/runbook.md"
         )
     if facts.absent_counters:
         say(f"{facts.without_counters}: what innobrim record --fixture writes shows us what it has instead")
