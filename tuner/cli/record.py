@@ -218,7 +218,7 @@ def record_fixture(config: Config, given: Path, *, seconds: float | None) -> Non
     say(f"left in: version and version_comment, {' and '.join(map(repr, kept))}; counts of statements")
     for what in wanting(found):
         say(f"missing: {what}")
-    say("it is text: look through it before you send it; docs/record-and-report.md says where to")
+    say("it is text: look through it before you send it; docs/guide.md#a-fixture says where to")
 
 
 def _announce(session: Session, path: Path, seconds: float) -> None:
