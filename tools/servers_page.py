@@ -25,6 +25,9 @@ RESULTS = ROOT / "docs" / "results"
 SIMULATED = frozenset({"plant.md", "plant-seeds.md", "predictions.md"})
 """Pages of results that are about the simulated server: a real one in them ran without the loop."""
 
+SUMMARY = "README.md"
+"""The page of results that sums up the bench's rows."""
+
 BY_TEST = "`make prove PART=releases`"
 """What runs the loop on each release that make servers makes."""
 
@@ -130,7 +133,7 @@ def pages_of(version: str, results: Mapping[str, str]) -> list[str]:
 
 def results_of_the_loop(directory: Path) -> dict[str, str]:
     """Return the pages with figures of the loop on real servers, by their path below the directory."""
-    pages = [path for path in sorted(directory.glob("*.md")) if path.name not in SIMULATED]
+    pages = [path for path in sorted(directory.glob("*.md")) if path.name not in {*SIMULATED, SUMMARY}]
     pages += sorted(directory.glob("*/README.md"))
     return {path.relative_to(directory).as_posix(): path.read_text(encoding="utf-8") for path in pages}
 
