@@ -7,17 +7,21 @@ import subprocess
 from typing import TYPE_CHECKING, Literal
 
 import pymysql
+from msgspec import UNSET
 
 from lab.bench.figures import figures, predicted, series
 from lab.bench.plan import RESET_RATIO, DiskPlan
+from lab.bench.rig import FILL, WINDOW
 from lab.bench.store import Row
 from lab.servers.spec import LabServerError
+from tuner.records import Capacity
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from lab.bench.daemon import DaemonProcess, Footprint
     from lab.bench.plan import Contender
     from lab.bench.rig import Rig
-    from tuner.records import Capacity
 
 NEAR_SECONDS = 5.0
 NEAR_RATIO = 0.02
@@ -57,13 +61,15 @@ def measure(
     if not rig.load.running() or rig.load.longest_queue(rig.now() - NEAR_SECONDS):
         rig.start_load()  # transactions that the contender before could not serve are not this one's
     reached = rig.reset(timing.reset, RESET_RATIO)
-    if pair is not None and expected is not None and pair != rig.default:
+    bring_near(rig, None if pair is None else expected, hurried=True)
+    if timing.lifted is UNSET and pair is not None and expected is not None and pair != rig.default:
         approach(rig, pair, expected, timing.settle_most / 2)
     began = rig.now()
     with contextlib.ExitStack() as stack:
         daemon: DaemonProcess | None = None
         if contender.policy is not None:
             daemon = stack.enter_context(rig.daemon(contender.policy))
+            bring_near(rig, expected, hurried=False, check=daemon.check)
         if pair is not None:
             rig.set(pair)
 
@@ -74,7 +80,11 @@ def measure(
 
         most = timing.settle_most if daemon is None else WAY * timing.settle_most
         waited, rest = rig.settle(
-            timing.settle_least, most, holds=daemon.holding if daemon else None, check=check
+            timing.settle_least,
+            most,
+            window=WINDOW if timing.lifted is UNSET else timing.settle_least,
+            holds=daemon.holding if daemon else None,
+            check=check,
         )
         before = daemon.footprint() if daemon else None
         counted_from = rig.now()
@@ -145,6 +155,32 @@ def approach(rig: Rig, pair: Capacity, expected: float, most: float) -> None:
         rig.watch(1.0)
         if abs(_ratio(rig) - expected) <= NEAR_RATIO:
             return
+
+
+def bring_near(
+    rig: Rig, expected: float | None, *, hurried: bool, check: Callable[[], None] | None = None
+) -> None:
+    """Let the age come near one where a contender was seen to rest, on a disk without a limit.
+
+    Args:
+        rig: where.
+        expected: that age ratio; nothing happens where it is None, or where the plan does not ask for it.
+        hurried: the lowest C and M, or the highest that filling uses, make the way short; otherwise the
+            daemon that is at work makes it by its own values.
+        check: called about once a second.
+    """
+    most = rig.plan.timing.lifted
+    if most is UNSET or expected is None:
+        return
+    end = rig.now() + most * rig.patience
+    rising = _ratio(rig) < expected
+    with rig.lifted():
+        if hurried:
+            rig.set(Capacity(LOWEST, LOWEST) if rising else FILL)
+        while rig.now() < end and rising == (_ratio(rig) < expected):
+            if abs(_ratio(rig) - expected) <= NEAR_RATIO:
+                return
+            rig.watch(1.0, check)
 
 
 def _ratio(rig: Rig) -> float:

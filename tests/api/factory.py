@@ -129,7 +129,7 @@ def record(number: int = 1, *, reading: Sample | Missed | None = None, **changes
         decision=Decision(
             kind=DecisionKind.KEEP,
             reason="dead_band",
-            detail="age 71 % of the flush limit; set-point 72 %: the age is near enough to its set-point",
+            detail="age 71 % of the flush limit; set-point 72 %: close enough, so nothing is changed",
             target=Capacity(225, 450),
             policy="cascade",
             set_point=0.72,

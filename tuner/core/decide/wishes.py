@@ -238,7 +238,7 @@ def _why_kept(state: State, situation: Situation) -> str:
         return "innodb_io_capacity_max has the value that the configuration names"
     off, ahead = abs(situation.error), abs(situation.error_ahead)
     if off <= ON_COURSE:
-        return "the age is near enough to its set-point"
+        return "close enough, so nothing is changed"
     if ahead < off - ON_COURSE:
         return "the age is on its way to the set-point"
     return "the age is off its set-point, but the policy does not correct it yet"
