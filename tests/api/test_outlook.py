@@ -134,7 +134,7 @@ def test_a_burst_is_absorbed_as_long_as_the_redo_log_has_room() -> None:
     assert found.burst is not None
     assert found.burst.load == 1.5
     assert found.burst.seconds == pytest.approx(room / (1e6 * 0.5), abs=0.1)
-    assert "1.5 times the load absorbed for " in table(found)
+    assert "a burst of 1.5 times the load leads to sync flushing in " in table(found)
 
 
 def test_a_device_with_reserves_absorbs_every_burst() -> None:

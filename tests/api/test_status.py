@@ -53,7 +53,7 @@ def test_how_a_release_is_known_is_shown() -> None:
     assert "flush law legacy-57" in shown(facts=old)
     assert "this release was measured live" in shown(facts=old)
     assert "known from source" in shown(facts=replace(old, version="5.7.44"))
-    assert "known as" not in shown(facts=replace(FACTS, family="simulated"))
+    assert "support " not in shown(facts=replace(FACTS, family="simulated"))
 
 
 def test_how_far_the_redo_log_is_grown_is_shown() -> None:

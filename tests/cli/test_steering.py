@@ -88,7 +88,7 @@ def test_status_shows_the_loop_and_the_daemons_cost(daemon: AnsweringLoop, run: 
     daemon.publish()
     found = json.loads(run("status", "--json").output)
 
-    parts = ("advisory", "dead_band", "C 225, M 450", "set-point 0.720", "MiB resident", "of a core")
+    parts = ("advisory", "no change", "io_capacity_max 450", "set-point 72 %", "MiB resident", "of a core")
     ended(run("status"), 0, *parts)
     assert "degraded" not in run("status").output
     assert (found["source"], found["degraded"]) == ("daemon", False)
@@ -335,7 +335,7 @@ def test_restore_says_how_far_it_is(daemon: AnsweringLoop, run: Run, play: Play)
     daemon.publish()
     play(under_way, record(52, reading=there, originals=None, advisory="the originals were restored for ann"))
 
-    step = "step 3, at 4000/8000 of 10000/20000"
+    step = "in force: io_capacity 4000, io_capacity_max 8000"
     ended(run("status"), 0, step, "writes take 2.0 ms, 5.0 ms allowed")
     result = run("restore", "--wait")
     ended(result, 0, f"{step}; 5 left, 25 s at least")
@@ -364,7 +364,7 @@ def test_a_restore_beside_a_pause_says_that_both_are_to_be_ended(
 
 def test_restore_wait_gives_up_with_the_state(daemon: AnsweringLoop, run: Run) -> None:
     """A restore that does not end in time exits 1 and says what is in force."""
-    ended(run("restore", "--wait"), 1, "in force: C 225, M 450")
+    ended(run("restore", "--wait"), 1, "in force: io_capacity 225, io_capacity_max 450")
     assert daemon.commands[0].name == "restore"
 
 
@@ -399,4 +399,6 @@ def test_park_says_what_it_waits_for_and_whether_it_was_written(
     )
     daemon.template = record(50, reading=ELSEWHERE)
     ended(run("park"), 0, "not in force yet: innobrim status shows it")
-    ended(run("park", "--wait"), 1, "in force C 300, M 600; parking at C 225, M 450")
+    ended(
+        run("park", "--wait"), 1, "in force: io_capacity 300, io_capacity_max 600; parking at io_capacity 225"
+    )

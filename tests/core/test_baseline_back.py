@@ -155,7 +155,7 @@ def test_while_the_load_stays_it_stays_and_outlives_the_daemon(back: Bench) -> N
     record = back.turn()
     assert record.mode is Mode.ADVISORY
     assert "baseline_back" in codes(record)
-    assert "worse under InnoBrim's values" in record.advisory
+    assert "worse with InnoBrim's values" in record.advisory
 
     assert back.turn(command("resume")).mode is Mode.ACTIVE
 

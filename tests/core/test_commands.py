@@ -177,12 +177,12 @@ def test_park_and_restore_say_where_to(bench: Bench) -> None:
     accepted, said = bench.answer(command("park"))
 
     assert accepted
-    assert str(bench.server.capacity) in said
+    assert bench.server.capacity.in_words in said
     assert bench.record.decision.kind is DecisionKind.PARK
     assert held(bench.turn()) == {"paused"}
     accepted, said = bench.answer(command("restore"))
     assert accepted
-    assert "10000/20000" in said
+    assert "io_capacity_max 20000" in said
     assert "the restore goes on" in bench.answer(command("mode", value="active"))[1]
 
 
@@ -249,7 +249,7 @@ def test_only_news_of_these_originals_permits_a_write() -> None:
     name = originals_name(bench.server.identity, bench.server.capacity)
     accepted, said = bench.answer(command("originals_saved", value="another server 200/2000"))
     assert not accepted
-    assert said == f"another server 200/2000 is on disk, and {name} is waited for"
+    assert said == f"another server 200/2000 is on disk, but {name} was expected"
 
     assert bench.state.originals is not None
     assert not bench.state.originals.saved

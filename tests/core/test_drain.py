@@ -61,7 +61,7 @@ def test_an_age_that_is_below_the_target_just_then_is_kept_there(full: Bench) ->
     (answer,) = full.turn(drain()).acknowledgements
 
     assert answer.accepted
-    assert answer.message.startswith("keeping the checkpoint age at 40 MiB at most")
+    assert answer.message.startswith("keeping the uncheckpointed bytes at 40 MiB at most")
 
 
 def test_what_was_learned_of_the_load_outlives_a_drain(full: Bench) -> None:

@@ -40,7 +40,7 @@ def shown(progress: OptimiserProgress | None, health: OptimiserHealth | None = N
         (
             OptimiserProgress(OptimiserPhase.ASKING, number=4),
             OptimiserHealth("thinking"),
-            ["asks for a suggestion for trial 4", "is thinking"],
+            ["asks for a suggestion for trial 4", "is working"],
         ),
         (
             OptimiserProgress(
