@@ -35,56 +35,77 @@ class About:
 CATALOGUE: tuple[About, ...] = (
     About(
         name="cascade",
-        does="finds the M at which the age rests at a set-point that follows the load, then shifts it",
-        use="always, unless you know better: few writes, and the way to the set-point is known beforehand",
+        does="computes the io_capacity_max that keeps the age at its set-point, then corrects it "
+        "in small steps",
+        use="in nearly all cases: few writes, and the way to the set-point is computed beforehand",
         constants=(
-            Constant("BAND", travel.BAND, "", "mean error in the age ratio that is left alone"),
-            Constant("HOLD_GAIN", cascade.HOLD_GAIN, "", "share of that error one write takes out"),
-            Constant("TRIM_SETTLINGS", calm.TRIM_SETTLINGS, "", "settling times until a mean trims M"),
-            Constant("SETTLING_SHARE", cascade.SETTLING_SHARE, "", "time constants that a write is given"),
-            Constant("LOW", travel.LOW, "", "so far below the set-point it travels instead of holding"),
+            Constant("BAND", travel.BAND, "", "mean error of the age ratio that is not corrected"),
+            Constant("HOLD_GAIN", cascade.HOLD_GAIN, "", "share of that error that one write corrects"),
+            Constant(
+                "TRIM_SETTLINGS",
+                calm.TRIM_SETTLINGS,
+                "",
+                "settling times between two corrections by the mean",
+            ),
+            Constant("SETTLING_SHARE", cascade.SETTLING_SHARE, "", "time constants that a write gets to act"),
+            Constant("LOW", travel.LOW, "", "age ratio below the set-point where it approaches, not holds"),
             Constant("HIGH", travel.HIGH, "", "the same above it, or from the sync point on"),
-            Constant("SHIFT", disturbance.SHIFT, "", "share by which another redo rate is another load"),
-            Constant("SAFE", saving.SAFE, "", "M over that of the set-point while changes are scarce"),
+            Constant("SHIFT", disturbance.SHIFT, "", "change of the redo rate that counts as another load"),
+            Constant(
+                "SAFE", saving.SAFE, "", "io_capacity_max over the computed one while few changes are left"
+            ),
         ),
     ),
     About(
         name="bayes",
-        does="cascade below an optimiser that tries set-points and margins near the analytic one",
-        use="where hours of trials may show a better set-point than the analytic one; it never writes C or M",
+        does="cascade, with an optimiser that tries other set-points and margins near the computed ones",
+        use="where hours of trials may show a better set-point than the computed one",
         constants=(
-            Constant("WINDOW", bayes.WINDOW, "", "trials that are remembered"),
-            Constant("MEMORY_SECONDS", bayes.MEMORY_SECONDS, "s", "evidence is forgotten when older"),
-            Constant("START_RADIUS", bayes.START_RADIUS, "", "half the trust region, of half the limits"),
-            Constant("GROWS", bayes.GROWS, "", "what a trial that was won does to it"),
-            Constant("SHRINKS", bayes.SHRINKS, "", "what one that was lost does to it"),
+            Constant("WINDOW", bayes.WINDOW, "", "number of trials that are remembered"),
+            Constant("MEMORY_SECONDS", bayes.MEMORY_SECONDS, "s", "age at which a trial is forgotten"),
+            Constant(
+                "START_RADIUS",
+                bayes.START_RADIUS,
+                "",
+                "radius of the first search region, share of half the limits",
+            ),
+            Constant("GROWS", bayes.GROWS, "", "factor for the region after a won trial"),
+            Constant("SHRINKS", bayes.SHRINKS, "", "factor for the region after a lost trial"),
         ),
         extra="bayes",
     ),
     About(
         name="pid",
-        does="moves ln M by what the age ratio is away from the set-point, was, and is heading for",
-        use="where the model of the server's flushing is in doubt: it needs none, but many changes",
+        does="a PID controller: moves ln(io_capacity_max) by the error of the age ratio, its "
+        "integral and its slope",
+        use="where the model of the server's flushing is in doubt: it needs no model, but many changes",
         constants=(
-            Constant("GAIN", pid.GAIN, "", "ln M for an error of 1 in the age ratio"),
-            Constant("INTEGRAL_HORIZONS", pid.INTEGRAL_HORIZONS, "", "integral time in half residence times"),
-            Constant("DERIVATIVE_HORIZONS", pid.DERIVATIVE_HORIZONS, "", "derivative time in the same"),
-            Constant("BAND", pid.BAND, "", "error, now and ahead, that is left alone"),
-            Constant("STEP_LIMIT", pid.STEP_LIMIT, "", "largest step in ln M"),
+            Constant(
+                "GAIN", pid.GAIN, "", "change of ln(io_capacity_max) for an error of 1 in the age ratio"
+            ),
+            Constant(
+                "INTEGRAL_HORIZONS", pid.INTEGRAL_HORIZONS, "", "integral time, in half residence times"
+            ),
+            Constant("DERIVATIVE_HORIZONS", pid.DERIVATIVE_HORIZONS, "", "derivative time, in the same unit"),
+            Constant("BAND", pid.BAND, "", "error, now and predicted, that is not corrected"),
+            Constant("STEP_LIMIT", pid.STEP_LIMIT, "", "largest step of ln(io_capacity_max)"),
         ),
     ),
     About(
         name="fixed",
-        does="steers to one M, loop.fixed_io_capacity_max, and stays there unless sync flushing is near",
-        use="to compare with, or to have the guards and nothing else",
+        does="sets one io_capacity_max, loop.fixed_io_capacity_max, and keeps it unless sync "
+        "flushing is near",
+        use="for comparisons, or to have only the protection in an emergency",
     ),
     About(
         name="pace",
-        does="raises M where all of it is flushed and the age grows nevertheless, and lowers it never",
-        use="taken by itself on servers whose age M does not move, such as MariaDB's defaults",
+        does="raises io_capacity_max where the server flushes all of it and the age still grows; "
+        "never lowers it",
+        use="taken automatically on servers where io_capacity_max does not move the age, such as "
+        "MariaDB's default",
         constants=(
-            Constant("AIM", pace.AIM, "", "M after a raise over M before"),
-            Constant("FULL", pace.FULL, "", "share of M from which on all of it is flushed"),
+            Constant("AIM", pace.AIM, "", "io_capacity_max after a raise, over the one before"),
+            Constant("FULL", pace.FULL, "", "share of io_capacity_max that counts as all of it"),
             Constant("FULL_SECONDS", pace.FULL_SECONDS, "s", "how long that has to last"),
         ),
         by_itself=True,
