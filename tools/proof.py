@@ -86,11 +86,11 @@ FIRST = (
 INTRODUCTION = """\
 # What was measured
 
-Real servers: each untouched, with the best static setting that a search found, and with ours, in paired
-blocks, in an order drawn for each block. Three figures in a cell are untouched / best static / ours. A ratio
-has its 95 % bounds; where they include 1, no difference was shown. LOSES: ours has less than {untouched} of
-the commits/s of the untouched server, or less than {best} of best static's. {older}: the rows are older than
-the policy in force.
+Real servers: each untouched, with the best static setting that a search found, and with InnoBrim (ours), in
+paired blocks, in an order drawn for each block. Three figures in a cell are untouched / best static / ours. A
+ratio has its 95 % bounds; where they include 1, no difference was shown. LOSES: ours has less than
+{untouched} of the commits/s of the untouched server, or less than {best} of best static's. {older}: the rows
+are older than the policy in force.
 """
 DETAILS = """\
 ## Everything

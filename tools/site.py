@@ -23,11 +23,14 @@ def folders(config: MkDocsConfig) -> list[str]:
 
 
 def on_files(files: Files, config: MkDocsConfig) -> Files:
-    """Put a page that lists the others into each folder of the navigation, and all of them into its place."""
+    """Put each folder's pages into its place in the navigation, its README or a list of them first."""
     for folder in folders(config):
         pages = sorted(one.src_uri for one in files.documentation_pages() if one.src_uri.startswith(folder))
-        index = File.generated(config, f"{folder}index.md", content=listed(files, folder, pages))
-        files.append(index)
+        index = files.get_file_from_path(f"{folder}README.md")
+        if index is None:
+            index = File.generated(config, f"{folder}index.md", content=listed(files, folder, pages))
+            files.append(index)
+        pages = [page for page in pages if page != index.src_uri]
         config.nav = [
             {title: [index.src_uri, *pages] if entry == folder else entry}
             for part in config.nav or []

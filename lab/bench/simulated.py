@@ -134,7 +134,7 @@ class _Load(Reports):
 class SimulatedRig(Rig):
     """A rig on a simulated server, where time goes as fast as the machine: no limit has to be lifted."""
 
-    patience = 30.0
+    patience = 8.0
 
     def __init__(self, like: Scenario, plan: Plan, say: Callable[[str], None]) -> None:
         """Prepare; ``like`` is what ``parameters`` takes, with the seed of every random number.
