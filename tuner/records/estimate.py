@@ -24,7 +24,8 @@ class Estimate(Struct, frozen=True):
     lru_rate: Annotated[float, field("pages flushed from the LRU tail", "pages/s", "gauge")]
     demand: Annotated[float, field("demand: pages to flush for the age to stay", "pages/s", "gauge")]
     demand_ahead: Annotated[
-        float, field("the same over the next half residence time of a page, from the ledger", "pages/s", "gauge")
+        float,
+        field("the same over the next half residence time of a page, from the ledger", "pages/s", "gauge"),
     ]
     demand_density: Annotated[float, field("dirty pages per redo byte at the tail", "pages/byte", "gauge")]
     ledger: Annotated[bool, field("the ledger of dirty pages covers the whole age")]
@@ -34,7 +35,8 @@ class Estimate(Struct, frozen=True):
         float, field("redo that the load writes less for each page flushed", "bytes/page", "gauge")
     ]
     sustained_capacity: Annotated[
-        float | None, field("pages that the device can flush for long; none until it was the limit", "pages/s", "gauge")
+        float | None,
+        field("pages that the device can flush for long; none until it was the limit", "pages/s", "gauge"),
     ]
     authority: Annotated[float, field("pages flushed per page asked for", "ratio", "gauge")]
     burstiness: Annotated[float, field("standard deviation of the redo rate over its mean", "ratio", "gauge")]
