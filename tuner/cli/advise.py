@@ -147,14 +147,14 @@ def advise(
     """Watch a server, then say what active mode would bring, what to set, and why. Writes nothing.
 
     It needs no daemon and no configuration file, and works on managed servers as well. The first line is the
-    verdict, with its range: of the load seen. Each advice has a stable id and SQL to paste.
+    verdict for the load that was seen, with its range. Each advice has a stable id and SQL to paste.
 
-    Exit 0: there is something to gain. Exit 5: nothing to gain. Exit 6: no load was seen, so that it cannot
-    be told. Exit 1: this server cannot be controlled as it is, or too little was seen. Exit 3: nothing
+    Exit 0: there is something to gain. Exit 5: there is nothing to gain. Exit 6: no load was seen, so there
+    is no verdict. Exit 1: this server cannot be controlled as it is, or too little was seen. Exit 3: nothing
     answers.
 
-    With --from a recording of a day or a week takes the server's place, as of innobrim record or of a daemon:
-    hour by hour load, age and the pair that suits it, and what the loop would have brought, or did bring.
+    With --from it reads a recording instead, of innobrim record or of a daemon. For each hour it prints load,
+    age, the best static pair, and what active mode would have gained, or did gain.
 
     Example: innobrim advise --socket /run/mysqld/mysqld.sock --user innobrim
     """

@@ -70,12 +70,13 @@ def record(
 ) -> None:
     """Record what a server does, once a second, into a file; the server is not touched.
 
-    No variable is set, no counter is turned on, and a daemon beside it is not disturbed. Ctrl-C ends it early
-    and keeps what there is. innobrim report makes a page of the file, innobrim replay compares decisions.
+    It sets no variable, turns on no counter, and does not disturb a daemon of the same server. Ctrl-C ends it
+    early and keeps what was recorded. innobrim report makes a page of the file, innobrim replay compares
+    decisions.
 
-    With --fixture it writes down the server's raw answers instead, with names, addresses and accounts taken
-    out. That is for a server that check refuses, or that docs/servers.md knows from its source alone: with
-    the file a test can stand in for it. It says what was taken out, what is missing, and where to send it.
+    With --fixture it writes the server's raw answers instead, without names, addresses and accounts. That is
+    for a server that check refuses, or that docs/servers.md knows only from its source: a test can then use
+    the file in place of the server. It prints what was taken out, what is missing, and where to send it.
 
     Exit 1: no reading succeeded, or the file is not whole. Exit 3: nothing answers.
 

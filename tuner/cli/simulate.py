@@ -113,8 +113,8 @@ def simulate(
 ) -> None:
     """Run a policy on a simulated server, as fast as the machine goes.
 
-    Nothing is written but the plot, where one is asked for. docs/simulate.md says what the simulated server
-    is good for.
+    Only the plot is written, where you ask for one. docs/lab/simulate.md says what the simulated server is
+    good for.
     """
     if context.args:
         raise click.UsageError(f"{context.args[0]}: a scenario is named by --scenario {context.args[0]}")
@@ -286,7 +286,7 @@ def _settled(result: Result, scenario: Scenario) -> tuple[str, str]:
 
 def _static(title: str, found: BestStatic | NoStatic | None) -> None:
     if found is None or isinstance(found, NoStatic):
-        click.echo(f"  {title:<28}{'none':>10}  (none keeps the rules: docs/simulate.md)")
+        click.echo(f"  {title:<28}{'none':>10}  (none keeps the rules: docs/lab/simulate.md)")
         return
     click.echo(
         f"  {title:<28}{found.throughput_mean:>10g} commits/s at M = {found.io_capacity_max}, "
