@@ -154,7 +154,7 @@ def test_a_gap_in_samples_is_a_gap_in_the_chart() -> None:
     [
         (view(), "WORKING", "active"),
         (view(status(ticked(mode=Mode.ADVISORY))), "ADVISORY", "nothing is written"),
-        (held(HoldCode.FOREIGN_CHANGE), "HELD", "foreign_change"),
+        (held(HoldCode.FOREIGN_CHANGE), "HELD", "foreign change"),
         (view(status(seconds_old=40.0)), "NO TICKS", "its last tick is 40 s old"),
         (view(status(missed="did not answer within 1 s")), "NO READING", "MySQL"),
         (view(**GONE), "NO ANSWER", "since 22:13:20 UTC"),

@@ -113,7 +113,7 @@ def test_status_holds_what_is_predicted_against_its_limit(daemon: AnsweringLoop,
         run("status"),
         0,
         "crash recovery 6m 40s now, at most 7m at the set-point, at most 5m 50s with the originals",
-        "settings; budget 300 s: EXCEEDED",
+        "originals; budget 300 s: EXCEEDED",
         "predicted shutdown 11 s now, at most 5m 1s at the set-point: LONG, and no budget is set",
         "budget max_recovery_seconds cannot be kept",
     )
@@ -126,7 +126,7 @@ def test_status_says_that_counters_are_off_and_what_turns_them_on(daemon: Answer
     daemon.template = record(reading=sample(degraded=True))
     daemon.publish()
 
-    ended(run("status"), 0, "ages are the checkpoint's", *ENABLE_COUNTERS)
+    ended(run("status"), 0, "the age shown is the checkpoint age", *ENABLE_COUNTERS)
     assert json.loads(run("status", "--json").output)["degraded"] is True
     shown = msgspec.json.decode(run("status", "--json").output, type=Status)
     assert shown.server is not None
@@ -293,7 +293,7 @@ def test_drain_that_takes_longer_than_it_is_waited_for_is_exit_4(
     daemon.template = draining(50, 79)
     play(*(draining(51 + number, 78) for number in range(200)))
 
-    ended(run(*DRAIN, "--timeout", "0.2s"), 4, "not there after 0.2 s: checkpoint age 78", "drain --cancel")
+    ended(run(*DRAIN, "--timeout", "0.2s"), 4, "not there after 0.2 s: uncheckpointed 78", "drain --cancel")
     assert [one.name for one in daemon.commands] == ["drain"]
 
 
@@ -314,13 +314,13 @@ def test_drain_that_is_held_is_exit_1(daemon: AnsweringLoop, run: Run) -> None:
     hold = Hold(HoldCode.RESIZING, 10.0, "a redo capacity change is under way", (Remedy.RESIZE_DONE,))
     daemon.template, daemon.holding = draining(50, 79), (hold,)
 
-    ended(run(*DRAIN), 1, "a redo capacity change is under way; ended by the server, when it is done")
+    ended(run(*DRAIN), 1, "a redo capacity change is under way; what ends it: the server, when it is done")
 
 
 def test_drain_without_wait_and_its_end(daemon: AnsweringLoop, run: Run) -> None:
     """Without --wait the answer is shown at once; --cancel ends it."""
     ended(run("drain", "--to-age", "10%", "--reason", "upgrade"), 0, "drain: none → to 64 MiB")
-    ended(run("status"), 0, "checkpoint age 58.2 MiB, from 80 MiB down to 64 MiB; not falling yet")
+    ended(run("status"), 0, "uncheckpointed 58.2 MiB; from 80 MiB down to 64 MiB; not falling yet")
     ended(run("drain", "--cancel"), 0, "drain: to 64 MiB → none")
     assert [one.name for one in daemon.commands] == ["drain", "cancel_drain"]
     assert daemon.commands[0].reason == "upgrade"
@@ -380,7 +380,7 @@ def test_park_that_the_server_refuses_is_exit_1_at_once(
     play(record(51, reading=ELSEWHERE), events=(failed,) if why == "write" else ())
     said = "the write failed: deadlock (error 1213)"
     if why == "privilege":
-        said = "the account may not write; ended by innobrim resume, after GRANT"
+        said = "the account may not write; what ends it: innobrim resume, after GRANT"
         lost = (Remedy.RESUME_WITH_GRANT,)
         daemon.holding = (Hold(HoldCode.PRIVILEGE_LOST, 10.0, "the account may not write", lost),)
 
