@@ -112,12 +112,14 @@ class Phase:
         return [one for one in self.records if one.estimate is not None and one.tick.now > end - seconds]
 
 
+AGE = "age, % of the flush limit"
+
 DIGITS = {
     "row changes/s": 0,
     "slowest ten seconds": 0,
     "pages flushed/s": 0,
     "pages per row change": 3,
-    "age ratio": 3,
+    AGE: 0,
 }
 """Figures of which the summary has a ratio, and their digits after the point."""
 
@@ -144,7 +146,7 @@ def figures(records: list[TickRecord]) -> dict[str, float] | None:
         "slowest ten seconds": min(one.row_rate for one in estimates),
         "pages flushed/s": pages / seconds,
         "pages per row change": pages / rows if rows else 0.0,
-        "age ratio": statistics.fmean(one.age_ratio for one in estimates),
+        AGE: 100.0 * statistics.fmean(one.age_ratio for one in estimates),
         SYNC_PAGES: last.pages_sync - first.pages_sync,
     }
 

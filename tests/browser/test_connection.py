@@ -209,7 +209,7 @@ def test_a_dead_loop_shows(visit: Open) -> None:
     with Site(pace=0.5) as dying:
         seen = visit(dying.url)
         dying.pace(1000.0)
-        expect(seen.state).to_have_text("The loop does not tick", timeout=90_000)
+        expect(seen.state).to_have_text("The loop has stopped", timeout=90_000)
         expect(seen.verdict).to_have_attribute("data-level", "alarm")
 
 

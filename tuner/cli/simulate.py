@@ -202,8 +202,8 @@ ROWS = (
     ("pages per commit", "pages_per_commit", ""),
     ("commit latency, median", "latency_p50", "ms"),
     ("commit latency, 99th perc.", "latency_p99", "ms"),
-    ("changes of M", "knob_changes", ""),
-    ("M at the end", "io_capacity_max_final", "pages/s"),
+    ("changes", "knob_changes", ""),
+    ("io_capacity_max at the end", "io_capacity_max_final", "pages/s"),
 )
 """Title, name in the result, and unit; what the result has in seconds and a table in ms is multiplied."""
 

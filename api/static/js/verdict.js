@@ -46,7 +46,7 @@ export function doing(status, link) {
     said.push(`The age is ${age}, with ${both(now)}.`);
   } else if (status.holds.length) said.push(`Writes nothing. The age is ${age}; ${both(now)} stay as they are.`);
   else if (decision.kind === "emergency") said.push(`Raises innodb_io_capacity_max at once, without a step limit. The age is ${age}, with ${both(now)}.`);
-  else if (tried(status)?.side === "baseline") said.push(`A trial has its turn of the originals, ${both(status.originals)}. The age is ${age}, with ${both(now)}.`);
+  else if (tried(status)?.side === "baseline") said.push(`A trial has the originals in force, ${both(status.originals)}. The age is ${age}, with ${both(now)}.`);
   else if (status.drain) said.push(`The age is ${age}, with ${both(now)}.`);
   else said.push(`${course(status)} ${age}${wanted == null ? "" : `; the set-point is ${percent(wanted)}`}. In force: ${both(now)}.`);
   return said.join(" ");
