@@ -17,8 +17,6 @@ ROOT = Path(__file__).parents[1]
 DOCS = ROOT / "docs"
 PAGES = sorted([ROOT / "README.md", ROOT / "CONTRIBUTING.md", *DOCS.rglob("*.md")])
 TYPED = (
-    "container.md",
-    "debian-package.md",
     "faq.md",
     "first-hour.md",
     "guide.md",
