@@ -155,9 +155,9 @@ def judged(directory: Path, group: Group, since: Since) -> Line | Refused:
     by_kind = {one.kind: one for one in reversed(group.contenders)}
     ours = next((one for one in group.contenders if one.name == OURS), None)
     untouched, best = by_kind.get(UNTOUCHED), by_kind.get(SEARCHED)
-    name = f"{directory.name}, {group.variant}" if group.variant else directory.name
+    name = _name(directory, group.variant)
     if ours is None:
-        return Refused(name, "no row of ours" if group.rows else "no block was measured")
+        return Refused(name, "no row of ours")
     if untouched is None:
         return Refused(name, "no untouched server beside ours")
     for other in (untouched, best):
@@ -187,8 +187,15 @@ def judged_all(place: Path, since: Since) -> tuple[list[Line], list[Refused]]:
     """
     lines: dict[bytes, Line] = {}
     refused: list[Refused] = []
-    for path in sorted(place.glob(f"*/{ROWS}")):
-        for group in groups(read_rows(path)):
+    for path in sorted(place.glob(f"*/{ASKED}")):
+        rows = _rows_of(path.parent)
+        measured = {row.variant for row in rows if row.stage == BLOCK}
+        plans = msgspec.json.decode(path.read_bytes())["plans"]
+        absent = [plan["variant"] for plan in plans if plan["variant"] not in measured]
+        refused += [Refused(_name(path.parent, one), "not measured yet") for one in absent]
+        for group in groups(rows):
+            if not group.rows:
+                continue
             found = judged(path.parent, group, since)
             if isinstance(found, Refused):
                 refused.append(found)
@@ -196,14 +203,19 @@ def judged_all(place: Path, since: Since) -> tuple[list[Line], list[Refused]]:
             key = msgspec.json.encode(group.conditions, order="deterministic")
             older, newer = sorted((found, lines.get(key, found)), key=lambda one: max(_whens(one.group)))
             if older is not newer:
-                variant = f", {older.group.variant}" if older.group.variant else ""
-                refused.append(
-                    Refused(
-                        f"{older.directory.name}{variant}", f"measured again later: {newer.directory.name}"
-                    )
-                )
+                name = _name(older.directory, older.group.variant)
+                refused.append(Refused(name, f"measured again later: {newer.directory.name}"))
             lines[key] = newer
     return sorted(lines.values(), key=_place), sorted(refused)
+
+
+def _name(directory: Path, variant: str) -> str:
+    return f"{directory.name}, {variant}" if variant else directory.name
+
+
+def _rows_of(directory: Path) -> list[Row]:
+    path = directory / ROWS
+    return read_rows(path) if path.exists() and path.stat().st_size else []
 
 
 def _whens(group: Group) -> list[str]:
@@ -416,13 +428,13 @@ def stale(place: Path, since: Since) -> Iterator[str]:
     How long that takes is how long they took, without what fills the tables.
     """
     whole = 0.0
-    for path in sorted(place.glob(f"*/{ROWS}")):
-        rows = read_rows(path)
+    for path in sorted(place.glob(f"*/{ASKED}")):
+        rows = _rows_of(path.parent)
         revisions = sorted({row.revision for row in rows if row.stage == BLOCK})
         ages = [since(one) for one in revisions]
         if not any(age is None or age for age in ages):
             continue
-        asked = msgspec.json.decode((path.parent / ASKED).read_bytes())
+        asked = msgspec.json.decode(path.read_bytes())
         seconds = sum(len(row.series.at) + BETWEEN_SECONDS for row in rows)
         whole += seconds
         said = ", ".join(

@@ -184,8 +184,8 @@ class Timing(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
         settle_most: most, where the age does not stop drifting.
         counted: what counts; a disk that moves makes it whole turns of its limit.
         lifted: most with the disk's limit lifted, before the settling, so that the age comes near the one
-            where the contender was seen to rest; the drift is then judged over ``settle_least``. For a redo
-            log that takes an hour to fill. Left out it changes no digest of a suite.
+            where the contender was seen to rest; drift is judged more finely then. For a redo log that takes
+            an hour to fill. Left out it changes no digest of a suite.
     """
 
     reset: Positive = 30.0

@@ -321,7 +321,7 @@ class Rig:
         least: float,
         most: float,
         *,
-        window: float = WINDOW,
+        slow: bool = False,
         holds: Callable[[], bool] | None = None,
         check: Callable[[], None] | None = None,
     ) -> tuple[float, bool]:
@@ -330,7 +330,8 @@ class Rig:
         Args:
             least: seconds waited in any case.
             most: seconds waited at most.
-            window: seconds over which the drift is judged.
+            slow: the age is one of a large redo log: the drift is judged over ``least``, and a third of it
+                counts.
             holds: says whether somebody who moves M means to leave it where it is; he is at rest when he
                 moved it and stopped, or says so. None where nobody moves it.
             check: called about once a second.
@@ -338,14 +339,16 @@ class Rig:
         Returns:
             Seconds waited, and whether it came to rest.
         """
+        window, drift = (least, DRIFT / 3.0) if slow else (WINDOW, DRIFT)
         began = self.now()
         self.watch(least, check)
         while True:
             waited = self.now() - began
             readings = self.sampler.readings(since=max(began, self.now() - window))
-            rest = waited >= window and settled(readings)
+            rest = waited >= window and settled(readings, drift)
             if holds is not None and rest:
                 changed = moved(self.sampler.readings(since=began))
+                changed |= slow and readings[-1].sample.capacity != self.default  # before it settled
                 rest = quiet(readings) and (changed or holds())
             if rest or waited >= most:
                 return waited, rest

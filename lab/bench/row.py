@@ -11,7 +11,7 @@ from msgspec import UNSET
 
 from lab.bench.figures import figures, predicted, series
 from lab.bench.plan import RESET_RATIO, DiskPlan
-from lab.bench.rig import FILL, WINDOW
+from lab.bench.rig import FILL, quiet
 from lab.bench.store import Row
 from lab.servers.spec import LabServerError
 from tuner.records import Capacity
@@ -22,6 +22,9 @@ if TYPE_CHECKING:
     from lab.bench.daemon import DaemonProcess, Footprint
     from lab.bench.plan import Contender
     from lab.bench.rig import Rig
+
+AT_ITS_OWN = 30.0
+"""Seconds for which M has stayed where a daemon put it, so that the way from the default is done."""
 
 NEAR_SECONDS = 5.0
 NEAR_RATIO = 0.02
@@ -61,7 +64,7 @@ def measure(
     if not rig.load.running() or rig.load.longest_queue(rig.now() - NEAR_SECONDS):
         rig.start_load()  # transactions that the contender before could not serve are not this one's
     reached = rig.reset(timing.reset, RESET_RATIO)
-    bring_near(rig, None if pair is None else expected, hurried=True)
+    hasten(rig, None if pair == rig.default else pair, expected)
     if timing.lifted is UNSET and pair is not None and expected is not None and pair != rig.default:
         approach(rig, pair, expected, timing.settle_most / 2)
     began = rig.now()
@@ -69,7 +72,7 @@ def measure(
         daemon: DaemonProcess | None = None
         if contender.policy is not None:
             daemon = stack.enter_context(rig.daemon(contender.policy))
-            bring_near(rig, expected, hurried=False, check=daemon.check)
+            accompany(rig, expected, daemon.check)
         if pair is not None:
             rig.set(pair)
 
@@ -82,7 +85,7 @@ def measure(
         waited, rest = rig.settle(
             timing.settle_least,
             most,
-            window=WINDOW if timing.lifted is UNSET else timing.settle_least,
+            slow=timing.lifted is not UNSET,
             holds=daemon.holding if daemon else None,
             check=check,
         )
@@ -157,30 +160,50 @@ def approach(rig: Rig, pair: Capacity, expected: float, most: float) -> None:
             return
 
 
-def bring_near(
-    rig: Rig, expected: float | None, *, hurried: bool, check: Callable[[], None] | None = None
-) -> None:
-    """Let the age come near one where a contender was seen to rest, on a disk without a limit.
+def hasten(rig: Rig, pair: Capacity | None, expected: float | None) -> None:
+    """Bring the age near the one where a setting was seen to rest, on a disk without a limit.
+
+    Nothing happens where the plan does not ask for it. The default needs no help: it brings an age down by
+    itself, and the highest C and M would take it lower than where it rests.
 
     Args:
         rig: where.
-        expected: that age ratio; nothing happens where it is None, or where the plan does not ask for it.
-        hurried: the lowest C and M, or the highest that filling uses, make the way short; otherwise the
-            daemon that is at work makes it by its own values.
+        pair: the setting; None where there is none to be brought near.
+        expected: that age ratio; None where it is not known.
+    """
+    most = rig.plan.timing.lifted
+    if most is UNSET or pair is None or expected is None:
+        return
+    end, rising = rig.now() + most * rig.patience, _ratio(rig) < expected
+    with rig.lifted():
+        rig.set(Capacity(LOWEST, LOWEST) if rising else FILL)
+        while rig.now() < end and rising == (_ratio(rig) < expected):
+            if abs(_ratio(rig) - expected) <= NEAR_RATIO:
+                return
+            rig.watch(1.0)
+
+
+def accompany(rig: Rig, expected: float | None, check: Callable[[], None]) -> None:
+    """Let a daemon bring the age near one, on a disk without a limit, by nothing but its own C and M.
+
+    It has to be done with the way from the default, at which it begins and which takes the age down.
+
+    Args:
+        rig: where.
+        expected: that age ratio; None where it is not known.
         check: called about once a second.
     """
     most = rig.plan.timing.lifted
     if most is UNSET or expected is None:
         return
     end = rig.now() + most * rig.patience
-    rising = _ratio(rig) < expected
     with rig.lifted():
-        if hurried:
-            rig.set(Capacity(LOWEST, LOWEST) if rising else FILL)
-        while rig.now() < end and rising == (_ratio(rig) < expected):
-            if abs(_ratio(rig) - expected) <= NEAR_RATIO:
-                return
+        while rig.now() < end:
             rig.watch(1.0, check)
+            recent = rig.sampler.readings(since=rig.now() - AT_ITS_OWN)
+            begun = any(one.sample.capacity == rig.default for one in recent)
+            if not begun and quiet(recent) and abs(_ratio(rig) - expected) <= NEAR_RATIO:
+                return
 
 
 def _ratio(rig: Rig) -> float:

@@ -29,11 +29,12 @@ def measured(ours: float = 1.0, blocks: int = 3, **changes: Any) -> list[dict[st
     return rows
 
 
-def kept(place: Path, rows: list[dict[str, Any]], name: str = "mine") -> Path:
+def kept(place: Path, rows: list[dict[str, Any]], name: str = "mine", *, to_do: tuple[str, ...] = ()) -> Path:
     """Keep rows as a bench does, and return where."""
     (place / name).mkdir()
     write_rows(place / name / "rows.jsonl", rows)
-    asked = {"name": "quick", "server": "mysql-8.0.31", "seed": 7}
+    plans = [{"variant": ""}, *({"variant": one} for one in to_do)]
+    asked = {"name": "quick", "server": "mysql-8.0.31", "seed": 7, "plans": plans}
     (place / name / "bench.json").write_text(json.dumps(asked), encoding="utf-8")
     return place
 
@@ -73,6 +74,13 @@ def test_what_cannot_be_judged_is_refused_by_name(
     assert [one.name for one in refused] == ["mine"]
     assert why in refused[0].why
     assert f"- mine: {refused[0].why}" in page(lines, refused, "1234567890")
+
+
+def test_a_variant_without_rows_is_named(tmp_path: Path) -> None:
+    """What was asked for and not measured is not left out in silence."""
+    _lines, refused = judged_all(kept(tmp_path, measured(), to_do=("4 GiB",)), known)
+
+    assert refused == [Refused("mine, 4 GiB", "not measured yet")]
 
 
 def test_a_revision_that_is_no_commit_is_refused(tmp_path: Path) -> None:

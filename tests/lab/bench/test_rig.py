@@ -199,9 +199,17 @@ def test_on_a_lifted_disk_settings_are_brought_near_and_ours_goes_by_itself(
     assert (none, limited) == (None, 1200)
     assert back - lifted == pytest.approx(30.0)
     assert found["settle_seconds"] == pytest.approx(60.0, abs=2)
-    after = rig.server.pairs[-len(pairs) :] if pairs else []  # type: ignore[attr-defined] # the fake's
-    assert after == pairs
-    assert rig.server.pairs[0] == (10_000, 20_000)  # type: ignore[attr-defined] # the reset
+    assert rig.server.pairs == [(10_000, 20_000), *pairs]  # type: ignore[attr-defined] # the reset, and these
+
+
+def test_the_default_is_not_helped(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The highest C and M would take the age lower than where it rests, and make it look worse than it is."""
+    plan = Plan(disk=DiskPlan(write_iops=1200), timing=Timing(lifted=30.0, counted=10.0))
+    rig = rig_of(monkeypatch, plan)
+    measure(rig, parse_contender("default"), rig.default, 0.1)
+
+    assert set(rig.server.pairs) == {(10_000, 20_000)}  # type: ignore[attr-defined] # the fake's
+    assert rig.events == []
 
 
 @pytest.mark.parametrize(("disk", "seconds"), [(DiskPlan(), 180), (JUMPS, 200)])
