@@ -165,7 +165,9 @@ def test_a_first_write_that_was_not_noted_yet_is_ours(tmp_path: Path) -> None:
     assert left.park().startswith("parked at ")
 
 
-@pytest.mark.parametrize(("theirs", "said"), [("C", "not ours"), ("M", "parked at"), ("", "parked at")])
+@pytest.mark.parametrize(
+    ("theirs", "said"), [("C", "not set by InnoBrim"), ("M", "parked at"), ("", "parked at")]
+)
 def test_half_a_pair_that_was_there_before_may_be_anybodys(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, theirs: str, said: str
 ) -> None:

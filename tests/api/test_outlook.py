@@ -143,7 +143,7 @@ def test_a_device_with_reserves_absorbs_every_burst() -> None:
 
     assert found.burst is not None
     assert found.burst.seconds is None
-    assert "1.5 times the load is flushed as it comes" in table(found)
+    assert "a burst of 1.5 times the load never leads to sync flushing" in table(found)
 
 
 def test_the_changes_that_are_left_are_said() -> None:

@@ -175,7 +175,7 @@ def test_a_journal_that_cannot_be_written_shows(board: Board) -> None:
     board.publish(record(2), Settings(), FACTS)
     assert get(app, "/v1/status").json()["journal"] is None
     assert scraped()["innobrim_journal_up"] == 1.0
-    assert f"cannot be written: {FULL}; ticks wait in memory" in shown(journal=FULL)
+    assert f"cannot be written: {FULL}; the newest ticks are kept in memory" in shown(journal=FULL)
     assert "cannot be written" not in shown()
 
 
@@ -222,8 +222,8 @@ def test_nothing_is_promised_where_nothing_is_known() -> None:
 
 def test_no_authority_is_claimed_where_no_m_moves_the_age() -> None:
     """A share of what M asks for means nothing on MariaDB with its defaults, and is not printed there."""
-    assert "; authority " in shown()
-    assert "; authority " not in shown(facts=replace(FACTS, flush_law="soft-limit"))
+    assert "of what the flush law asks for" in shown()
+    assert "of what the flush law asks for" not in shown(facts=replace(FACTS, flush_law="soft-limit"))
 
 
 @pytest.mark.parametrize(

@@ -49,8 +49,8 @@ def test_the_loops_wish_comes_first_as_sql() -> None:
     first = advise(would_set(), FACTS, Settings())[0]
 
     assert first.id == "set-io-capacity"
-    assert "300/600" in first.title
-    assert "set-point 0.800" in first.reason
+    assert "io_capacity_max 600" in first.title
+    assert "set-point 80 %" in first.reason
     assert "fewer page writes" in first.effect
     assert sorted(first.sql) == [
         "SET GLOBAL innodb_io_capacity = 300",
@@ -92,7 +92,7 @@ def test_holds_and_counters_are_part_of_it() -> None:
     [
         (0.4, 0.5, "about 29% fewer page writes"),
         (0.9, 0.5, "about 6% more"),
-        (0.8, 0.5, "where it should be"),
+        (0.8, 0.5, "at its set-point"),
         (0.4, 0.0, "too little write combining"),
         (0.0, 0.5, "too little write combining"),
     ],
