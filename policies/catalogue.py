@@ -35,8 +35,7 @@ class About:
 CATALOGUE: tuple[About, ...] = (
     About(
         name="cascade",
-        does="computes the io_capacity_max that keeps the age at its set-point, then corrects it "
-        "in small steps",
+        does="computes the io_capacity_max that keeps the age at its set-point, then corrects it slowly",
         use="in nearly all cases: few writes, and the way to the set-point is computed beforehand",
         constants=(
             Constant("BAND", travel.BAND, "", "mean error of the age ratio that is not corrected"),
@@ -76,8 +75,7 @@ CATALOGUE: tuple[About, ...] = (
     ),
     About(
         name="pid",
-        does="a PID controller: moves ln(io_capacity_max) by the error of the age ratio, its "
-        "integral and its slope",
+        does="a PID controller: moves ln(io_capacity_max) by error, integral and slope of the age ratio",
         use="where the model of the server's flushing is in doubt: it needs no model, but many changes",
         constants=(
             Constant(
