@@ -47,12 +47,10 @@ CATALOGUE: tuple[About, ...] = (
                 "settling times between two corrections by the mean",
             ),
             Constant("SETTLING_SHARE", cascade.SETTLING_SHARE, "", "time constants that a write gets to act"),
-            Constant("LOW", travel.LOW, "", "age ratio below the set-point where it approaches, not holds"),
+            Constant("LOW", travel.LOW, "", "age ratio below the set-point from which on it approaches"),
             Constant("HIGH", travel.HIGH, "", "the same above it, or from the sync point on"),
             Constant("SHIFT", disturbance.SHIFT, "", "change of the redo rate that counts as another load"),
-            Constant(
-                "SAFE", saving.SAFE, "", "io_capacity_max over the computed one while few changes are left"
-            ),
+            Constant("SAFE", saving.SAFE, "", "factor on io_capacity_max while few changes are left"),
         ),
     ),
     About(
@@ -78,9 +76,7 @@ CATALOGUE: tuple[About, ...] = (
         does="a PID controller: moves ln(io_capacity_max) by error, integral and slope of the age ratio",
         use="where the model of the server's flushing is in doubt: it needs no model, but many changes",
         constants=(
-            Constant(
-                "GAIN", pid.GAIN, "", "change of ln(io_capacity_max) for an error of 1 in the age ratio"
-            ),
+            Constant("GAIN", pid.GAIN, "", "change of ln(io_capacity_max) for an age ratio error of 1"),
             Constant(
                 "INTEGRAL_HORIZONS", pid.INTEGRAL_HORIZONS, "", "integral time, in half residence times"
             ),

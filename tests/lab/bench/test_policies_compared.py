@@ -139,7 +139,7 @@ BUSY = {"seconds": 7200, "changes": 130, "changes_in_hour": 60}
             "decides in place of",
             "same rows: no innodb_io_capacity_max moves the age below",
         ),
-        (SLEEPS, "cascade pid fixed", {}, "decides in place of", "same rows: the page cleaner falls asleep"),
+        (SLEEPS, "cascade pid fixed", {}, "decides in place of", "same rows: the page cleaner sleeps"),
         (STEADY, "cascade pid fixed", {}, "decides in place of", ""),
         (STEADY, "cascade fixed", {}, "no bounds", "they need two seeds or more"),
         (STEADY, "cascade", {}, "no bounds", ""),
