@@ -35,6 +35,9 @@ from tests.servers.hostile import Hostile
 from tuner.cli.main import cli
 
 ROOT = Path(__file__).parents[1]
+USERS = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+"""What a user reads; the lab's pages, decisions and results are for those who doubt or develop."""
+
 FOLDERS = ("etc", "opt", "run", "usr", "var")
 """Of the machine, that the reader has below a folder of the test's."""
 

@@ -12,13 +12,12 @@ from pathlib import Path
 import click
 import pytest
 
+from tests.reader import USERS
 from tuner.cli.main import cli
 
 ROOT = Path(__file__).parents[1]
 DOCS = ROOT / "docs"
 PAGES = sorted([ROOT / "README.md", ROOT / "CONTRIBUTING.md", *DOCS.rglob("*.md")])
-USERS = [ROOT / "README.md", *sorted(DOCS.glob("*.md"))]
-"""What a user reads; the lab's pages, decisions and results are for those who doubt or develop."""
 
 TYPED = (
     "faq.md",

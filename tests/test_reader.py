@@ -8,8 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.reader import Reader, blocks, statements_of, typed_of, unlike, wrong_sql
-from tests.test_pages import USERS
+from tests.reader import USERS, Reader, blocks, statements_of, typed_of, unlike, wrong_sql
 
 ROOT = Path(__file__).parents[1]
 LATER = {"guide.md"}
