@@ -20,6 +20,7 @@
 #                which needs Docker alone; BASE=innobrim/systemd:252 without a registry
 # make lock      deploy/requirements.lock and deploy/build.lock anew: the newest versions that pyproject.toml and
 #                deploy/build.in allow, each with its hashes
+# make docs      the documentation as a site in .cache/site; open its index.html, search included, without a network
 # make setup     .venv with everything for development
 # make lint      style, types and import directions only
 # PYTHON=…       which Python makes .venv, 3.11 or later
@@ -38,7 +39,7 @@ ROWS ?= docs/results/bench/$(SUITE)
 export PYTHON
 unexport PYTHONDONTWRITEBYTECODE # hundreds of tests start a Python, which would compile all of ours each time
 
-.PHONY: help setup demo servers lint check test prove deb image lock
+.PHONY: help setup demo servers lint check test prove deb image lock docs
 
 help:
 	@sed -n 's/^# //p' Makefile
@@ -103,6 +104,9 @@ else
 	$(BIN)/innobrim bench --time $(TIME) $(if $(wildcard $(ROWS)/bench.json),--resume $(ROWS),\
 	  --suite $(SUITE) --server $(SERVER) --output $(ROWS) $(if $(SEED),--seed $(SEED))) $(ARGS)
 endif
+
+docs: setup
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet
 
 deb: setup
 	@deploy/debian/build.sh

@@ -236,7 +236,7 @@ STATE_METRICS: tuple[Metric, ...] = (
     ),
     _gauge_by(
         "worker_up",
-        "0 for a thread of the daemon that is dead; none for one that it has not",
+        "0 for a thread of the daemon that is dead; none for one that is not used",
         "worker",
         WORKERS,
         lambda now: {name: float(lives) for name, lives in now.tally.workers.items()},
@@ -251,7 +251,7 @@ STATE_METRICS: tuple[Metric, ...] = (
     ),
     _gauge(
         "server_info",
-        "always 1; the server beside which it runs",
+        "always 1; the server that it looks after",
         _from_facts(_server),
         "identity",
         "endpoint",
@@ -275,7 +275,7 @@ STATE_METRICS: tuple[Metric, ...] = (
         lambda now: now.tally.ticking,
     ),
     _histogram("read_duration_seconds", "how long good readings took", lambda now: now.tally.reading),
-    _histogram("set_duration_seconds", "how long writes of C and M took", lambda now: now.tally.setting),
+    _histogram("set_duration_seconds", "how long writes to the server took", lambda now: now.tally.setting),
     _counter("missed_readings", "readings that failed", lambda now: now.tally.missed),
     _counter("changes", "writes that the server accepted", lambda now: now.tally.changes),
     _counter("failed_changes", "writes that failed", lambda now: now.tally.failures),
@@ -289,12 +289,12 @@ STATE_METRICS: tuple[Metric, ...] = (
     _counter_by("holds", "times that each hold was entered", "code", HoldCode, lambda now: now.tally.holds),
     _counter_by(
         "api_refusals",
-        "requests and connections that the API turned away",
+        "requests and connections that the API refused",
         "reason",
         Refusal,
         lambda now: now.refusals.counts,
     ),
-    _counter("journal_lost_ticks", "ticks that the journal will never have", lambda now: now.tally.lost),
+    _counter("journal_lost_ticks", "ticks that the journal lost", lambda now: now.tally.lost),
     _gauge_by(
         "last_success_timestamp_seconds",
         "Unix time of each stage's last success; none before the first",
@@ -315,7 +315,7 @@ STATE_METRICS: tuple[Metric, ...] = (
     ),
     _gauge(
         "baseline_back",
-        "1 while the baseline is back because the server did worse under InnoBrim's values",
+        "1 while the originals are back because the server did worse under InnoBrim's values",
         lambda now: float(now.tally.baseline_back),
     ),
     _gauge(
@@ -370,42 +370,42 @@ STATE_METRICS: tuple[Metric, ...] = (
     ),
     _gauge(
         "set_point_ratio",
-        "f, the age ratio that the loop holds",
+        "set-point: the age ratio that the loop holds",
         _from_record(lambda record: record.decision.set_point),
     ),
     _gauge(
         "target_io_capacity_max_pages_per_second",
-        "M that the last decision wants",
+        "innodb_io_capacity_max that the last decision wants",
         _from_record(lambda record: _m(record.decision.target)),
     ),
     _gauge(
         "lowest_io_capacity_max_pages_per_second",
-        "lowest M that settings and server allow",
+        "lowest innodb_io_capacity_max that settings and server allow",
         lambda now: _bounds(now)[0],
     ),
     _gauge(
         "highest_io_capacity_max_pages_per_second",
-        "highest M that settings and server allow",
+        "highest innodb_io_capacity_max that settings and server allow",
         lambda now: _bounds(now)[1],
     ),
     _gauge(
         "original_io_capacity_pages_per_second",
-        "C before the first write",
+        "innodb_io_capacity before the first write",
         _from_record(lambda record: record.originals.io_capacity if record.originals else None),
     ),
     _gauge(
         "original_io_capacity_max_pages_per_second",
-        "M before the first write",
+        "innodb_io_capacity_max before the first write",
         _from_record(lambda record: _m(record.originals)),
     ),
     _gauge(
         "recovery_budget_seconds",
-        "longest crash recovery allowed, the schedule's word included; none where nobody set it",
+        "longest crash recovery allowed, by configuration or schedule; none without a budget",
         lambda now: _budget(now, "max_recovery_seconds"),
     ),
     _gauge(
         "shutdown_budget_seconds",
-        "longest shutdown allowed, the schedule's word included; none where nobody set it",
+        "longest shutdown allowed, by configuration or schedule; none without a budget",
         lambda now: _budget(now, "max_shutdown_seconds"),
     ),
     _gauge(

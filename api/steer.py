@@ -84,7 +84,10 @@ Budget = Annotated[
 class SettingsBody(Struct, frozen=True, forbid_unknown_fields=True):
     """Settings to change until they are cancelled or the daemon ends; null goes back to the file's."""
 
-    set_point: Annotated[float, Meta(gt=0.2, le=1.0, description="age ratio to hold")] | None = None
+    set_point: (
+        Annotated[float, Meta(gt=0.2, le=1.0, description="age to hold, as a share of the flush limit")]
+        | None
+    ) = None
     min_io_capacity_max: Annotated[Pages, Meta(description="pages/s; not below the file's")] | None = None
     max_io_capacity_max: Annotated[Pages, Meta(description="pages/s; not above the file's")] | None = None
     dwell_seconds: (

@@ -24,6 +24,7 @@ PAGES: dict[str, Parts] = {
     "safety.md": safety_page.PARTS,
     "lab/scenario-keys.md": scenario_keys_page.PARTS,
     "servers.md": servers_page.PARTS,
+    "hosted.md": servers_page.HOSTED_PARTS,
     "setup-sql.md": setup_sql_page.PARTS,
 }
 

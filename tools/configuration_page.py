@@ -13,11 +13,8 @@ def keys() -> str:
     """Return a section for each table of the file."""
     parts: list[str] = []
     for section, kind in SECTION_TYPES.items():
-        rows = [
-            (f"`{key.name}`", key.description, _accepts(key), _default(key), f"`{key.variable}`")
-            for key in _keys(section)
-        ]
-        head = ("key", "meaning", "takes", "default", "variable")
+        rows = [(f"`{key.name}`", key.description, _accepts(key), _default(key)) for key in _keys(section)]
+        head = ("key", "meaning", "takes", "default")
         parts += [f"## [{section}]", _about(kind), table(head, rows)]
     return "\n\n".join(parts)
 
@@ -36,19 +33,7 @@ def schedule() -> str:
     return table(("key", "meaning", "takes", "default"), rows)
 
 
-def example() -> str:
-    """Return a configuration file that says the defaults; what may be left out is a comment."""
-    tables: list[str] = []
-    for section in SECTION_TYPES:
-        lines = [
-            f"# {key.name} = …" if key.default is None else f"{key.name} = {toml(key.default)}"
-            for key in _keys(section)
-        ]
-        tables.append("\n".join([f"[{section}]", *lines, ""]))
-    return "\n".join(tables)
-
-
-PARTS: Parts = {"keys": keys, "schedule": schedule, "example": lambda: f"```toml\n{example()}```"}
+PARTS: Parts = {"keys": keys, "schedule": schedule}
 
 
 def _keys(section: str) -> list[Key]:

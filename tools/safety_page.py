@@ -5,10 +5,9 @@ from __future__ import annotations
 import importlib
 from pathlib import Path
 
-from tests.faults.catalogue import FAULTS, Group
-from tests.faults.promises import BUDGETS, HOLDS, INVARIANTS, parked
+from tests.faults.catalogue import EVERY, FAULTS, Group
+from tests.faults.promises import HOLDS, INVARIANTS, parked
 from tools.markdown import Parts, table
-from tuner.config.keys import KEYS
 from tuner.records import HoldCode
 
 TESTS = Path(__file__).parents[1] / "tests" / "faults"
@@ -23,7 +22,7 @@ def load() -> None:
 def faults() -> str:
     """Return a section for each group of faults."""
     load()
-    head = ("what happens", "the server is left at", "the loop", "on", "test")
+    head = ("what happens", "the server is left at", "the daemon goes on", "test")
     parts: list[str] = []
     for group in Group:
         known = sorted(
@@ -31,10 +30,9 @@ def faults() -> str:
         )
         rows = [
             (
-                one.what,
+                f"{one.what} ({EVERY})" if one.on == EVERY else one.what,
                 one.left,
-                f"{one.back} ({', '.join(map(str, one.invariants))})",
-                one.on,
+                one.back,
                 f"`{one.test}`",
             )
             for one in known
@@ -54,14 +52,4 @@ def holds() -> str:
     return table(("hold", "why", "what stays in force", "what clears it"), rows)
 
 
-def budgets() -> str:
-    """Return the keys that limit what the loop does."""
-    rows = []
-    for name in BUDGETS:
-        key = KEYS[f"loop.{name}"]
-        shown = "left out" if key.default is None else f"{key.default:g}"
-        rows.append((f"`loop.{name}`", shown, key.description))
-    return table(("key", "default", "meaning"), rows)
-
-
-PARTS: Parts = {"faults": faults, "invariants": invariants, "holds": holds, "budgets": budgets}
+PARTS: Parts = {"faults": faults, "invariants": invariants, "holds": holds}

@@ -1,4 +1,4 @@
-"""The tables of docs/servers.md: supported servers, from adapters, recognition, flush laws and fixtures."""
+"""The tables of docs/servers.md and docs/hosted.md: servers, from recognition, flush laws and fixtures."""
 
 from __future__ import annotations
 
@@ -24,6 +24,9 @@ FIXTURES = ROOT / "tests" / "fixtures" / "servers"
 RESULTS = ROOT / "docs" / "results"
 SIMULATED = frozenset({"plant.md", "plant-seeds.md", "predictions.md"})
 """Pages of results that are about the simulated server: a real one in them ran without the loop."""
+
+SUMMARY = "README.md"
+"""The page of results that sums up the bench's rows."""
 
 BY_TEST = "`make prove PART=releases`"
 """What runs the loop on each release that make servers makes."""
@@ -61,12 +64,16 @@ class Known(NamedTuple):
         return cls(f"{name} on {family.managed}" if family.managed else name, family, "", fixture)
 
     @property
-    def place(self) -> tuple[bool, int, tuple[int, int, int], str]:
-        """Return what it is sorted by: servers of one's own first, then by family and release."""
+    def hosted(self) -> bool:
+        """Tell whether a provider runs it: one that is refused is Aurora."""
+        return self.family is None or bool(self.family.managed)
+
+    @property
+    def place(self) -> tuple[int, tuple[int, int, int], str]:
+        """Return what it is sorted by: family and release."""
         families = list(PRODUCTS)
-        plain = self.family is not None and not self.family.managed
         at = families.index(self.family.name) if self.family is not None else len(families)
-        return not plain, at, release_of(self.fixture.version), self.name
+        return at, release_of(self.fixture.version), self.name
 
 
 @functools.cache
@@ -86,7 +93,7 @@ def servers(known: list[Known], results: Mapping[str, str]) -> str:
     for one in known:
         level = how(one, results)
         if one.family is None:
-            rows[one.name] = (one.name, level, f"refused: {one.refusal}", "–", "–")
+            rows[one.name] = (one.name, level, f"refused: {one.refusal}")
             continue
         same = (other.family for other in known if other.name == one.name)
         release = release_of(one.fixture.version)
@@ -97,10 +104,8 @@ def servers(known: list[Known], results: Mapping[str, str]) -> str:
             for other in same
             if other is not None
         )
-        top = "2³² − 1" if one.family.capacity_maximum < 1 << 32 else "2⁶³ − 1"
-        row = (one.name, level, ", ".join(laws), one.family.adapter.title, f"100 to {top}")
-        rows.setdefault(one.name, row)
-    return table(("server", "how it is known", "flush law", "read as", "range of C and M"), rows.values())
+        rows.setdefault(one.name, (one.name, level, ", ".join(laws)))
+    return table(("server", "how it is known", "flush law"), rows.values())
 
 
 def how(one: Known, results: Mapping[str, str]) -> str:
@@ -128,7 +133,7 @@ def pages_of(version: str, results: Mapping[str, str]) -> list[str]:
 
 def results_of_the_loop(directory: Path) -> dict[str, str]:
     """Return the pages with figures of the loop on real servers, by their path below the directory."""
-    pages = [path for path in sorted(directory.glob("*.md")) if path.name not in SIMULATED]
+    pages = [path for path in sorted(directory.glob("*.md")) if path.name not in {*SIMULATED, SUMMARY}]
     pages += sorted(directory.glob("*/README.md"))
     return {path.relative_to(directory).as_posix(): path.read_text(encoding="utf-8") for path in pages}
 
@@ -145,15 +150,10 @@ def privileges() -> str:
 
 
 def laws() -> str:
-    """Return the M that each flush law takes to hold the age, and which servers go by it."""
-    rows = []
-    for law in LAWS.values():
-        names = dict.fromkeys(
-            one.name for one in known() if one.family is not None and one.family.flush_law == law.name
-        )
-        gain = f"{law.gain_over_demand(SHOWN_RATIO):.2f}" if law.m_moves_age else "any above 1"
-        rows.append((f"`{law.name}`", gain, ", ".join(names) or "none of the above"))
-    return table(("law", f"M over demand at an age ratio of {SHOWN_RATIO}", "law of"), rows)
+    """Return the M that each flush law takes to hold the age, where M moves it."""
+    laws = [law for law in LAWS.values() if law.m_moves_age]
+    rows = [(f"`{law.name}`", f"{law.gain_over_demand(SHOWN_RATIO):.2f}") for law in laws]
+    return table(("law", f"M / P at {100 * SHOWN_RATIO:.0f} % of A"), rows)
 
 
 def providers() -> str:
@@ -164,7 +164,7 @@ def providers() -> str:
         offered = sorted(one.offers or ())
         also = f"; `{'`, `'.join(offered)}` {one.place}" if offered else ""
         rows.append((one.name, ", ".join(told), _set_there(one, also)))
-    return table(("service", "known by", "C and M are set"), rows)
+    return table(("service", "recognised by", "the pair is set"), rows)
 
 
 def _set_there(one: Provider, also: str) -> str:
@@ -176,9 +176,10 @@ def _set_there(one: Provider, also: str) -> str:
     return f"{one.place}{by}"
 
 
-PARTS: Parts = {
-    "servers": lambda: servers(known(), results_of_the_loop(RESULTS)),
-    "privileges": privileges,
-    "laws": laws,
-    "providers": providers,
-}
+def _rows(*, hosted: bool) -> str:
+    chosen = [one for one in known() if one.hosted is hosted]
+    return servers(chosen, results_of_the_loop(RESULTS))
+
+
+PARTS: Parts = {"servers": lambda: _rows(hosted=False), "privileges": privileges, "laws": laws}
+HOSTED_PARTS: Parts = {"providers": providers, "hosted": lambda: _rows(hosted=True)}

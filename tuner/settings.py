@@ -50,13 +50,13 @@ class Settings(Struct, frozen=True, forbid_unknown_fields=True):
     policy: Annotated[PolicyName, Meta(description="how innodb_io_capacity_max is chosen")] = "cascade"
     set_point: Annotated[
         Annotated[float, Meta(gt=0.2, le=1.0)] | None,
-        Meta(description="age ratio to hold; leave out to have it derived from the load"),
+        Meta(description="age to hold, as a share of the flush limit; leave out to derive it from the load"),
     ] = None
     low_water_mark: Annotated[
         bool,
         Meta(
-            description="MariaDB: set innodb_max_dirty_pages_pct_lwm to 0.001 in active mode, with which M "
-            "moves the age; what was found comes back when active mode ends"
+            description="MariaDB: set innodb_max_dirty_pages_pct_lwm to 0.001 in active mode, so that "
+            "innodb_io_capacity_max moves the age; what was found comes back when active mode ends"
         ),
     ] = False
     fixed_io_capacity_max: Annotated[
@@ -72,8 +72,8 @@ class Settings(Struct, frozen=True, forbid_unknown_fields=True):
     ratio: Annotated[
         Annotated[int, Meta(ge=1, le=20)] | None,
         Meta(
-            description="innodb_io_capacity_max is always so many times innodb_io_capacity; leave out to "
-            "keep innodb_io_capacity as near as can be to what it was"
+            description="innodb_io_capacity_max is always this many times innodb_io_capacity; leave out to "
+            "keep innodb_io_capacity near what it was"
         ),
     ] = None
     step_factor: Annotated[
@@ -89,22 +89,21 @@ class Settings(Struct, frozen=True, forbid_unknown_fields=True):
             gt=0.1,
             le=0.84,
             description="highest checkpoint age the set-point may lead to, as a share of the redo capacity; "
-            "PMM alarms at 0.80; the default gives way where a steady load rests higher with the settings "
-            "found",
+            "PMM alarms at 0.80; the default gives way where the settings found hold a steady load higher",
         ),
     ] = HIGHEST_CHECKPOINT_AGE_RATIO
     max_recovery_seconds: Annotated[
         Annotated[float, Meta(ge=1.0, le=86_400.0)] | None,
         Meta(
-            description="longest crash recovery that the set-point may lead to, as estimated from redo and "
-            "dirty pages; leave out to have it predicted and shown, and the set-point left alone"
+            description="longest estimated crash recovery that the set-point may lead to; leave out to have "
+            "it only predicted and shown"
         ),
     ] = None
     max_shutdown_seconds: Annotated[
         Annotated[float, Meta(ge=1.0, le=86_400.0)] | None,
         Meta(
-            description="longest flushing at shutdown that the set-point may lead to, as estimated from "
-            "dirty pages; leave out to have it predicted and shown, and the set-point left alone"
+            description="longest estimated flushing at shutdown that the set-point may lead to; leave out "
+            "to have it only predicted and shown"
         ),
     ] = None
     max_replica_set_point: Annotated[
@@ -113,9 +112,7 @@ class Settings(Struct, frozen=True, forbid_unknown_fields=True):
     ] = 0.8
     allow_read_only_writes: Annotated[
         bool,
-        Meta(
-            description="tune a server that is read_only as well, such as a replica with its applier at work"
-        ),
+        Meta(description="also tune a server that is read_only, such as a replica whose applier is at work"),
     ] = False
     accept_unverified: Annotated[
         bool,
@@ -131,9 +128,9 @@ class Settings(Struct, frozen=True, forbid_unknown_fields=True):
     baseline: Annotated[
         Annotated[str, Meta(pattern=r"^[0-9]{1,10}/[0-9]{1,10}$", examples=["200/2000"])] | None,
         Meta(
-            description="innodb_io_capacity/innodb_io_capacity_max that configuration management sets; "
-            "taken over again once left alone for five minutes, where any other change waits for a person; "
-            "to be set M first when raising and C first when lowering, or MySQL clips C to M"
+            description="innodb_io_capacity/innodb_io_capacity_max that configuration management sets; the "
+            "loop goes on from it after five minutes, while any other change waits for a person; set the "
+            "maximum first when raising and last when lowering, or MySQL clips innodb_io_capacity to it"
         ),
     ] = None
     emergency_seconds: float = 8.0

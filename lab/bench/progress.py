@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from msgspec import UNSET
+
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from typing import Any
@@ -34,15 +36,16 @@ def outline(suite: Suite, plans: Sequence[Plan], rows: Sequence[dict[str, Any]] 
         plans: what would be run.
         rows: what is finished of it.
     """
+    left = Remaining(plans, rows)
     lines = [f"{suite.name}: {suite.about}".rstrip(": ")]
     for one in plans:
         crash = "; each row ended by a crash or a shutdown" if one.crash else ""
         blocks = f"{one.blocks} block{'s' if one.blocks > 1 else ''}"
         lines.append(
             f"  {one.variant or 'plan'}: {', '.join(one.contenders)}; {blocks}; {_disk(one)}; {_server(one)};"
-            f" {_load(one)}; {one.counted_seconds():g} s counted{crash}"
+            f" {_load(one)}; {one.counted_seconds():g} s counted{crash}; {in_words(left.plan_seconds(one))}"
         )
-    return [*lines, f"takes {Remaining(plans, rows).left()}"]
+    return [*lines, f"takes {left.left()}"]
 
 
 def _disk(plan: Plan) -> str:
@@ -72,6 +75,14 @@ def _load(plan: Plan) -> str:
     return f"{asked.kind}{keys}, {threads}{offered}"
 
 
+def in_words(seconds: float) -> str:
+    """Return about how long so many seconds are, as people say it."""
+    if not seconds:
+        return "nothing"
+    minutes = seconds / 60.0
+    return f"about {minutes:.0f} min" if minutes < HOURS_FROM else f"about {minutes / 60.0:.1f} h"
+
+
 class Remaining:
     """Counts rows; knows nothing that the rows do not know."""
 
@@ -86,16 +97,14 @@ class Remaining:
 
     def seconds(self) -> float:
         """Return about how long everything that is not finished takes."""
-        return sum(self._plan(plan) for plan in self._plans)
+        return sum(self.plan_seconds(plan) for plan in self._plans)
 
     def left(self) -> str:
         """Return the same in words."""
-        if not self.seconds():
-            return "nothing"
-        minutes = self.seconds() / 60.0
-        return f"about {minutes:.0f} min" if minutes < HOURS_FROM else f"about {minutes / 60.0:.1f} h"
+        return in_words(self.seconds())
 
-    def _plan(self, plan: Plan) -> float:
+    def plan_seconds(self, plan: Plan) -> float:
+        """Return about how long what is not finished of one plan takes."""
         rows = [row for row in self._finished if row["variant"] == plan.variant]
         out = sum(row["stage"] == "left out" for row in rows)
         done = sum(row["stage"] == "block" for row in rows)
@@ -110,4 +119,5 @@ class Remaining:
         usual = (timing.settle_least + timing.settle_most) / 2.0
         one = timing.reset / 2.0 + usual + plan.counted_seconds() + BETWEEN_SECONDS
         one += CRASH_SECONDS * plan.crash
+        one += 0.0 if timing.lifted is UNSET else timing.lifted / 3.0
         return float(self.begin_seconds(plan) + wanted * one)

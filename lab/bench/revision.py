@@ -32,12 +32,13 @@ def revision(root: Path | None = None) -> str:
     place = root or Path(lab.__file__).parents[1]
     if not (place / ".git").exists():
         return ""  # installed: a repository further up would be somebody else's
-    commit = _git(place, "rev-parse", "--short=10", "HEAD")
-    dirty = commit and _git(place, "status", "--porcelain", "--untracked-files=no", "--", *FOLDERS)
+    commit = git(place, "rev-parse", "--short=10", "HEAD")
+    dirty = commit and git(place, "status", "--porcelain", "--untracked-files=no", "--", *FOLDERS)
     return f"{commit}-dirty" if dirty else commit
 
 
-def _git(place: Path, *words: str) -> str:
+def git(place: Path, *words: str) -> str:
+    """Return what git says in a directory; empty where it refuses or is not there."""
     try:
         found = subprocess.run(
             ["git", *words], cwd=place, capture_output=True, text=True, timeout=SECONDS, check=True

@@ -24,7 +24,7 @@ from lab.workloads.sysbench import SysbenchRun, prepare
 from tuner.records import Capacity
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterator, Sequence
     from types import TracebackType
 
     from lab.bench.plan import Plan
@@ -159,7 +159,10 @@ class Rig:
         events: monotonic time and words of what was changed while it ran.
         sampler: the readings, one a second.
         load: what is at work.
+        patience: by how much longer an age may take to come near its place than the plan says.
     """
+
+    patience = 1.0
 
     def __init__(
         self, server: LabServer, plan: Plan, say: Callable[[str], None], extra: Sequence[str] = ()
@@ -258,6 +261,16 @@ class Rig:
         self.not_limited = ()
         self.limit(self.plan.disk.write_iops)
 
+    @contextlib.contextmanager
+    def lifted(self) -> Iterator[None]:
+        """Lift the disk's limit inside the context; afterwards it is as it is at the beginning of a row."""
+        self.server.limit_disk(DiskLimit())
+        self.events.append((self.now(), "the disk's limit is lifted, for the age to come near its place"))
+        try:
+            yield
+        finally:
+            self.limit_as_planned()
+
     def alternate(self, began: float) -> None:
         """Move the disk limit where the plan says that it is due; ``began`` is monotonic."""
         disk = self.plan.disk
@@ -308,6 +321,7 @@ class Rig:
         least: float,
         most: float,
         *,
+        slow: bool = False,
         holds: Callable[[], bool] | None = None,
         check: Callable[[], None] | None = None,
     ) -> tuple[float, bool]:
@@ -316,6 +330,8 @@ class Rig:
         Args:
             least: seconds waited in any case.
             most: seconds waited at most.
+            slow: the age is one of a large redo log: the drift is judged over ``least``, and a third of it
+                counts.
             holds: says whether somebody who moves M means to leave it where it is; he is at rest when he
                 moved it and stopped, or says so. None where nobody moves it.
             check: called about once a second.
@@ -323,14 +339,16 @@ class Rig:
         Returns:
             Seconds waited, and whether it came to rest.
         """
+        window, drift = (least, DRIFT / 3.0) if slow else (WINDOW, DRIFT)
         began = self.now()
         self.watch(least, check)
         while True:
             waited = self.now() - began
-            readings = self.sampler.readings(since=max(began, self.now() - WINDOW))
-            rest = waited >= WINDOW and settled(readings)
+            readings = self.sampler.readings(since=max(began, self.now() - window))
+            rest = waited >= window and settled(readings, drift)
             if holds is not None and rest:
                 changed = moved(self.sampler.readings(since=began))
+                changed |= slow and readings[-1].sample.capacity != self.default  # before it settled
                 rest = quiet(readings) and (changed or holds())
             if rest or waited >= most:
                 return waited, rest

@@ -7,17 +7,24 @@ import subprocess
 from typing import TYPE_CHECKING, Literal
 
 import pymysql
+from msgspec import UNSET
 
 from lab.bench.figures import figures, predicted, series
 from lab.bench.plan import RESET_RATIO, DiskPlan
+from lab.bench.rig import FILL, quiet
 from lab.bench.store import Row
 from lab.servers.spec import LabServerError
+from tuner.records import Capacity
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from lab.bench.daemon import DaemonProcess, Footprint
     from lab.bench.plan import Contender
     from lab.bench.rig import Rig
-    from tuner.records import Capacity
+
+AT_ITS_OWN = 30.0
+"""Seconds for which M has stayed where a daemon put it, so that the way from the default is done."""
 
 NEAR_SECONDS = 5.0
 NEAR_RATIO = 0.02
@@ -57,13 +64,15 @@ def measure(
     if not rig.load.running() or rig.load.longest_queue(rig.now() - NEAR_SECONDS):
         rig.start_load()  # transactions that the contender before could not serve are not this one's
     reached = rig.reset(timing.reset, RESET_RATIO)
-    if pair is not None and expected is not None and pair != rig.default:
+    hasten(rig, None if pair == rig.default else pair, expected)
+    if timing.lifted is UNSET and pair is not None and expected is not None and pair != rig.default:
         approach(rig, pair, expected, timing.settle_most / 2)
     began = rig.now()
     with contextlib.ExitStack() as stack:
         daemon: DaemonProcess | None = None
         if contender.policy is not None:
             daemon = stack.enter_context(rig.daemon(contender.policy))
+            accompany(rig, expected, daemon.check)
         if pair is not None:
             rig.set(pair)
 
@@ -74,7 +83,11 @@ def measure(
 
         most = timing.settle_most if daemon is None else WAY * timing.settle_most
         waited, rest = rig.settle(
-            timing.settle_least, most, holds=daemon.holding if daemon else None, check=check
+            timing.settle_least,
+            most,
+            slow=timing.lifted is not UNSET,
+            holds=daemon.holding if daemon else None,
+            check=check,
         )
         before = daemon.footprint() if daemon else None
         counted_from = rig.now()
@@ -145,6 +158,52 @@ def approach(rig: Rig, pair: Capacity, expected: float, most: float) -> None:
         rig.watch(1.0)
         if abs(_ratio(rig) - expected) <= NEAR_RATIO:
             return
+
+
+def hasten(rig: Rig, pair: Capacity | None, expected: float | None) -> None:
+    """Bring the age near the one where a setting was seen to rest, on a disk without a limit.
+
+    Nothing happens where the plan does not ask for it. The default needs no help: it brings an age down by
+    itself, and the highest C and M would take it lower than where it rests.
+
+    Args:
+        rig: where.
+        pair: the setting; None where there is none to be brought near.
+        expected: that age ratio; None where it is not known.
+    """
+    most = rig.plan.timing.lifted
+    if most is UNSET or pair is None or expected is None:
+        return
+    end, rising = rig.now() + most * rig.patience, _ratio(rig) < expected
+    with rig.lifted():
+        rig.set(Capacity(LOWEST, LOWEST) if rising else FILL)
+        while rig.now() < end and rising == (_ratio(rig) < expected):
+            if abs(_ratio(rig) - expected) <= NEAR_RATIO:
+                return
+            rig.watch(1.0)
+
+
+def accompany(rig: Rig, expected: float | None, check: Callable[[], None]) -> None:
+    """Let a daemon bring the age near one, on a disk without a limit, by nothing but its own C and M.
+
+    It has to be done with the way from the default, at which it begins and which takes the age down.
+
+    Args:
+        rig: where.
+        expected: that age ratio; None where it is not known.
+        check: called about once a second.
+    """
+    most = rig.plan.timing.lifted
+    if most is UNSET or expected is None:
+        return
+    end = rig.now() + most * rig.patience
+    with rig.lifted():
+        while rig.now() < end:
+            rig.watch(1.0, check)
+            recent = rig.sampler.readings(since=rig.now() - AT_ITS_OWN)
+            begun = any(one.sample.capacity == rig.default for one in recent)
+            if not begun and quiet(recent) and abs(_ratio(rig) - expected) <= NEAR_RATIO:
+                return
 
 
 def _ratio(rig: Rig) -> float:

@@ -13,6 +13,7 @@ from typing import NamedTuple
 
 import msgspec
 import pymysql
+from msgspec import UNSET
 
 from lab.bench import search
 from lab.bench.plan import BEST, DEFAULT, Contender, Plan, Suite, parse_contender
@@ -277,7 +278,7 @@ class _Stages:
 
     def _setting(self, contender: Contender) -> tuple[Capacity | None, float | None]:
         """Return what a contender sets C and M to, and the age ratio that it was seen to come to."""
-        blocks = self._rows("block")
+        blocks, lifted = self._rows("block"), self._plan.timing.lifted is not UNSET
         pair, row = contender.pair, None
         if contender.kind == "best static":
             begun = [one for one in blocks if one["kind"] == contender.kind]
@@ -288,10 +289,13 @@ class _Stages:
         known = [
             one
             for one in blocks
-            if pair is not None
-            and (one["contender"], one["io_capacity_max"]) == (contender.name, pair.io_capacity_max)
-            and one["settled"]
+            if (pair is not None or lifted)
+            and one["contender"] == contender.name
+            and (pair is None or one["io_capacity_max"] == pair.io_capacity_max)
+            and (one["settled"] or lifted)
         ]
+        if pair is None and lifted:  # first it is brought where the best static setting came to rest
+            row = search.best(self._rows("search"))
         seen = known[-1] if known else row
         return pair, None if seen is None else float(seen["figures"]["age_ratio_mean"])
 

@@ -74,7 +74,7 @@ class Series(Struct, frozen=True):
 class Row(Struct, frozen=True):
     """One contender in one block, or one value of the static search.
 
-    ``docs/record-and-report.md`` says what each field means; figures that are not known are None.
+    ``docs/lab/bench.md`` says what each field means; figures that are not known are None.
     """
 
     contender: str

@@ -213,7 +213,7 @@ class Trace:
         if now.identity != last.identity or now.uptime < last.uptime:
             return None
         if now.degraded != last.degraded:
-            return None  # other counters: docs/degraded.md
+            return None  # other counters: docs/runbook.md
         step = now.monotonic - last.monotonic
         usual = sorted(self._steps)[len(self._steps) // 2] if self._steps else step
         self._steps.append(step)

@@ -18,7 +18,7 @@ find_python() {
 
 case "${1:-dev}" in
   demo) extras=lab ;;
-  dev) extras=lab,dev,bayes ;;
+  dev) extras=lab,dev,bayes,docs ;;
   *) fail "unknown set '$1': demo or dev" ;;
 esac
 

@@ -146,7 +146,7 @@ OVERRIDE = {"io_capacity_max": 4000, "ttl": 600}
             "/v1/settings",
             {"set_point": 1.5},
             "set_point",
-            "at most 1.0 (age ratio to hold; null for the file's)",
+            "at most 1.0 (age to hold, as a share of the flush limit; null for the file's)",
         ),
         ("/v1/settings", {"max_io_capacity_max": "many"}, "max_io_capacity_max", "a whole number"),
         ("/v1/settings", {"max_io_capacity": 4000}, "max_io_capacity", "the field max_io_capacity_max"),

@@ -1,4 +1,4 @@
-"""Two daemons on one host: the files of docs/several-servers.md, and which daemon a command asks."""
+"""Two daemons on one host: the files of docs/topologies.md, and which daemon a command asks."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from tests.cli.support import free_port, innobrim
 from tuner.config.load import load_config
 from tuner.config.schema import Config
 
-PAGE = (Path(__file__).parents[2] / "docs" / "several-servers.md").read_text(encoding="utf-8")
+PAGE = (Path(__file__).parents[2] / "docs" / "topologies.md").read_text(encoding="utf-8")
 FILES = dict(re.findall(r"```toml\n# /etc/innobrim/(\S+)\n(.*?)```", PAGE, re.DOTALL))
 RUN = "from tuner.cli.main import main; main()"
 SOON = 120.0

@@ -8,7 +8,6 @@ from pathlib import Path
 import pytest
 
 from tests.config.support import Given
-from tools import configuration_page
 from tuner.config.keys import BY_VARIABLE, KEYS, NO_KEYS, WITHOUT_EFFECT, Key
 from tuner.config.load import ConfigError, load_config
 from tuner.config.schema import Config
@@ -18,10 +17,9 @@ COMPOSE = Path(__file__).parents[2] / "deploy" / "compose" / "compose.yaml"
 WINDOW = '[[schedule]]\nname = "night"\ncron = "0 1 * * *"\nminutes = 60\ndrain = true\n'
 
 
-def test_nothing_at_all_is_the_defaults(given: Given) -> None:
-    """Without file, variable or flag the daemon is advisory and complete; the reference's example says so."""
+def test_nothing_at_all_is_the_defaults() -> None:
+    """Without file, variable or flag the daemon is advisory and complete."""
     assert load_config(None, environ={"PATH": "/bin"}, flags={}) == Config()
-    assert given.load(configuration_page.example()) == Config()
     assert Config().loop.mode is Mode.ADVISORY
 
 

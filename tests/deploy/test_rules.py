@@ -27,12 +27,12 @@ from tuner.records import DrainProgress, OptimiserHealth, Window
 from tuner.settings import Settings
 
 RUNBOOK = (ROOT / "docs" / "runbook.md").read_text(encoding="utf-8")
-PARTS = ("**Means**", "**Look**", "**Do**", "**Call**")
+PARTS = ("**Means**", "**Look**", "**Do**")
 
 
 def sections() -> dict[str, str]:
-    """Return the text of each section of the runbook by its heading."""
-    heads = re.split(r"^## (.+)$", RUNBOOK, flags=re.MULTILINE)[1:]
+    """Return the text of each alert's section of the runbook by its heading."""
+    heads = re.split(r"^### (.+)$", RUNBOOK, flags=re.MULTILINE)[1:]
     return dict(zip(heads[::2], heads[1::2], strict=True))
 
 
@@ -73,19 +73,12 @@ def test_an_alert_says_how_bad_what_and_where_to_read_on(name: str) -> None:
 
 
 def test_each_alert_has_a_section_and_each_section_an_alert() -> None:
-    """In the same order, each with what it means, what to look at, what to do and when to call."""
+    """In the same order, each with what it means, what to look at and what to do."""
     assert list(sections()) == list(alerts())
     for name, text in sections().items():
         places = [text.find(part) for part in PARTS]
         assert -1 not in places, name
         assert places == sorted(places), name
-
-
-def test_the_runbook_leads_nowhere_else() -> None:
-    """Each link to a section is one that there is."""
-    linked = set(re.findall(r"\]\(#([a-z]+)\)", RUNBOOK))
-
-    assert linked <= {name.lower() for name in sections()}
 
 
 @pytest.mark.parametrize("name", ["innobrim-recording.yml", "innobrim-alerts.yml"])

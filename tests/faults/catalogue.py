@@ -21,7 +21,7 @@ class Group(StrEnum):
     NETWORK = "Network"
     ACCOUNT = "Account"
     WRITERS = "Other writers"
-    JOURNAL = "Journal"
+    JOURNAL = "Journal and its disk"
     CLOCK = "Clock"
     ROLES = "Roles and locks"
     CONFIGURATION = "Configuration"

@@ -7,8 +7,8 @@ A fault test looks like this, and needs nothing else::
     @fault(
         Group.WRITERS,
         what="Another session sets innodb_io_capacity_max once",
-        left="that session's values; not one more write",
-        back="waits for a person: `innobrim resume`",
+        left="that session's values",
+        back="`innobrim resume`",
         invariants=(4, 6),
     )
     def test_somebody_else_changes_m_once(rig: Rig) -> None:

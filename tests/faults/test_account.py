@@ -33,7 +33,7 @@ def how(account: Account) -> dict[str, Any]:
 
 @fault(
     Group.ACCOUNT,
-    what="The account's password is changed and its session killed; later it is changed back",
+    what="Password changed and session killed; later changed back",
     left="the last values",
     back="by itself when the password fits again",
     invariants=(5, 9),
@@ -53,9 +53,9 @@ def test_the_password_is_changed(sharing: Sharing, account: Account) -> None:
 
 @fault(
     Group.ACCOUNT,
-    what="The privilege SYSTEM_VARIABLES_ADMIN is revoked, and granted again",
-    left="the last values: the server refuses writes; readings go on",
-    back="held as `privilege_lost`: waits for a person, `innobrim resume` after the `GRANT`",
+    what="SYSTEM_VARIABLES_ADMIN revoked and granted again",
+    left="the last values; readings go on",
+    back="hold `privilege_lost`; `innobrim resume` after the `GRANT`",
     invariants=(4, 11),
 )
 def test_the_privilege_is_revoked(sharing: Sharing, account: Account) -> None:

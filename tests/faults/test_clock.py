@@ -33,8 +33,8 @@ def jump(daemon: QuickDaemon, offset: Path, seconds: float) -> None:
 
 @fault(
     Group.CLOCK,
-    what="The daemon's wall clock jumps a day forward, then a day back behind the right time",
-    left="as it is for ten seconds: it lives on the monotonic clock, and begins its estimates afresh",
+    what="The wall clock jumps a day forward, then back",
+    left="the last values for ten seconds, while estimates begin anew",
     back="by itself: no hold, no restart seen, no write forgotten in the hourly budget",
     invariants=(3, 5),
 )
@@ -52,9 +52,9 @@ def test_the_wall_clock_jumps(rig: Rig, tmp_path: Path) -> None:
 
 @fault(
     Group.CLOCK,
-    what="The daemon's clock stands still for 30 s while mysqld works on, as on a machine that is suspended",
-    left="as it is: what passed meanwhile is no rate, and calls no emergency and no park",
-    back="by itself, ten seconds later: the event `clock_gap` says by how much the clocks ran apart",
+    what="The daemon's clock stops for 30 s, as on a suspended machine",
+    left="the last values: no emergency and no park is called",
+    back="by itself after ten seconds; event `clock_gap`",
     invariants=(3, 5),
 )
 def test_the_clock_stands_still(rig: Rig, tmp_path: Path) -> None:
@@ -74,9 +74,9 @@ def test_the_clock_stands_still(rig: Rig, tmp_path: Path) -> None:
 
 @fault(
     Group.CLOCK,
-    what="`kill -9` of the daemon, whose clock is a day off when it is started again",
-    left="what the daemon before wrote",
-    back="by itself, with the originals from the journal: mysqld's start is dated by mysqld's own clock",
+    what="`kill -9`, then a start with the clock a day off",
+    left="the last values",
+    back="by itself when started: mysqld's own clock dates its start",
     invariants=(7, 8),
 )
 def test_the_wall_clock_is_wrong_after_a_restart_of_the_daemon(rig: Rig, tmp_path: Path) -> None:

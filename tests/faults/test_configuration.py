@@ -41,9 +41,9 @@ PATHS = ("/v1/history?start=-21600&step=1", "/v1/events?limit=1000", "/v1/decisi
 
 @fault(
     Group.CONFIGURATION,
-    what="SIGHUP on a configuration that is rubbish: not TOML, unknown or contradictory keys, no file at all",
-    left="what the loop writes by the old configuration: the new one is refused whole",
-    back="it was never away; the log has the reason, and the next good file counts",
+    what="SIGHUP with an unusable configuration, or none",
+    left="the loop's values: the old configuration stays",
+    back="not interrupted; the log has the reason",
     invariants=(1, 3),
 )
 def test_the_configuration_is_rubbish(sharing: Sharing) -> None:
@@ -76,9 +76,9 @@ def await_refusals(daemon: QuickDaemon, count: int) -> None:
 
 @fault(
     Group.CONFIGURATION,
-    what="The API is flooded with its dearest questions",
-    left="what the loop writes, at its pace",
-    back="it was never away: no tick comes late",
+    what="The API is flooded with its most expensive requests",
+    left="the loop's values",
+    back="not interrupted: no tick is late",
     invariants=(9,),
 )
 def test_the_api_is_flooded(sharing: Sharing) -> None:

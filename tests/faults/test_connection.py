@@ -31,9 +31,9 @@ def how(proxy: Proxy) -> dict[str, Any]:
 
 @fault(
     Group.NETWORK,
-    what="The connection is black-holed: packets vanish, and the server keeps the old session with its lock",
+    what="Packets vanish; the server keeps the old session with its lock",
     left="the last values",
-    back="by itself: it ends its own old session, parks at the first good contact and goes on",
+    back="by itself: ends its own old session, parks at the first contact, goes on",
     invariants=(5, 9, 10),
     on=EVERY,
 )
@@ -44,9 +44,9 @@ def test_the_connection_is_black_holed(sharing: Sharing, proxy: Proxy) -> None:
 
 @fault(
     Group.NETWORK,
-    what="The connection is reset (RST), again and again",
+    what="The connection is reset (RST) again and again",
     left="the last values, or the next ones",
-    back="by itself, with the next sample",
+    back="by itself with the next sample",
     invariants=(2, 9, 10),
 )
 def test_the_connection_is_reset(sharing: Sharing, proxy: Proxy) -> None:

@@ -27,9 +27,9 @@ IN_TIME = 2.0
 
 @fault(
     Group.ACCOUNT,
-    what="`max_connections` is exhausted while the redo is nearly full",
-    left="a raised M: the emergency raise goes over the connection that is open already, within 2 s",
-    back="was never away",
+    what="`max_connections` exhausted while the redo log is nearly full",
+    left="a raised `innodb_io_capacity_max` within 2 s, over the open connection",
+    back="not interrupted",
     invariants=(1, 9),
 )
 def test_max_connections_exhausted_in_an_emergency(rig: Rig) -> None:

@@ -35,9 +35,9 @@ RESTORE: Request = ("POST", "/v1/restore", {})
 
 @fault(
     Group.DAEMON,
-    what="`kill -9` of the daemon at each statement boundary of a write",
-    left="a legal pair with a gain between old and new: old, half-way, or new",
-    back="by itself when it is started again, with the originals from the journal",
+    what="`kill -9` between any two statements of a write",
+    left="a legal pair: old, half-way or new",
+    back="by itself when started, with the originals",
     invariants=(1, 2, 7, 8),
     on=EVERY,
 )
@@ -54,9 +54,9 @@ def test_killed_at_every_statement_of_a_write(rig: Rig) -> None:
 
 @fault(
     Group.DAEMON,
-    what="`kill -9` of the daemon at each statement boundary of a park",
-    left="a legal pair with a gain between old and parked: old, half-way, or parked",
-    back="paused, as after every park, also when it is started again: waits for `innobrim resume`",
+    what="`kill -9` between any two statements of a park",
+    left="a legal pair: old, half-way or parked",
+    back="paused, as after every park: `innobrim resume`",
     invariants=(1, 2, 4, 8),
 )
 def test_killed_at_every_statement_of_a_park(rig: Rig) -> None:
@@ -76,9 +76,9 @@ def test_killed_at_every_statement_of_a_park(rig: Rig) -> None:
 
 @fault(
     Group.DAEMON,
-    what="`kill -9` of the daemon at each statement boundary of a restore",
-    left="a legal pair with a gain between old and the next step: old, half-way, or that step",
-    back="advisory, also when it is started again: waits for `innobrim mode active`, or another `restore`",
+    what="`kill -9` between any two statements of a restore",
+    left="a legal pair: old, half-way or the next step",
+    back="advisory: `innobrim mode active`, or another `restore`",
     invariants=(1, 2, 4, 7),
 )
 def test_killed_at_every_statement_of_a_restore(rig: Rig) -> None:
@@ -102,9 +102,9 @@ def test_killed_at_every_statement_of_a_restore(rig: Rig) -> None:
 
 @fault(
     Group.DAEMON,
-    what="`kill -9` of the daemon between two SETs; its unit then runs `innobrim park --if-crashed`",
-    left="parked within 15 s, with room for more load than there was",
-    back="by itself when it is started again: it knows the originals and takes the parked pair for its own",
+    what="`kill -9` between two SETs; the unit runs `innobrim park --if-crashed`",
+    left="parked within 15 s",
+    back="by itself when started, with the originals",
     invariants=(7, 8, 10),
 )
 def test_killed_and_parked_for(rig: Rig) -> None:
@@ -132,9 +132,9 @@ def test_killed_and_parked_for(rig: Rig) -> None:
 
 @fault(
     Group.DAEMON,
-    what="`kill -9` of the daemon in a trial against the baseline",
-    left="whatever the trial had in force",
-    back="by itself when it is started again: the trial goes on a block's time later, with its pairs",
+    what="`kill -9` in a trial against the baseline",
+    left="what the trial had in force",
+    back="by itself when started: the trial goes on with its next pair",
     invariants=(7, 8),
 )
 def test_killed_in_a_trial(rig: Rig) -> None:
@@ -152,9 +152,9 @@ def test_killed_in_a_trial(rig: Rig) -> None:
 
 @fault(
     Group.DAEMON,
-    what="SIGTERM for the daemon while mysqld hangs",
-    left="the last values, since no statement gets through; the log says which",
-    back="its end is clean: exit code 0, in time for the service manager",
+    what="SIGTERM while mysqld hangs",
+    left="the last values; the log names them",
+    back="ends cleanly, exit code 0, in time for the service manager",
     invariants=(8, 9),
 )
 def test_told_to_end_while_the_server_hangs(rig: Rig) -> None:
@@ -177,8 +177,8 @@ def test_told_to_end_while_the_server_hangs(rig: Rig) -> None:
 @fault(
     Group.MYSQLD,
     what="`kill -9` of mysqld, crash recovery, start",
-    left="what mysqld starts with, until its law is verified again; these are the new originals",
-    back="by itself within a minute, after ten good readings with flushing by age",
+    left="what mysqld starts with: the new originals",
+    back="by itself within a minute, once the flush law is verified again",
     invariants=(4, 6, 7),
     on=EVERY,
 )

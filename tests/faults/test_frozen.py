@@ -20,9 +20,9 @@ ANSWERED = 5.0
 
 @fault(
     Group.DAEMON,
-    what="SIGSTOP of the daemon for 30 s, then SIGCONT",
-    left="the last values, written while they were safe",
-    back="by itself: it parks at the first good contact and goes on",
+    what="SIGSTOP for 30 s, then SIGCONT",
+    left="the last values",
+    back="by itself: parks at the first contact, goes on",
     invariants=(5, 8, 10),
 )
 def test_the_daemon_is_frozen(sharing: Sharing) -> None:
@@ -42,9 +42,9 @@ def test_the_daemon_is_frozen(sharing: Sharing) -> None:
 
 @fault(
     Group.MYSQLD,
-    what="SIGSTOP of mysqld for 30 s, as when its storage hangs, then SIGCONT",
-    left="the last values: no statement gets through",
-    back="by itself: it parks at the first good contact and goes on",
+    what="SIGSTOP of mysqld for 30 s, as when its storage hangs",
+    left="the last values",
+    back="by itself: parks at the first contact, goes on",
     invariants=(5, 9),
 )
 def test_mysqld_stands_still(sharing: Sharing) -> None:

@@ -44,9 +44,9 @@ def kept(daemon: QuickDaemon) -> list[object]:
 
 @fault(
     Group.JOURNAL,
-    what="The journal's disk is full when the daemon starts",
-    left="untouched: nothing is written before the originals are on disk",
-    back="by itself once there is room; until then the decision is `originals_pending`",
+    what="Disk full at the start",
+    left="untouched: the originals are not on disk yet",
+    back="by itself once there is room; until then `originals_pending`",
     invariants=(7,),
 )
 def test_the_journals_disk_is_full_at_the_start(rig: Rig) -> None:
@@ -74,9 +74,9 @@ def test_the_journals_disk_is_full_at_the_start(rig: Rig) -> None:
 
 @fault(
     Group.JOURNAL,
-    what="The journal's disk fills up while the daemon runs",
-    left="what the loop writes: it goes on, the newest twenty minutes of ticks wait in memory",
-    back="by itself once there is room: all ticks are written then",
+    what="Disk fills up",
+    left="the loop's values; twenty minutes of ticks wait in memory",
+    back="by itself once there is room: the ticks are written then",
     invariants=(7, 9),
 )
 def test_the_journals_disk_fills_up(rig: Rig) -> None:
@@ -94,9 +94,9 @@ def test_the_journals_disk_fills_up(rig: Rig) -> None:
 
 @fault(
     Group.JOURNAL,
-    what="The journal turns read-only while the daemon runs",
-    left="what the loop writes: it goes on, and holds its ticks in memory",
-    back="by itself once the journal can be written: all ticks are written then",
+    what="Journal turns read-only",
+    left="the loop's values; ticks wait in memory",
+    back="by itself: the ticks are written then",
     invariants=(7, 9),
 )
 def test_the_journal_turns_read_only(rig: Rig) -> None:
@@ -122,9 +122,9 @@ def test_the_journal_turns_read_only(rig: Rig) -> None:
 
 @fault(
     Group.JOURNAL,
-    what="The journal is damaged in its middle, or lost its end, when the daemon starts",
-    left="what the daemon before wrote; the originals are carried over into a new journal",
-    back="by itself; the old file is kept as `journal.damaged-….db`",
+    what="Journal damaged in its middle, or cut off, at the start",
+    left="the last values; originals are carried over",
+    back="by itself; the old file stays as `journal.damaged-….db`",
     invariants=(7,),
 )
 def test_the_journal_is_damaged(rig: Rig) -> None:
@@ -161,9 +161,9 @@ def test_the_journal_is_damaged(rig: Rig) -> None:
 
 @fault(
     Group.JOURNAL,
-    what="The state directory is removed under the daemon, and made again",
-    left="what the loop writes: it goes on, and holds its ticks and the originals in memory",
-    back="by itself: a new journal has the originals; the unix socket comes back with the next start",
+    what="State directory removed and made again",
+    left="the loop's values; ticks and originals wait in memory",
+    back="by itself with a new journal; the unix socket comes with the next start",
     invariants=(7, 10),
 )
 def test_the_state_directory_is_removed(rig: Rig) -> None:
@@ -181,9 +181,9 @@ def test_the_state_directory_is_removed(rig: Rig) -> None:
 
 @fault(
     Group.JOURNAL,
-    what="The journal's disk takes 10 s for each fsync, and the daemon is killed and started on it",
-    left="what the loop writes, once a second; parked within two seconds of a SIGTERM",
-    back="it was never away; a daemon that starts knows originals and pauses from before at once",
+    what="Each fsync takes 10 s; the daemon is killed and started",
+    left="the loop's values; parked within two seconds of a SIGTERM",
+    back="not interrupted; a start knows originals and pauses at once",
     invariants=(7, 8, 9),
 )
 def test_the_journals_disk_takes_ten_seconds_a_sync(rig: Rig, tmp_path: Path) -> None:

@@ -18,9 +18,9 @@ pytestmark = pytest.mark.real
 
 @fault(
     Group.NETWORK,
-    what="The daemon is killed behind a dead network path: its zombie session keeps the writer lock",
+    what="The daemon is killed behind a dead network path; its session keeps the writer lock",
     left="the last values",
-    back="by itself, held as `not_writer` until the zombie's `wait_timeout` of 15 s is over",
+    back="by itself, after `not_writer` for the session's `wait_timeout` of 15 s",
     invariants=(8, 10),
 )
 def test_a_daemon_and_its_own_zombie(rig: Rig) -> None:
@@ -42,9 +42,9 @@ def test_a_daemon_and_its_own_zombie(rig: Rig) -> None:
 
 @fault(
     Group.NETWORK,
-    what="Another server answers behind the same address, as after a failover or a move",
-    left="its own values: not one write, whatever the mode was",
-    back="advisory, with the event `other_server`: waits for a person, `innobrim mode active`",
+    what="[Another server](topologies.md#another-server-answers) answers at the address",
+    left="that server's own values: not one write",
+    back="advisory, event `other_server`: `innobrim mode active`",
     invariants=(4, 7),
 )
 def test_another_server_behind_the_address(rig: Rig, other_server: LabServer) -> None:

@@ -33,9 +33,9 @@ def account(server: LabServer) -> Iterator[Account]:
 
 @fault(
     Group.DAEMON,
-    what="`kill -9` of the daemon between two calls of the procedure that it writes through",
-    left="a legal pair with a gain between old and new: half-way",
-    back="by itself when it is started again, with the originals from the journal",
+    what="`kill -9` between two calls of the procedure",
+    left="a legal pair: half-way",
+    back="by itself when started, with the originals",
     invariants=(1, 2, 7, 8),
 )
 def test_killed_between_two_calls_of_the_procedure(rig: Rig, account: Account) -> None:
@@ -53,9 +53,9 @@ def test_killed_between_two_calls_of_the_procedure(rig: Rig, account: Account) -
 
 @fault(
     Group.ACCOUNT,
-    what="The procedure that the daemon writes through is dropped, and made again",
-    left="the last values: the server refuses writes; readings go on",
-    back="held as `privilege_lost`: waits for a person, `innobrim resume` after what `setup-sql` prints",
+    what="The procedure is dropped and made again",
+    left="the last values; readings go on",
+    back="hold `privilege_lost`; `innobrim resume` after what `setup-sql` prints",
     invariants=(4, 11),
 )
 def test_the_procedure_is_dropped(rig: Rig, account: Account) -> None:

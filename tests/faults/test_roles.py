@@ -37,9 +37,9 @@ def holding(server: LabServer, lock: str, unlock: str) -> Iterator[None]:
 
 @fault(
     Group.ROLES,
-    what="super_read_only is set on the server, and cleared",
-    left="as it is: nothing is written; the hold says which values were left, and whose they are",
-    back="by itself when it is off again",
+    what="super_read_only set, and cleared",
+    left="the last values; the hold says whose they are",
+    back="by itself when it is off",
     invariants=(4,),
 )
 def test_super_read_only_is_set_and_cleared(sharing: Sharing) -> None:
@@ -62,9 +62,9 @@ def test_super_read_only_is_set_and_cleared(sharing: Sharing) -> None:
 
 @fault(
     Group.ROLES,
-    what="read_only is set on a server with `allow_read_only_writes`",
-    left="what the loop writes, as on a replica whose applier is at work",
-    back="it was never away; the other role is in the record",
+    what="read_only set, with `allow_read_only_writes`",
+    left="the loop's values",
+    back="not interrupted",
     invariants=(4,),
 )
 def test_read_only_where_that_is_allowed(sharing: Sharing) -> None:
@@ -90,9 +90,9 @@ def _read_only(reading: object) -> bool:
 
 @fault(
     Group.ROLES,
-    what="FLUSH TABLES WITH READ LOCK is held",
-    left="as it is: rates of clients that may not write say nothing of the load",
-    back="by itself, ten seconds after the lock; every tick came in time, and the record names the lock",
+    what="FLUSH TABLES WITH READ LOCK held",
+    left="the last values: rates say nothing of the load",
+    back="by itself, ten seconds after the lock; no tick is late",
     invariants=(5, 9),
 )
 def test_flush_tables_with_read_lock(sharing: Sharing) -> None:
@@ -113,9 +113,9 @@ def test_flush_tables_with_read_lock(sharing: Sharing) -> None:
 
 @fault(
     Group.ROLES,
-    what="LOCK INSTANCE FOR BACKUP is held",
-    left="what the loop writes",
-    back="it was never away: every tick came in time, and the record names the lock",
+    what="LOCK INSTANCE FOR BACKUP held",
+    left="the loop's values",
+    back="not interrupted; no tick is late",
     invariants=(5, 9),
 )
 def test_lock_instance_for_backup(sharing: Sharing) -> None:

@@ -53,9 +53,9 @@ def only_parked(ticks: list[TickRecord], code: str) -> bool:
 
 @fault(
     Group.LOAD,
-    what="The redo capacity is doubled while the loop runs: a resize",
-    left="parked while the server says that it is resizing",
-    back="by itself, with the limits of the new size",
+    what="Redo capacity doubled",
+    left="parked during the resize",
+    back="by itself, with the new limits",
     invariants=(1, 4),
 )
 def test_the_redo_capacity_is_doubled(sharing: Sharing) -> None:
@@ -71,9 +71,9 @@ def test_the_redo_capacity_is_doubled(sharing: Sharing) -> None:
 
 @fault(
     Group.LOAD,
-    what="The redo capacity is halved while the loop runs: a resize that has to wait for a lower age",
-    left="parked while the server says that it is resizing",
-    back="by itself, with the limits of the new size",
+    what="Redo capacity halved: the resize waits for a lower age",
+    left="parked during the resize",
+    back="by itself, with the new limits",
     invariants=(1, 4),
 )
 def test_the_redo_capacity_is_halved(sharing: Sharing) -> None:
@@ -87,9 +87,9 @@ def test_the_redo_capacity_is_halved(sharing: Sharing) -> None:
 
 @fault(
     Group.LOAD,
-    what="Redo logging is disabled with ALTER INSTANCE, and enabled again",
-    left="parked: without redo there is no age to hold",
-    back="by itself when it is enabled again",
+    what="Redo logging disabled by ALTER INSTANCE, and enabled",
+    left="parked: there is no age",
+    back="by itself when it is enabled",
     invariants=(4,),
 )
 def test_redo_logging_is_disabled(sharing: Sharing) -> None:
@@ -109,9 +109,9 @@ def test_redo_logging_is_disabled(sharing: Sharing) -> None:
 
 @fault(
     Group.LOAD,
-    what="Somebody turns innodb_adaptive_flushing off",
-    left="parked: the server does not look at the age any more",
-    back="by itself when it is on again",
+    what="innodb_adaptive_flushing turned off",
+    left="parked: the server ignores the age",
+    back="by itself when it is on",
     invariants=(4,),
 )
 def test_adaptive_flushing_is_turned_off(sharing: Sharing) -> None:
@@ -126,9 +126,9 @@ def test_adaptive_flushing_is_turned_off(sharing: Sharing) -> None:
 
 @fault(
     Group.LOAD,
-    what="Somebody sets innodb_max_dirty_pages_pct so low that the server flushes whatever the age",
-    left="what the loop writes",
-    back="it was never away: the set-point stays, for no M changes what the server flushes for that limit",
+    what="innodb_max_dirty_pages_pct set so low that it decides the flushing",
+    left="the loop's values; the set-point stays",
+    back="not interrupted",
     invariants=(1,),
 )
 def test_the_limit_of_dirty_pages_is_set_low(sharing: Sharing) -> None:
@@ -144,9 +144,9 @@ def test_the_limit_of_dirty_pages_is_set_low(sharing: Sharing) -> None:
 
 @fault(
     Group.LOAD,
-    what="InnoDB's counters are turned off, and are not the daemon's to turn on",
-    left="what the loop writes, going by the status variables alone",
-    back="by itself when they are on again; meanwhile the event `degraded` says what is weaker",
+    what="InnoDB's counters turned off, without `enable_counters`",
+    left="the loop's values, by the status variables",
+    back="by itself when they are on; event `degraded`",
     invariants=(5,),
 )
 def test_the_counters_are_turned_off(sharing: Sharing) -> None:
@@ -167,9 +167,9 @@ def test_the_counters_are_turned_off(sharing: Sharing) -> None:
 
 @fault(
     Group.LOAD,
-    what="A burst of DDL: tables are made, altered, indexed, truncated and dropped",
-    left="what the loop writes",
-    back="it was never away: the record names `ddl` and `drop`, and nothing is learned meanwhile",
+    what="A burst of DDL",
+    left="the loop's values",
+    back="not interrupted; nothing is learned meanwhile",
     invariants=(5,),
 )
 def test_a_burst_of_ddl(sharing: Sharing) -> None:
@@ -191,8 +191,8 @@ def test_a_burst_of_ddl(sharing: Sharing) -> None:
 @fault(
     Group.LOAD,
     what="An undo tablespace is truncated",
-    left="what the loop writes",
-    back="it was never away: the record names `undo_truncation`, and nothing is learned meanwhile",
+    left="the loop's values",
+    back="not interrupted; nothing is learned meanwhile",
     invariants=(5,),
 )
 def test_an_undo_tablespace_is_truncated(sharing: Sharing) -> None:

@@ -29,9 +29,9 @@ READOPTIONS = 3
 
 @fault(
     Group.WRITERS,
-    what="Another session sets innodb_io_capacity_max once",
-    left="that session's values: not one more write",
-    back="waits for a person: `innobrim resume`",
+    what="Another session sets innodb_io_capacity_max",
+    left="that session's values",
+    back="`innobrim resume`",
     invariants=(4, 6),
     on=EVERY,
 )
@@ -43,9 +43,9 @@ def test_another_session_changes_m_once(rig: Rig) -> None:
 
 @fault(
     Group.WRITERS,
-    what="Another session sets C and M while no daemon runs: the last one was ended in order",
-    left="that session's values: not one write",
-    back="waits for a person: `innobrim resume`",
+    what="Another session sets the pair while no daemon runs",
+    left="that session's values",
+    back="`innobrim resume`",
     invariants=(4, 6),
 )
 def test_a_change_while_no_daemon_runs(rig: Rig) -> None:
@@ -68,9 +68,9 @@ def test_a_change_while_no_daemon_runs(rig: Rig) -> None:
 
 @fault(
     Group.WRITERS,
-    what="Configuration management sets the declared `baseline` again, after each cool-down",
-    left="the baseline, for five minutes; then the loop's values",
-    back="by itself after the cool-down; a value that was not declared still waits for a person",
+    what="Configuration management sets the declared `baseline` again",
+    left="the baseline for five minutes, then the loop's values",
+    back="by itself after the cool-down",
     invariants=(3, 6),
 )
 def test_the_baseline_is_set_again(rig: Rig, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -91,9 +91,9 @@ def test_the_baseline_is_set_again(rig: Rig, monkeypatch: pytest.MonkeyPatch) ->
 
 @fault(
     Group.WRITERS,
-    what="Another session sets the declared baseline in a loop, twice a second",
-    left="the baseline, after three times within an hour that the loop took it over",
-    back="waits for a person: `innobrim resume`",
+    what="Another session sets the `baseline` twice a second",
+    left="the baseline, after three takeovers within an hour",
+    back="`innobrim resume`",
     invariants=(3, 6),
 )
 def test_the_baseline_is_set_in_a_loop(rig: Rig, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -118,9 +118,9 @@ def test_the_baseline_is_set_in_a_loop(rig: Rig, monkeypatch: pytest.MonkeyPatch
 
 @fault(
     Group.WRITERS,
-    what="A second daemon is started beside the first; later the first is killed",
+    what="A second daemon starts; later the first is killed",
     left="the first one's values, then the second one's",
-    back="the second only watches, held as `not_writer`, and takes over by itself within 30 s",
+    back="hold `not_writer`; the second takes over within 30 s",
     invariants=(4, 10),
 )
 def test_two_daemons_at_once(rig: Rig) -> None:
@@ -136,9 +136,9 @@ def test_two_daemons_at_once(rig: Rig) -> None:
 
 @fault(
     Group.WRITERS,
-    what="Of two daemons, the first is ended in order and parks, before the eyes of the second",
+    what="Of two daemons the first ends and parks",
     left="parked",
-    back="the second cannot tell the other one's park from a person's change: waits for `innobrim resume`",
+    back="the second cannot tell that park from a person's change: `innobrim resume`",
     invariants=(4, 6, 10),
 )
 def test_the_first_of_two_daemons_parks(rig: Rig) -> None:
@@ -158,9 +158,9 @@ def test_the_first_of_two_daemons_parks(rig: Rig) -> None:
 
 @fault(
     Group.WRITERS,
-    what="The server makes another value of a SET, because somebody lowered M between the daemon's two",
-    left="what the server made of it, a legal pair: MySQL clamps the value, MariaDB changes the other one",
-    back="it was never away: the event `adjusted` says what was asked for and what came of it",
+    what="Somebody lowers innodb_io_capacity_max between the daemon's two SETs",
+    left="the legal pair that the server made of it",
+    back="not interrupted; event `adjusted`",
     invariants=(1, 2, 6),
     on=EVERY,
 )

@@ -110,16 +110,26 @@ def test_what_is_foretold_comes_true(name: str, commits: float, saved: float) ->
         )
 
 
-def test_an_m_that_is_too_low_is_a_gain_where_none_moves_the_age_either(tmp_path: Path) -> None:
-    """MariaDB at its defaults, whose writers wait as nothing flushes faster than M: it gains."""
+@pytest.mark.parametrize(
+    ("flavour", "limit"),
+    [
+        ("mariadb-11.8", "innodb_io_capacity_max = 200"),
+        ("mysql-5.7", "innodb_io_capacity = 100"),
+        ("percona-5.7", "innodb_io_capacity = 100"),
+    ],
+)
+def test_a_setting_that_is_too_low_is_a_gain_on_other_servers_too(
+    flavour: str, limit: str, tmp_path: Path
+) -> None:
+    """Where writers wait as nothing flushes faster than is set it gains, and the reason names what is set."""
     text = resources.files("lab.scenarios").joinpath("flush-sync-off.toml").read_text(encoding="utf-8")
-    path = tmp_path / "mariadb.toml"
-    path.write_text(text.replace("[server]", '[server]\nflavour = "mariadb-11.8"'), encoding="utf-8")
+    path = tmp_path / "other.toml"
+    path.write_text(text.replace("[server]", f'[server]\nflavour = "{flavour}"'), encoding="utf-8")
     records, state = watched(load_scenario(str(path)))
     found = judged(records, state)
 
     assert (found.answer, found.sure) == ("gain", "low")
-    assert "innodb_io_capacity_max = 200" in found.because
+    assert limit in found.because
 
 
 @pytest.mark.parametrize("counted", [0.6, 1.0, 1.6])

@@ -112,7 +112,7 @@ def _record(
     if facts.disabled_counters:
         say(
             f"InnoDB's counters are off and stay off ({len(facts.disabled_counters)} of those needed): "
-            "ages are the checkpoint's, and no sync flushing is seen; docs/degraded.md"
+            "ages are the checkpoint's, and no sync flushing is seen; docs/runbook.md"
         )
     if facts.absent_counters:
         say(f"{facts.without_counters}: what innobrim record --fixture writes shows us what it has instead")
@@ -218,7 +218,7 @@ def record_fixture(config: Config, given: Path, *, seconds: float | None) -> Non
     say(f"left in: version and version_comment, {' and '.join(map(repr, kept))}; counts of statements")
     for what in wanting(found):
         say(f"missing: {what}")
-    say("it is text: look through it before you send it; docs/record-and-report.md says where to")
+    say("it is text: look through it before you send it; docs/guide.md#a-fixture says where to")
 
 
 def _announce(session: Session, path: Path, seconds: float) -> None:

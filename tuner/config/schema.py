@@ -90,8 +90,8 @@ class ServerSection(Struct, frozen=True, forbid_unknown_fields=True):
     tls: Annotated[
         Literal["off", "preferred", "required", "verify_ca", "verify_identity"] | None,
         Meta(
-            description="encryption of a TCP connection, each word more than the one before; required with "
-            "tls_ca is verify_identity; default: the option file's ssl-mode, else preferred"
+            description="encryption of a TCP connection, each word stricter than the one before; required "
+            "with tls_ca is verify_identity; default: the option file's ssl-mode, else preferred"
         ),
     ] = None
     tls_ca: Annotated[
@@ -136,13 +136,13 @@ class DaemonSection(Struct, frozen=True, forbid_unknown_fields=True):
         Meta(
             examples=["600 TBW"],
             description="what page writes wear or cost, for the ledger of what was saved: the device's rated "
-            "endurance, or a price per million I/O operations",
+            "endurance, or a price for a million I/O operations",
         ),
     ] = None
 
 
 class ApiSection(Struct, frozen=True, forbid_unknown_fields=True):
-    """The HTTP side."""
+    """The HTTP API."""
 
     host: Annotated[
         str,
@@ -163,7 +163,7 @@ class ApiSection(Struct, frozen=True, forbid_unknown_fields=True):
         Meta(
             examples=["/etc/innobrim/api.crt:/etc/innobrim/api.key"],
             description="certificate chain and key of the TCP port, PEM, as CERT:KEY or one file with both; "
-            "off to say that a public address is to have none",
+            "off for a public address without encryption",
         ),
     ] = None
 
@@ -194,11 +194,11 @@ class ApiSection(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class LogSection(Struct, frozen=True, forbid_unknown_fields=True):
-    """What is said."""
+    """The log."""
 
-    level: Annotated[Literal["debug", "info", "warning", "error"], Meta(description="lowest level said")] = (
-        "info"
-    )
+    level: Annotated[
+        Literal["debug", "info", "warning", "error"], Meta(description="lowest level logged")
+    ] = "info"
     format: Annotated[
         Literal["auto", "json", "pretty"], Meta(description="auto: pretty on a terminal, JSON elsewhere")
     ] = "auto"
@@ -209,7 +209,7 @@ GROW_TO = r"^([1-9]\d{1,4}(M|MiB)|([1-9]\d?|[1-4]\d\d|50\d|51[0-2])(G|GiB))( unc
 
 
 class RedoSection(Struct, frozen=True, forbid_unknown_fields=True):
-    """What becomes of the redo log."""
+    """The size of the redo log."""
 
     grow_to: Annotated[
         Annotated[
@@ -223,8 +223,8 @@ class RedoSection(Struct, frozen=True, forbid_unknown_fields=True):
         Meta(
             examples=["2G"],
             description="active mode: grow the redo log to this size while the server runs, at most doubled "
-            "at a time, and never shrink it; 2G unchecked also where the room on the server's disk cannot "
-            "be seen from here",
+            "at a time, and never shrink it; with the word unchecked also where the free space of the "
+            "server's disk cannot be seen",
         ),
     ] = None
 
@@ -238,7 +238,7 @@ class RedoSection(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class ScheduleTable(Struct, frozen=True, forbid_unknown_fields=True):
-    """What the loop does otherwise while one of its windows is active; at least one effect."""
+    """What the loop does differently while one of its windows is active; at least one effect."""
 
     name: Annotated[
         str,
@@ -269,7 +269,8 @@ class ScheduleTable(Struct, frozen=True, forbid_unknown_fields=True):
         ),
     ] = None
     set_point: Annotated[
-        Annotated[float, Meta(gt=0.2, le=1.0)] | None, Meta(description="effect: age ratio to hold")
+        Annotated[float, Meta(gt=0.2, le=1.0)] | None,
+        Meta(description="effect: age to hold, as a share of the flush limit"),
     ] = None
     drain: Annotated[
         bool, Meta(description="effect: bring the checkpoint age down as far as innobrim drain can")

@@ -188,7 +188,7 @@ def _supported(facts: Facts) -> Finding:
         "ok",
         f"{facts.product}: {law_and_level(facts)}",
         fix="innobrim record --fixture makes a file that lets it be checked; what to do with it is in "
-        "docs/record-and-report.md"
+        "docs/guide.md#a-fixture"
         if unseen
         else "",
     )

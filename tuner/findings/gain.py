@@ -31,7 +31,7 @@ TOLD = 0.005
 """A smaller share is none once it is rounded."""
 
 IN_FULL = 0.9
-"""Share of M that is flushed from which on M, and not the device, holds flushing back."""
+"""Share of M, or of C, that is flushed from which on it, and not the device, holds flushing back."""
 
 Answer = Literal["gain", "nothing", "no-load", "cannot"]
 
@@ -123,7 +123,7 @@ def verdict(load: Load | None, state: State, last: Sample | None, *, set_point: 
 def _verdict(load: Load | None, state: State, last: Sample | None, set_point: float) -> Verdict:
     if load is None or last is None:
         return NO_LOAD
-    limit = _limited_by_m(load, last)
+    limit = _limited_by_m(load, last, state)
     if not law_of(state).m_moves_age:
         if limit:
             return Verdict("gain", limit, sure="low", depends=(BEYOND_M,))
@@ -139,7 +139,7 @@ def _verdict(load: Load | None, state: State, last: Sample | None, set_point: fl
         commits,
         limited,
         size.sure,
-        _depends(load, size, last),
+        _depends(load, size, last, state),
     )
     if load.age_ratio > held:
         return _from_above(found, load, state, last, at)
@@ -154,7 +154,7 @@ def _from_above(found: Verdict, load: Load, state: State, last: Sample, at: str)
         return replace(
             found, answer="gain", because=why, commits_gained=stalls, device_is_limit=None, sure="low"
         )
-    if limit := _limited_by_m(load, last):
+    if limit := _limited_by_m(load, last, state):
         return replace(found, answer="gain", because=f"{limit}; {at}", commits_gained=None, sure="low")
     if last.redo_capacity < SMALL_REDO_SECONDS * load.redo_rate:
         why = "the redo log is too small for this load, which no innodb_io_capacity_max mends"
@@ -169,14 +169,20 @@ def _from_above(found: Verdict, load: Load, state: State, last: Sample, at: str)
     return replace(found, because=f"{why}; {at}")
 
 
-def _limited_by_m(load: Load, last: Sample) -> str:
-    """Return in words that writers wait because nothing flushes faster than M; empty where that is not so."""
-    in_full = load.flush_rate >= IN_FULL * last.io_capacity_max
-    if last.flush_sync or load.space_waits <= 0.0 or not in_full:
+def _limited_by_m(load: Load, last: Sample, state: State) -> str:
+    """Return in words that writers wait because nothing flushes faster than set; empty where that is not so.
+
+    While all writers wait, MySQL 5.7 counts as idle and flushes C pages a second (``buf_flush_page_cleaner_
+    coordinator``, ``srv_check_activity``); MariaDB flushes M beyond its flush limit, whoever waits.
+    """
+    idle = state.facts.sync_stalls and not law_of(state).lists_written
+    name = "innodb_io_capacity" if idle else "innodb_io_capacity_max"
+    most = last.io_capacity if idle else last.io_capacity_max
+    if last.flush_sync or load.space_waits <= 0.0 or load.flush_rate < IN_FULL * most:
         return ""
     return (
         f"{load.space_waits:.1f} writers/s wait for redo space: with innodb_flush_sync = OFF nothing flushes "
-        f"faster than innodb_io_capacity_max = {last.io_capacity_max}, and all of that is flushed"
+        f"faster than {name} = {most}{' while all of them wait' if idle else ''}, and all of that is flushed"
     )
 
 
@@ -196,7 +202,7 @@ def worth_it(saved: Figure | None, gained: Figure | None) -> bool:
     )
 
 
-def _depends(load: Load, size: Size, last: Sample) -> tuple[str, ...]:
+def _depends(load: Load, size: Size, last: Sample, state: State) -> tuple[str, ...]:
     said = []
     if load.seconds < SHORT_SECONDS:
         said.append("less than a minute is a short time to watch: watch for two minutes or longer")
@@ -214,7 +220,7 @@ def _depends(load: Load, size: Size, last: Sample) -> tuple[str, ...]:
         )
     if size.bound_by:
         said.append(f"the age is held no higher: {size.bound_by}")
-    if _limited_by_m(load, last):
+    if _limited_by_m(load, last, state):
         said.append(BEYOND_M)
     elif load.page_cost.device_is_limit is None:
         longer = load.seconds < TELLING_SECONDS

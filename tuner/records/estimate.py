@@ -14,40 +14,42 @@ class Estimate(Struct, frozen=True):
 
     modified_age: Annotated[float, field("modified age", "bytes", "gauge")]
     checkpoint_age: Annotated[float, field("uncheckpointed bytes", "bytes", "gauge", "Uncheckpointed Bytes")]
-    age_ratio: Annotated[float, field("x, modified age over flush limit", "ratio", "gauge")]
+    age_ratio: Annotated[float, field("modified age over flush limit", "ratio", "gauge")]
     age_slope: Annotated[float, field("growth of the modified age", "bytes/s", "gauge")]
-    redo_rate: Annotated[float, field("R, redo written", "bytes/s", "gauge", "Redo Generation Rate")]
+    redo_rate: Annotated[float, field("redo written", "bytes/s", "gauge", "Redo Generation Rate")]
     redo_rate_now: Annotated[float, field("redo written within the last three seconds", "bytes/s", "gauge")]
     row_rate: Annotated[float, field("row changes", "rows/s", "gauge")]
-    flush_rate: Annotated[float, field("F, flush-list pages flushed", "pages/s", "gauge")]
+    flush_rate: Annotated[float, field("flush-list pages flushed", "pages/s", "gauge")]
     sync_rate: Annotated[float, field("pages flushed by sync flushing", "pages/s", "gauge")]
     lru_rate: Annotated[float, field("pages flushed from the LRU tail", "pages/s", "gauge")]
-    demand: Annotated[float, field("P, pages that hold the age still", "pages/s", "gauge")]
+    demand: Annotated[float, field("demand: pages to flush for the age to stay", "pages/s", "gauge")]
     demand_ahead: Annotated[
-        float, field("P at the tail over the next half residence time, from the ledger", "pages/s", "gauge")
+        float,
+        field("the same over the next half residence time of a page, from the ledger", "pages/s", "gauge"),
     ]
     demand_density: Annotated[float, field("dirty pages per redo byte at the tail", "pages/byte", "gauge")]
     ledger: Annotated[bool, field("the ledger of dirty pages covers the whole age")]
-    combining_exponent: Annotated[float, field("b, write combining", "ratio", "gauge")]
+    combining_exponent: Annotated[float, field("write combining: 0 none, 1 full", "ratio", "gauge")]
     new_density: Annotated[float, field("pages newly dirtied per redo byte", "pages/byte", "gauge")]
     flush_response: Annotated[
-        float, field("redo bytes that the load gives up for each page flushed", "bytes/page", "gauge")
+        float, field("redo that the load writes less for each page flushed", "bytes/page", "gauge")
     ]
     sustained_capacity: Annotated[
-        float | None, field("D, what the device keeps up; none until it was the limit", "pages/s", "gauge")
+        float | None,
+        field("pages that the device can flush for long; none until it was the limit", "pages/s", "gauge"),
     ]
     authority: Annotated[float, field("pages flushed per page asked for", "ratio", "gauge")]
-    burstiness: Annotated[float, field("standard deviation of R over its mean", "ratio", "gauge")]
+    burstiness: Annotated[float, field("standard deviation of the redo rate over its mean", "ratio", "gauge")]
     burst_bytes: Annotated[
         float,
         field(
-            "redo to keep free for a burst beyond the device, by the last hours and the hour of the week",
+            "redo to keep free for bursts, by the last hours and the hour of the week",
             "bytes",
             "gauge",
         ),
     ]
     checkpoint_lag: Annotated[
-        float, field("highest recent distance of checkpoint age beyond modified age", "bytes", "gauge")
+        float, field("largest recent difference of checkpoint age and modified age", "bytes", "gauge")
     ]
     seconds_to_sync: Annotated[
         float | None, field("time to the sync point at this slope", "seconds", "gauge")
@@ -56,22 +58,22 @@ class Estimate(Struct, frozen=True):
         float | None, field("time to the stall point at this slope", "seconds", "gauge")
     ]
     recovery_seconds: Annotated[
-        float, field("crash recovery of InnoDB, were mysqld to crash now", "seconds", "gauge")
+        float, field("crash recovery of InnoDB if mysqld crashed now", "seconds", "gauge")
     ] = 0.0
     shutdown_seconds: Annotated[
-        float, field("flushing of all dirty pages, were mysqld shut down now", "seconds", "gauge")
+        float, field("flushing of all dirty pages if mysqld shut down now", "seconds", "gauge")
     ] = 0.0
     recovery_at_set_point: Annotated[
         float | None, field("longest crash recovery with the age at the set-point", "seconds", "gauge")
     ] = None
     baseline_ratio: Annotated[
         float | None,
-        field("age ratio where the settings that the server was found with hold the age", "ratio", "gauge"),
+        field("age ratio at which the originals hold the age", "ratio", "gauge"),
     ] = None
     recovery_at_baseline: Annotated[
         float | None,
         field(
-            "longest crash recovery with the age where the settings that the server was found with hold it",
+            "longest crash recovery with the age at which the originals hold it",
             "seconds",
             "gauge",
         ),
@@ -82,7 +84,7 @@ class Estimate(Struct, frozen=True):
     shutdown_at_baseline: Annotated[
         float | None,
         field(
-            "flushing at shutdown with the age where the settings that the server was found with hold it",
+            "flushing at shutdown with the age at which the originals hold it",
             "seconds",
             "gauge",
         ),

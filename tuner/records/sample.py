@@ -21,10 +21,14 @@ class Sample(Struct, frozen=True, tag="sample"):
     read_seconds: Annotated[float, field("how long the reading took", "seconds")]
     identity: Annotated[str, field("server_uuid at this reading")]
     uptime: Annotated[float, field("server uptime", "seconds", "gauge")]
-    io_capacity: Annotated[int, field("C in force", "pages/s", "gauge", "IO Capacity")]
-    io_capacity_max: Annotated[int, field("M in force", "pages/s", "gauge", "IO Capacity Max")]
-    redo_capacity: Annotated[int, field("S, redo capacity in force", "bytes", "gauge")]
-    flush_limit: Annotated[int, field("A, the age that the flush law divides by", "bytes", "gauge")]
+    io_capacity: Annotated[int, field("innodb_io_capacity in force", "pages/s", "gauge", "IO Capacity")]
+    io_capacity_max: Annotated[
+        int, field("innodb_io_capacity_max in force", "pages/s", "gauge", "IO Capacity Max")
+    ]
+    redo_capacity: Annotated[int, field("redo capacity in force", "bytes", "gauge")]
+    flush_limit: Annotated[
+        int, field("flush limit: the age at which the server flushes at full rate", "bytes", "gauge")
+    ]
     sync_point: Annotated[int, field("modified age where sync flushing starts", "bytes", "gauge")]
     stall_point: Annotated[
         int, field("checkpoint age where writers block", "bytes", "gauge", "Max Checkpoint Age")

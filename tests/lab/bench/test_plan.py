@@ -11,8 +11,8 @@ from typing import Any
 import msgspec
 import pytest
 
-from lab.bench.plan import Plan, load_suite, parse_suite, suite_names, version_default
-from lab.bench.progress import Remaining
+from lab.bench.plan import Plan, go_on, load_suite, parse_suite, suite_names, version_default
+from lab.bench.progress import Remaining, outline
 from lab.bench.row import WAY
 from lab.bench.store import PlanError
 from tuner.records import Capacity
@@ -93,6 +93,23 @@ def test_the_digest_changes_with_what_is_measured_and_with_nothing_else() -> Non
     assert parse_suite('about = "other"\n' + text.format(3), name="y").digest == one.digest
 
 
+def test_a_plan_says_how_long_each_variant_takes() -> None:
+    """So that somebody with an evening runs the ones that fit."""
+    suite = load_suite("sizes")
+    _head, *variants, whole = outline(suite, suite.plans)
+
+    assert [line.rpartition("; ")[2].startswith("about ") for line in variants] == [True] * len(suite.plans)
+    assert whole.startswith("takes about ")
+
+
+def test_a_published_bench_can_be_gone_on_with() -> None:
+    """What is new in a plan changes the digest of none that does not have it."""
+    place = Path(__file__).parents[3] / "docs" / "results" / "bench" / "mysql-8.0.31-mended"
+    _asked, ledger = go_on(place)
+
+    assert {row["plan_hash"] for row in ledger.rows} == {load_suite("redo-sizes").digest}
+
+
 def test_the_quick_suite_is_quick() -> None:
     """Less than the ten minutes promised are planned, also where ours takes all of its time to settle."""
     (plan,) = load_suite("quick").plans
@@ -147,7 +164,7 @@ def test_every_key_of_a_suite_is_in_the_documents_with_its_default() -> None:
         said |= dict(
             zip(parts, defaults if len(defaults) == len(parts) else defaults * len(parts), strict=True)
         )
-    expected = dict(keys(msgspec.to_builtins(Plan())))
+    expected = dict(keys(msgspec.to_builtins(Plan()))) | {"timing.lifted": None}
     expected.pop("variant")
     assert said.keys() - {"about"} == expected.keys()
     for name, value in expected.items():

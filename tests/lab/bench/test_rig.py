@@ -174,6 +174,44 @@ def test_an_age_is_brought_near_by_a_setting_beyond(
     assert rig.server.pairs == pairs  # type: ignore[attr-defined] # the fake's
 
 
+@pytest.mark.parametrize(
+    ("word", "expected", "pairs"),
+    [
+        ("2000/4000", 0.9, [(100, 100), (2000, 4000)]),
+        ("2000/4000", 0.1, [(10_000, 20_000), (2000, 4000)]),
+        ("ours", 0.9, []),
+    ],
+)
+def test_on_a_lifted_disk_settings_are_brought_near_and_ours_goes_by_itself(
+    monkeypatch: pytest.MonkeyPatch, word: str, expected: float, pairs: list[tuple[int, int]]
+) -> None:
+    """For so long as the plan says, and the limit is back before anybody settles."""
+    timing = Timing(lifted=30.0, settle_least=60.0, counted=10.0)
+    rig = rig_of(monkeypatch, Plan(disk=DiskPlan(write_iops=1200), timing=timing))
+    limits: list[tuple[float, int | None]] = []
+    monkeypatch.setattr(
+        rig.server, "limit_disk", lambda limit: limits.append((rig.now(), limit.write_iops)) or ()
+    )
+    contender = parse_contender(word)
+    found = measure(rig, contender, contender.pair, expected)
+
+    (lifted, none), (back, limited) = limits
+    assert (none, limited) == (None, 1200)
+    assert back - lifted == pytest.approx(30.0)
+    assert found["settle_seconds"] == pytest.approx(60.0, abs=2)
+    assert rig.server.pairs == [(10_000, 20_000), *pairs]  # type: ignore[attr-defined] # the reset, and these
+
+
+def test_the_default_is_not_helped(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The highest C and M would take the age lower than where it rests, and make it look worse than it is."""
+    plan = Plan(disk=DiskPlan(write_iops=1200), timing=Timing(lifted=30.0, counted=10.0))
+    rig = rig_of(monkeypatch, plan)
+    measure(rig, parse_contender("default"), rig.default, 0.1)
+
+    assert set(rig.server.pairs) == {(10_000, 20_000)}  # type: ignore[attr-defined] # the fake's
+    assert rig.events == []
+
+
 @pytest.mark.parametrize(("disk", "seconds"), [(DiskPlan(), 180), (JUMPS, 200)])
 def test_every_contender_counts_whole_turns_of_what_moves(
     monkeypatch: pytest.MonkeyPatch, disk: DiskPlan, seconds: int

@@ -9,7 +9,7 @@ from typing import Any, Self
 import pytest
 
 from lab.bench import runner as module
-from lab.bench.plan import Contender, LoadPlan, Plan, Suite, parse_contender
+from lab.bench.plan import Contender, LoadPlan, Plan, Suite, Timing, parse_contender
 from lab.bench.runner import Bench, chosen, turns
 from lab.bench.store import Ledger, PlanError
 from lab.servers.spec import LabServerError
@@ -199,6 +199,14 @@ def test_every_static_setting_is_expected_where_the_block_before_saw_it(
     assert {ratio for _, ratio in expected[:3]} == {None}
     policy = parse_contender("ours").name
     assert dict(expected[3:]) == {"2000/4000": known, "100/100": known, policy: None}
+
+
+def test_on_a_lifted_disk_ours_is_looked_for_where_it_was_seen(work: Work) -> None:
+    """First where the search saw best static, then at its own age, settled or not."""
+    work.settled = False
+    work.run(Plan(contenders=("best-static", "ours"), blocks=2, timing=Timing(lifted=60.0)))
+
+    assert [ratio for name, _, ratio in work.done if name == "ours"] == [0.5, 0.5]
 
 
 def test_who_cannot_run_here_is_said_once_with_the_reason(work: Work) -> None:

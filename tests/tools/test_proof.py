@@ -1,0 +1,168 @@
+"""The page of what was measured is made from rows alone, and shows none that cannot be judged."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from lab.bench.revision import git
+from tests.lab.report.factory import row, write_rows
+from tools import proof
+from tools.proof import Line, Refused, changes_since, judged_all, page, stale, verdict
+
+
+def measured(ours: float = 1.0, blocks: int = 3, **changes: Any) -> list[dict[str, Any]]:  # noqa: ANN401 - any field
+    """Return the rows of three contenders; ``ours`` is the share of its commits that ours has."""
+    rows: list[dict[str, Any]] = []
+    for block in range(1, blocks + 1):
+        for name in ("default", "best static", "cascade"):
+            one = row(name, block, **{"revision": "1234567890", **changes})
+            if name == "cascade":
+                one["contender"] = "ours"
+                one["figures"]["commits_mean"] *= ours
+            one["figures"]["seconds"] = 60
+            rows.append(one)
+    return rows
+
+
+def kept(place: Path, rows: list[dict[str, Any]], name: str = "mine", *, to_do: tuple[str, ...] = ()) -> Path:
+    """Keep rows as a bench does, and return where."""
+    (place / name).mkdir()
+    write_rows(place / name / "rows.jsonl", rows)
+    plans = [{"variant": ""}, *({"variant": one} for one in to_do)]
+    asked = {"name": "quick", "server": "mysql-8.0.31", "seed": 7, "plans": plans}
+    (place / name / "bench.json").write_text(json.dumps(asked), encoding="utf-8")
+    return place
+
+
+def known(revision: str) -> int | None:
+    """Return that every revision is as new as the policy, where there is one."""
+    return 0 if revision else None
+
+
+def only(place: Path) -> Line:
+    """Return the only line of what is kept."""
+    (line,), refused = judged_all(place, known)
+    assert not refused
+    return line
+
+
+@pytest.mark.parametrize(
+    ("rows", "why"),
+    [
+        ([one for one in measured() if one["contender"] != "default"], "no untouched server"),
+        ([one for one in measured() if one["contender"] != "ours"], "no row of ours"),
+        (measured(blocks=1), "no bounds: 1 paired blocks with default"),
+        (
+            [one for one in measured() if one["contender"] != "best static" or one["block"] == 1],
+            "best static",
+        ),
+        (measured(revision=""), "without a revision"),
+    ],
+)
+def test_what_cannot_be_judged_is_refused_by_name(
+    tmp_path: Path, rows: list[dict[str, Any]], why: str
+) -> None:
+    """Without an untouched server, two paired blocks or a revision it is no line; the page says why."""
+    lines, refused = judged_all(kept(tmp_path, rows), known)
+
+    assert lines == []
+    assert [one.name for one in refused] == ["mine"]
+    assert why in refused[0].why
+    assert f"- mine: {refused[0].why}" in page(lines, refused, "1234567890")
+
+
+def test_a_variant_without_rows_is_named(tmp_path: Path) -> None:
+    """What was asked for and not measured is not left out in silence."""
+    _lines, refused = judged_all(kept(tmp_path, measured(), to_do=("4 GiB",)), known)
+
+    assert refused == [Refused("mine, 4 GiB", "not measured yet")]
+
+
+def test_a_revision_that_is_no_commit_is_refused(tmp_path: Path) -> None:
+    """What nobody can check out cannot be repeated."""
+    _lines, refused = judged_all(kept(tmp_path, measured(revision="1234567890-dirty")), lambda _: None)
+
+    assert refused == [Refused("mine", "rows of 1234567890-dirty, which is no commit")]
+
+
+@pytest.mark.parametrize(
+    ("ours", "words"),
+    [(1.0, "gains"), (0.97, r"gains, \*\*LOSES\*\*: 0.966 × best static"), (0.4, "× untouched")],
+)
+def test_a_line_says_where_ours_loses(tmp_path: Path, ours: float, words: str) -> None:
+    """Below 0.98 of best static and below 0.99 of untouched, also where it gains over the other."""
+    assert re.search(words, verdict(only(kept(tmp_path, measured(ours)))))
+
+
+def test_a_second_without_half_of_the_untouched_servers_commits_is_starved(tmp_path: Path) -> None:
+    """Whoever is as slow as that in one second of each block is starved for three."""
+    line = only(kept(tmp_path, measured()))
+
+    assert [proof.starved(line, name) for name in ("default", "ours")] == [3, 3]
+
+
+def test_of_what_was_measured_twice_the_newest_is_shown(tmp_path: Path) -> None:
+    """The other one is named beside it, so that nobody can choose."""
+    kept(tmp_path, measured(when="2026-11-25T00:00:00+0000"), "first")
+    kept(tmp_path, measured(0.5, when="2026-11-26T00:00:00+0000"), "again")
+
+    (line,), refused = judged_all(tmp_path, known)
+
+    assert line.directory.name == "again"
+    assert refused == [Refused("first", "measured again later: again")]
+
+
+def test_rows_that_are_older_than_the_policy_are_marked_and_listed(tmp_path: Path) -> None:
+    """The page marks them, and the list has the command that measures them again."""
+    kept(tmp_path, measured())
+    lines, refused = judged_all(tmp_path, lambda _: 3)
+
+    assert "12345678 †" in page(lines, refused, "1234567890")
+    assert "12345678 †" not in page(*judged_all(tmp_path, known), "1234567890")
+    told = "\n".join(stale(tmp_path, lambda _: 3))
+    assert "1234567890 (3 changes ago)" in told
+    assert "make prove SUITE=quick SERVER=mysql-8.0.31" in told
+    assert list(stale(tmp_path, known)) == ["to measure all of them again: nothing"]
+
+
+def test_a_row_is_old_by_what_changed_in_the_policy_alone(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """A change of a page makes no row older, one of policies/ or tuner/core does."""
+    monkeypatch.setattr(proof, "ROOT", tmp_path)
+    user = ("-c", "user.name=somebody", "-c", "user.email=somebody@example.org")
+    git(tmp_path, "init", "-q")
+
+    def commit(path: str, text: str) -> str:
+        (tmp_path / path).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / path).write_text(text, encoding="utf-8")
+        git(tmp_path, "add", path)
+        git(tmp_path, *user, "commit", "-q", "-m", path)
+        return git(tmp_path, "rev-parse", "HEAD")
+
+    before = commit("policies/pace.py", "1")
+    page_only = commit("docs/page.md", "1")
+    assert proof.changes_since(proof.in_force())(before) == 0
+    after = commit("tuner/core/step.py", "1")
+
+    since = changes_since(proof.in_force())
+    assert [since(one) for one in (before, page_only, after)] == [1, 1, 0]
+    assert since("0123456789") is None
+    assert since("") is None
+
+
+def test_the_page_is_what_the_rows_make() -> None:
+    """With the marks of age of the policy that it names."""
+    text = proof.PAGE.read_text(encoding="utf-8")
+    found = proof.MADE_FOR.search(text)
+    assert found
+    since = changes_since(found[1])
+    if since(found[1]) is None:
+        pytest.skip(f"{found[1]} is not in this history")
+
+    assert page(*judged_all(proof.BENCH, since), found[1]) == text, "python -m tools.proof makes it anew"
