@@ -1,4 +1,4 @@
-"""The pages for people: links lead somewhere, commands are taken, and tests that are named are there."""
+"""The pages for people: links lead somewhere, nothing is said twice, what is named is there."""
 
 from __future__ import annotations
 
@@ -6,16 +6,19 @@ import ast
 import re
 import shlex
 from functools import cache
+from itertools import combinations
 from pathlib import Path
 
 import click
 import pytest
 
+from tests.reader import USERS
 from tuner.cli.main import cli
 
 ROOT = Path(__file__).parents[1]
 DOCS = ROOT / "docs"
 PAGES = sorted([ROOT / "README.md", ROOT / "CONTRIBUTING.md", *DOCS.rglob("*.md")])
+
 TYPED = (
     "faq.md",
     "first-hour.md",
@@ -29,8 +32,17 @@ TYPED = (
 )
 """Pages whose commands are typed as they stand there."""
 
+MOST_WORDS = 30_000
+LONG = 25
+"""Words from which on a paragraph is looked for elsewhere."""
+
+SHARED = 0.6
+"""Share of a paragraph's runs of three words in a copy: of 25 words with three changed, 14 of 23 stay."""
+
 _LINK = re.compile(r"\]\(([^)\s]+)\)")
-_FENCE = re.compile(r"^```.*?^```", re.DOTALL | re.MULTILINE)
+_FENCE = re.compile(r"^[ \t]*```.*?^[ \t]*```", re.DOTALL | re.MULTILINE)
+_GENERATED = re.compile(r"<!-- generated.*?<!-- end -->", re.DOTALL)
+_PARAGRAPH = re.compile(r"\n\s*\n|\n(?=[-*|] |\d+\. )")
 _HEADING = re.compile(r"^#+ (.+)$", re.MULTILINE)
 _COMMAND = re.compile(r"(?:^|[ /`])innobrim (?!innobrim)([a-z][^\n`|>#;]*)")
 _TEST = re.compile(r"(tests/\S+?\.py)(?:::(test_\w+))?")
@@ -85,6 +97,43 @@ def test_every_page_can_be_found() -> None:
     pages = {*DOCS.glob("*.md"), *DOCS.glob("results/**/*.md")}
 
     assert {str(page.relative_to(DOCS)) for page in pages - linked} == set()
+
+
+def prose(page: Path) -> str:
+    """Return a page without its fenced blocks and the targets of its links."""
+    return re.sub(r"\]\([^)]*\)", "]", _FENCE.sub("\n\n", page.read_text(encoding="utf-8")))
+
+
+def test_a_user_has_no_book_to_read() -> None:
+    """All pages for users together have at most 30,000 words, commands and what they print left out."""
+    words = sum(bool(re.search(r"\w", word)) for page in USERS for word in prose(page).split())
+
+    assert words <= MOST_WORDS
+
+
+def runs(page: Path) -> list[tuple[str, frozenset[tuple[str, ...]]]]:
+    """Return the long paragraphs of a page, each with all runs of three words in it."""
+    found = []
+    for paragraph in _PARAGRAPH.split(_GENERATED.sub("", prose(page))):
+        words = re.findall(r"\w+", paragraph.lower())
+        if len(words) >= LONG:
+            said = f"{page.name}: {' '.join(words[:12])} …"
+            found.append((said, frozenset(zip(words, words[1:], words[2:], strict=False))))
+    return found
+
+
+def test_nothing_is_said_on_two_pages() -> None:
+    """No paragraph stands on two of these pages, not even with a few words changed."""
+    pages = [runs(page) for page in USERS]
+    twice = [
+        f"{one} = {other}"
+        for first, second in combinations(pages, 2)
+        for one, these in first
+        for other, those in second
+        if len(these & those) >= SHARED * min(len(these), len(those))
+    ]
+
+    assert twice == []
 
 
 def _within(command: click.Command, words: list[str]) -> click.Command:

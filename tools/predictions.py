@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import statistics
 import tempfile
-from functools import partial
+from collections.abc import Callable
 from pathlib import Path
 from typing import NamedTuple
 
@@ -16,7 +16,7 @@ import click
 from lab.bench import store
 from lab.bench.plan import BEST, Contender, Plan, load_suite
 from lab.bench.row import LOWEST, measure
-from lab.bench.runner import Bench
+from lab.bench.runner import Bench, chosen
 from lab.bench.search import between, expected_ratio
 from lab.bench.simulated import SimulatedRig
 from lab.bench.store import Ledger, Row
@@ -57,6 +57,8 @@ class Case(NamedTuple):
         like: parameters of the simulated server, a scenario in ``FOLDER``.
         order: settings by the throughput that somebody else measured, lowest first.
         rows: the directory with its real rows, where those were measured for another case.
+        variants: of the suite that the simulated server has everything of; empty for all of them.
+        others: parameters for a kind of load of its own, by the kind.
     """
 
     name: str
@@ -64,12 +66,27 @@ class Case(NamedTuple):
     like: str
     order: tuple[Setting, ...] = ()
     rows: str = ""
+    variants: tuple[str, ...] = ()
+    others: tuple[tuple[str, str], ...] = ()
 
     @property
     def file(self) -> Path:
         """Return the file with its predictions."""
         return FOLDER / f"{self.name}.jsonl"
 
+    def parameters(self, plan: Plan) -> Scenario:
+        """Return the parameters of the simulated server for a plan."""
+        return load_scenario(str(FOLDER / f"{dict(self.others).get(plan.load.kind, self.like)}.toml"))
+
+
+SIZES = (
+    "1 GiB, 1200 writes/s, write_only",
+    "1 GiB, 1200 writes/s, update_non_index",
+    "1 GiB, 3000 writes/s, write_only",
+    "1 GiB, 3000 writes/s, update_non_index",
+    "4 GiB, 3000 writes/s, write_only",
+)
+"""Variants of the suite ``sizes`` that can be predicted: no TPC-C, no reads, and a disk with writes/s."""
 
 CASES = (
     *(Case(name, "redo-sizes", name) for name in ("mysql-8.0.31", "mysql-8.0.15", "mysql-5.7.22")),
@@ -93,6 +110,16 @@ CASES = (
         "flush-neighbors",
         "mysql-5.7.22-mended",
         rows="mysql-5.7.22-neighbors-0",
+    ),
+    *(
+        Case(
+            f"sizes-{server}",
+            "sizes",
+            f"{server}-binlog",
+            variants=SIZES,
+            others=(("write_only", f"{server}-binlog-write-only"),),
+        )
+        for server in ("8.0.31", "9.7")
     ),
 )
 
@@ -126,22 +153,31 @@ commits of default and ours; those of best static are foretold 12 % too high.
 `mysql-5.7.22-neighbors-0` is 5.7.22 with 1 GiB and `innodb_flush_neighbors = 0`: with 1, its default, the age
 is a saw there. `mysql-5.7.22-mended` is the same rows with what a commit costs read off the rows of 100 MiB:
 0.34 writes, and not the 0.43 of 5.6. The rows were there before it; it was not read off them.
+
+`sizes-8.0.31` and `sizes-9.7` are the variants with a synced binary log of which the simulated server has
+everything: `write_only` and `update_non_index` at a limit of writes/s. TPC-C, reads, offered shares, bytes/s
+and a disk without a limit are not predicted. What a commit costs with a binary log is read off one run of
+8.0.31. The simulated age goes all of its way under the limit, which costs no time; a real one goes most of it
+[on a faster disk](../lab/bench.md#a-redo-log-that-takes-an-hour-to-fill).
 """
 HEAD = ("contender", "commits/s", "error", "age ratio", "error", "pages/commit", "sync pages/s", "M", "kept")
 
 
 def predict(case: Case) -> list[Row]:
     """Return the rows of a case on the simulated server, with what is compared of each."""
-    like = load_scenario(str(FOLDER / f"{case.like}.toml"))
     suite = load_suite(case.suite)
+
+    def rig(plan: Plan, say: Callable[[str], None]) -> SimulatedRig:
+        return SimulatedRig(case.parameters(plan), plan, say)
+
     with tempfile.TemporaryDirectory() as place:
         ledger = Ledger(Path(place) / store.ROWS)
-        Bench(suite, ledger, partial(SimulatedRig, like), _quiet, seed=SEED).run()
+        Bench(suite, ledger, rig, _quiet, seed=SEED, variants=case.variants).run()
     rows = [_short(row) for row in ledger.rows if "figures" in row]
-    for plan in suite.plans:
+    for plan in chosen(suite, case.variants):
         if "best-static" in plan.contenders:
             keys = {"variant": plan.variant, "plan_hash": suite.digest, "stage": "ladder", "block": 0}
-            rows += [_short({**row, **keys}) for row in _ladder(like, plan)]
+            rows += [_short({**row, **keys}) for row in _ladder(case.parameters(plan), plan)]
     return rows
 
 
@@ -270,7 +306,9 @@ def page(predictions: dict[Case, list[Row]], real: dict[Case, list[Row]]) -> str
 def _about(case: Case, found: list[Compared]) -> str:
     judged = [one.kept for one in found if one.kept is not None]
     said = f"Kept: {sum(judged)} of {len(judged)}." if judged else "Not measured yet."
-    return f"Suite `{case.suite}`; parameters in [{case.like}.toml]({FOLDER.name}/{case.like}.toml). {said}\n"
+    names = (case.like, *(name for _, name in case.others))
+    files = " and ".join(f"[{name}.toml]({FOLDER.name}/{name}.toml)" for name in names)
+    return f"Suite `{case.suite}`; parameters in {files}. {said}\n"
 
 
 def _line(one: Compared) -> tuple[str, ...]:

@@ -11,6 +11,7 @@ import click
 import pytest
 
 from lab.bench.plan import load_suite
+from lab.bench.runner import chosen
 from lab.bench.store import Row
 from tools import predictions
 from tools.predictions import CASES, Case, Setting, compared, page
@@ -137,3 +138,4 @@ def test_each_case_is_predicted_of_the_suite_that_comes_along(case: Case) -> Non
     plans = {json.loads(line)["plan_hash"] for line in case.file.read_text(encoding="utf-8").splitlines()}
 
     assert plans == {load_suite(case.suite).digest}
+    assert chosen(load_suite(case.suite), case.variants)

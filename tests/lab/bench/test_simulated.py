@@ -106,6 +106,15 @@ def test_sizes_and_pages_are_those_of_the_plan() -> None:
     assert made.server.flush_neighbors
 
 
+def test_a_binary_log_is_part_of_what_a_commit_costs() -> None:
+    """Its variables ask nothing of the simulated server: the parameters say what its writes cost."""
+    synced = ServerPlan(set={"log_bin": "binlog", "sync_binlog": 1})
+
+    made = parameters(LIKE, replace(PLAN, server=synced, load=LoadPlan(kind="write_only")))
+
+    assert made.load.group_operations == LIKE.load.group_operations
+
+
 def test_a_loop_that_ends_is_told(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """A row without its daemon would be one of a server that was left alone."""
 
