@@ -139,7 +139,7 @@ def test_a_budget_out_of_reach_changes_nothing_and_is_said_once() -> None:
     assert with_it.set_point == without.set_point > LOWEST
     assert with_it.codes("budget_") == ["budget_out_of_reach"]
     (unkept,) = with_it.record.unkept
-    assert "the lowest set-point, 0.30, keeps max_recovery_seconds = " in unkept
+    assert "the lowest set-point, 30 %, keeps max_recovery_seconds = " in unkept
     with_it.turn(command("settings", settings=Settings(mode=Mode.ACTIVE)))
     assert with_it.turn().unkept == ()
 

@@ -146,7 +146,7 @@ def _pause(state: State, context: CommandContext) -> Outcome:
     hold = Hold(code=HoldCode.PAUSED, since=context.now, reason=reason)
     left = _left_in_force(state, context)
     state = transitions.give_way(transitions.latch(state, hold))
-    return Outcome(state, f"paused{left}; nothing is written until innobrim resume", event="paused")
+    return Outcome(state, f"paused{left}; nothing is written until resumed", event="paused")
 
 
 def _left_in_force(state: State, context: CommandContext) -> str:
@@ -324,9 +324,7 @@ def _park(state: State, context: CommandContext) -> Outcome:
     hold = Hold(code=HoldCode.PAUSED, since=context.now, reason=reason)
     state = transitions.owe_park(transitions.latch(state, hold), OwedPark(ParkFor.PERSON, reason))
     state = transitions.give_way(state)
-    return Outcome(
-        state, f"parking at {pair.in_words}; then nothing is written until innobrim resume", event="park"
-    )
+    return Outcome(state, f"parking at {pair.in_words}; then nothing is written until resumed", event="park")
 
 
 def _restore(state: State, context: CommandContext) -> Outcome:
