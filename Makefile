@@ -5,7 +5,9 @@
 # make prove     the long measurements, an hour at a time, gone on with by the same command: PART=bench SUITE=contenders, one of
 #                `innobrim bench --help`, into docs/results/bench, no row of which begins after TIME=55m; SERVER=… ROWS=… SEED=…:
 #                on another server, into another directory, in a known order; PART=soak: the daemon on a
-#                real server with a random fault every minute; PART=no-harm: every scenario with the loop and without;
+#                real server with a random fault every minute; PART=day: 24 hours with a load that follows the hour, a batch,
+#                a backup and a fault every ten minutes; ARGS="--server mysql-8.0.31 --hours 3": the next three that have no rows;
+#                PART=memory: what the daemon holds over the ticks of hours; ARGS=--no-api; PART=no-harm: every scenario with the loop and without;
 #                PART=ledger: what the ledger says was saved against the truth; PART=ablation: no-harm without each mechanism; PART=hostile: a daemon beside a server that answers oddly;
 #                PART=releases: the loop on each release of MySQL and MariaDB that make servers gets; ARGS="-k mysql": half of it;
 #                PART=sizing: what innobrim redo foretells of larger logs, and what they bring, and trials of an hour on two
@@ -66,16 +68,20 @@ check: lint
 test: servers lint
 	$(BIN)/pytest -n $(WORKERS) -m "not prove" $(ARGS)
 
-PARTS := bench soak no-harm ledger ablation hostile releases sizing mutants audit
+PARTS := bench soak day memory no-harm ledger ablation hostile releases sizing mutants audit
 ifneq ($(filter prove,$(MAKECMDGOALS)),)
 ifeq ($(filter $(PART),$(PARTS)),)
 $(error PART=$(PART): there is no such part; there are $(PARTS). A suite of the bench is SUITE=$(PART))
 endif
 endif
 
-prove: setup $(if $(filter no-harm ledger ablation mutants audit,$(PART)),,servers)
+prove: setup $(if $(filter memory no-harm ledger ablation mutants audit,$(PART)),,servers)
 ifeq ($(PART),soak)
 	$(BIN)/python -m tests.soak $(ARGS)
+else ifeq ($(PART),day)
+	$(BIN)/python -m tests.soak.day $(ARGS)
+else ifeq ($(PART),memory)
+	$(BIN)/python -m tests.soak.memory $(ARGS)
 else ifeq ($(PART),no-harm)
 	$(BIN)/python -m tools.no_harm $(ARGS)
 else ifeq ($(PART),ledger)

@@ -12,7 +12,6 @@ from typing import Any
 import msgspec
 from fastapi import APIRouter, FastAPI, Response
 from fastapi.openapi.utils import get_openapi
-from jinja2 import ChainableUndefined, Environment, FileSystemLoader
 from msgspec import Struct
 
 from api.access import role_for
@@ -105,6 +104,12 @@ def build(app: FastAPI) -> dict[str, Any]:
 
 def render(document: dict[str, Any]) -> str:
     """Return an OpenAPI document as one page of HTML."""
+    from jinja2 import (  # noqa: PLC0415 - a megabyte for a page that few daemons are asked for
+        ChainableUndefined,
+        Environment,
+        FileSystemLoader,
+    )
+
     environment = Environment(
         loader=FileSystemLoader(Path(__file__).parent),
         autoescape=True,

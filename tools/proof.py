@@ -29,8 +29,9 @@ from tools.markdown import table
 ROOT = Path(__file__).parents[1]
 BENCH = ROOT / "docs/results/bench"
 PAGE = ROOT / "docs/results/README.md"
-DECIDING = ("policies", "tuner/core")
-"""Where the policy stands; rows of before the newest change there are older than the policy in force."""
+DECIDING = tuple(f"tests/golden/runs/{kind}-*" for kind in ("scenario", "server", "policy"))
+"""What the loop decides in runs that are kept: rows of before the newest change of one are older than the
+policy in force. A change of its code or its words that changes no decision makes no row older."""
 
 OURS, UNTOUCHED = "ours", "default"
 OF_UNTOUCHED, OF_BEST = 0.99, 0.98
@@ -406,7 +407,8 @@ def page(lines: Sequence[Line], refused: Sequence[Refused], commit: str) -> str:
 
 def in_force() -> str:
     """Return the newest commit that changed the policy."""
-    return git(ROOT, "log", "-1", "--no-merges", "--format=%h", "--abbrev=10", "--", *DECIDING)
+    asked = ("-1", "--no-merges", "--diff-filter=M", "--format=%h", "--abbrev=10")
+    return git(ROOT, "log", *asked, "--", *DECIDING)
 
 
 def changes_since(commit: str) -> Since:
@@ -416,8 +418,10 @@ def changes_since(commit: str) -> Since:
         if not revision or revision.endswith("-dirty"):
             return None
         span = f"{revision}..{commit}"
-        found = git(ROOT, "rev-list", "--count", "--no-merges", span, "--", *DECIDING)
-        return int(found) if found else None
+        if not git(ROOT, "rev-parse", "--verify", "--quiet", f"{revision}^{{commit}}"):
+            return None
+        asked = ("--no-merges", "--diff-filter=M", "--format=%h", span)
+        return len(git(ROOT, "log", *asked, "--", *DECIDING).split())
 
     return since
 

@@ -65,6 +65,7 @@ class DaemonProcess:
     def __init__(self, server: LabServer, **loop: object) -> None:
         """Prepare a daemon for a server, with further keys of ``[loop]``, without starting anything."""
         self._program: Sequence[str] = (PROGRAM,)
+        self._flags: Sequence[str] = ("--active",)
         self._server = server
         self._loop = loop
         self._directory = tempfile.TemporaryDirectory(prefix=f"{PREFIX}daemon-")
@@ -78,7 +79,7 @@ class DaemonProcess:
         self.stop_seconds: float | None = None
 
     def __enter__(self) -> Self:
-        self.state.mkdir()
+        self.state.mkdir(parents=True, exist_ok=True)
         self._server.option_file(self._login)
         self.configure()
         self.start()
@@ -120,7 +121,7 @@ class DaemonProcess:
         """Start the process and return at once; it parks and ends when the calling thread ends."""
         with self._log.open("ab") as log:
             self._process = subprocess.Popen(
-                [*ending_with_us("TERM"), *self._program, "run", "--active", "--config", str(self._config)],
+                [*ending_with_us("TERM"), *self._program, "run", *self._flags, "--config", str(self._config)],
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=log,

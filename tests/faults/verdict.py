@@ -73,8 +73,13 @@ def judge(server: LabServer, *daemons: Innobrim) -> Verdict:
     return Verdict(in_force(server), records)
 
 
-def judge_run(directory: Path, run: int) -> list[TickRecord]:
+def judge_run(directory: Path, run: int, *, since: int = 0) -> list[TickRecord]:
     """Replay one run of a journal with a referee beside it, and return its ticks.
+
+    Args:
+        directory: where the journal is.
+        run: number of the run.
+        since: tick of the snapshot to begin at; 0 for the run's start.
 
     Raises:
         AssertionError: an invariant was broken, or a recorded decision did not come out again.
@@ -84,6 +89,8 @@ def judge_run(directory: Path, run: int) -> list[TickRecord]:
     ours: set[Capacity] = set()
     number, found = 0, []
     for item in trace(directory, run):
+        if since and state is None and not (isinstance(item, Snapshot) and item.tick == since):
+            continue
         if isinstance(item, TickRecord):
             found.append(item)
             assert state is None or item.tick.number == number + 1, "ticks are missing in the journal"

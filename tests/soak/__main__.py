@@ -34,7 +34,7 @@ def main(*, minutes: int, seed: int | None, image: str, rows: Path, only_report:
 
     Example: python -m tests.soak --minutes 90
     """
-    signal.signal(signal.SIGTERM, _terminated)
+    signal.signal(signal.SIGTERM, terminated)
     try:
         if not only_report:
             run(rows, image, minutes=minutes, seed=seed)
@@ -44,7 +44,7 @@ def main(*, minutes: int, seed: int | None, image: str, rows: Path, only_report:
         click.echo("\n".join(report(rows)))
 
 
-def _terminated(number: int, frame: FrameType | None) -> None:  # noqa: ARG001 - the handler's signature
+def terminated(number: int, frame: FrameType | None) -> None:  # noqa: ARG001 - the handler's signature
     """Unwind on SIGTERM as on Ctrl-C, so that server and load go away."""
     sys.exit(128 + number)
 

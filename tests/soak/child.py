@@ -8,9 +8,11 @@ from typing import TYPE_CHECKING, Any
 import httpx
 
 from lab.bench.daemon import PROGRAM, DaemonProcess, environment
+from tests.real.support import remember
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+    from pathlib import Path
 
     from lab.servers.base import LabServer
 
@@ -20,17 +22,39 @@ COMMAND_LIMIT = 60.0
 class SoakDaemon(DaemonProcess):
     """A bench's daemon with an API on a unix socket, behind another TCP port than its server's own."""
 
-    def __init__(self, server: LabServer, *, port: int, program: Sequence[str], **loop: object) -> None:
-        """Prepare; ``program`` is what ``run`` is added to."""
+    def __init__(
+        self,
+        server: LabServer,
+        *,
+        port: int,
+        program: Sequence[str],
+        state: Path | None = None,
+        **loop: object,
+    ) -> None:
+        """Prepare a daemon.
+
+        Args:
+            server: beside which it runs.
+            port: TCP port where it reaches it.
+            program: what ``run`` is added to.
+            state: state directory that stays when it is gone; None for one of its own.
+            loop: further keys of ``[loop]``.
+        """
         super().__init__(server, **loop)
         self._program = program
+        self.state = state or self.state
         self._port = port
 
+    def start(self) -> None:
+        """Start the process and return at once; the server knows its password without encryption by then."""
+        remember(self._server, self._server.daemon)
+        super().start()
+
     def tables(self, **loop: object) -> dict[str, dict[str, object]]:
-        """Return the tables of its configuration."""
+        """Return the tables of its configuration; who is on the line has to understand what passes."""
         tables = super().tables(**loop)
         tables["server"].pop("socket", None)
-        tables["server"] |= {"host": self._server.host, "port": self._port}
+        tables["server"] |= {"host": self._server.host, "port": self._port, "tls": "off"}
         return {**tables, "api": {"port": 0}}
 
     def spoil(self, text: str) -> None:
@@ -60,3 +84,12 @@ class SoakDaemon(DaemonProcess):
         """Return a client of the API's unix socket, to be closed by the caller."""
         transport = httpx.HTTPTransport(uds=str(self.state / "api.sock"))
         return httpx.Client(transport=transport, base_url="http://localhost", timeout=5.0)
+
+
+class Onlooker(DaemonProcess):
+    """An advisory daemon without an API, to be compared with one that has it."""
+
+    def __init__(self, server: LabServer) -> None:
+        """Prepare."""
+        super().__init__(server)
+        self._flags = ("--advisory",)

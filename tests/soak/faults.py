@@ -17,7 +17,7 @@ import pymysql
 from lab.servers.spec import MEBIBYTE, LabServerError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
 
     from lab.bench.rig import Rig
     from tests.real.proxy import Proxy
@@ -98,21 +98,32 @@ def plan(seed: int, minutes: int) -> list[Planned]:
     fifths of a part, and twice in a deck there, so that its last life is long enough to show a leak.
     """
     dice = random.Random(seed)  # noqa: S311 - an order that must be repeatable is no secret
-    planned: list[Planned] = []
-    for piece in pieces(minutes):
-        restarts_until = piece.start + RESTART_SHARE * len(piece)
-        deck: list[str] = []
-        for minute in piece:
-            if minute >= restarts_until:
-                deck = [kind for kind in deck if kind not in RESTARTS]
-            if not deck:
-                more = RESTARTS if minute < restarts_until else ()
-                kinds = [kind for kind in SECONDS if minute < restarts_until or kind not in RESTARTS]
-                deck = [*kinds, *more]
-                dice.shuffle(deck)
-            kind = deck.pop()
-            planned.append(Planned(minute, kind, dice.randint(*SECONDS[kind])))
-    return planned
+    return [
+        planned
+        for piece in pieces(minutes)
+        for planned in drawn(dice, piece, piece.start + RESTART_SHARE * len(piece))
+    ]
+
+
+def drawn(dice: random.Random, places: range, restarts_until: float) -> Iterator[Planned]:
+    """Yield the fault of every place from shuffled decks with each kind once.
+
+    Args:
+        dice: what the order comes from.
+        places: minutes, or whatever is counted.
+        restarts_until: the first place at which the daemon is not ended any more.
+    """
+    deck: list[str] = []
+    for place in places:
+        if place >= restarts_until:
+            deck = [kind for kind in deck if kind not in RESTARTS]
+        if not deck:
+            more = RESTARTS if place < restarts_until else ()
+            kinds = [kind for kind in SECONDS if place < restarts_until or kind not in RESTARTS]
+            deck = [*kinds, *more]
+            dice.shuffle(deck)
+        kind = deck.pop()
+        yield Planned(place, kind, dice.randint(*SECONDS[kind]))
 
 
 class Faults:

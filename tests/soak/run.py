@@ -103,7 +103,7 @@ def _piece(ledger: Ledger, image: str, todo: list[Planned], common: Row) -> int:
                 program=altered("cool-down", COOL_DOWN),
             )
         )
-        watch = _Watch(rig, daemon, Faults(rig, daemon, line))
+        watch = Watch(rig, daemon, Faults(rig, daemon, line))
         seconds, waits = watch.await_writing(START_LIMIT)
         if seconds is None:
             raise LabServerError(f"the daemon does not write; it waits for {waits}:\n{daemon.log()}")
@@ -145,48 +145,25 @@ def say(text: str) -> None:
     print(f"{time.strftime('%H:%M:%S')} {text}", flush=True)
 
 
-class _Watch:
+class Watch:
     """Carries one fault after another out and sees what becomes of the daemon."""
 
     def __init__(self, rig: Rig, daemon: SoakDaemon, faults: Faults) -> None:
         self._rig, self._daemon, self._faults = rig, daemon, faults
+        self._ended_before = False
         self._seen: list[Row] = []
 
     def minute(self, planned: Planned) -> Row:
         """Return the row of one minute."""
         began = time.monotonic()
-        ended_before = not self._daemon.running()
-        self._faults.carry_out(planned.kind, planned.seconds)
-        fault_ended = time.monotonic()
-        back, waits = self.await_writing(BACK_LIMIT)
-        person = False
-        if back is None:
-            person = self._daemon.command("resume", "--reason", "soak").returncode == 0
-            self.await_writing(BACK_LIMIT / 4)
+        fault = self.fault(planned, BACK_LIMIT)
         time.sleep(max(0.0, began + MINUTE - time.monotonic()))  # the rest of the minute is the soak
-        load_ended = "" if self._rig.load.running() else self._rig.load.output()
-        if load_ended:
-            self._rig.start_load()
-        died = ended_before or not self._daemon.running()
-        if died:
-            log = self._daemon.log()
-            self._daemon.start()
-        readings = self._rig.sampler.readings(began, time.monotonic())
         print_ = self._daemon.footprint()
         return {
             "minute": planned.minute,
-            "fault": planned.kind,
-            "fault_seconds": round(fault_ended - began, 1),
-            "note": self._faults.note,
-            "back_seconds": None if back is None else round(back, 1),
-            "waits_for": waits,
-            "person": person,
-            "died": log if died else "",
-            "load_ended": load_ended,
+            **fault,
+            **self.rest(began),
             "breaches": self.breaches(),
-            "sync_pages": readings[-1].sample.pages_sync - readings[0].sample.pages_sync
-            if readings
-            else None,
             "pid": print_.pid if print_ else None,
             "resident": print_.resident if print_ else None,
             "files": print_.files if print_ else None,
@@ -194,6 +171,45 @@ class _Watch:
             "sessions": self._faults.sessions(),
             "at": round(time.time(), 1),
         }
+
+    def fault(self, planned: Planned, limit: float) -> Row:
+        """Carry a fault out, and wait at most ``limit`` seconds until the loop may write again.
+
+        Whoever waits longer is resumed by a person, and waited for once more.
+        """
+        began = time.monotonic()
+        self._ended_before = not self._daemon.running()
+        self._faults.carry_out(planned.kind, planned.seconds)
+        lasted = time.monotonic() - began
+        back, waits = self.await_writing(limit)
+        person = False
+        if back is None:
+            person = self._daemon.command("resume", "--reason", "soak").returncode == 0
+            self.await_writing(BACK_LIMIT / 4)
+        return {
+            "fault": planned.kind,
+            "fault_seconds": round(lasted, 1),
+            "note": self._faults.note,
+            "back_seconds": None if back is None else round(back, 1),
+            "waits_for": waits,
+            "person": person,
+        }
+
+    def rest(self, began: float) -> Row:
+        """Put load and daemon back to work where they ended by themselves, and say so.
+
+        Args:
+            began: when what the row is about began, monotonic seconds.
+        """
+        load_ended = "" if self._rig.load.running() else self._rig.load.output()
+        if load_ended:
+            self._rig.start_load()
+        died = self._daemon.log() if self._ended_before or not self._daemon.running() else ""
+        if died:
+            self._daemon.start()
+        readings = self._rig.sampler.readings(began, time.monotonic())
+        sync = readings[-1].sample.pages_sync - readings[0].sample.pages_sync if readings else None
+        return {"died": died, "load_ended": load_ended, "sync_pages": sync}
 
     def await_writing(self, limit: float) -> tuple[float | None, str]:
         """Wait until the loop may write again.
@@ -207,7 +223,7 @@ class _Watch:
         with self._daemon.client() as client:
             while time.monotonic() - began < limit:
                 status = self._daemon.ask(client)
-                found = None if status is None else _waits_for(status)
+                found = None if status is None else waits_for(status)
                 if status is not None and found == "":
                     fresh.add(int(status["tick"]))
                     if len(fresh) > 1:  # a tick of before the fault's end may be the last one known
@@ -248,7 +264,7 @@ def judged(state: Path) -> Row:
     return {"ticks": ticks, "writes": writes}
 
 
-def _waits_for(status: Row) -> str:
+def waits_for(status: Row) -> str:
     """Return what keeps the loop from writing, empty when nothing does."""
     if status["mode"] != "active":
         return f"mode {status['mode']}"
@@ -281,11 +297,11 @@ def report(path: Path) -> Iterator[str]:
     yield f"a random fault every minute, seed {minutes[0]['seed']}"
     for kind in sorted({str(row["fault"]) for row in minutes}):
         yield _of_fault(kind, [row for row in minutes if row["fault"] == kind])
-    yield _promise(f"minutes: {len(minutes)} of {wanted}", kept=len(minutes) >= wanted)
-    yield _promise(f"breaches of an invariant: {len(breaches)}; none wanted", kept=not breaches)
+    yield promise(f"minutes: {len(minutes)} of {wanted}", kept=len(minutes) >= wanted)
+    yield promise(f"breaches of an invariant: {len(breaches)}; none wanted", kept=not breaches)
     yield from (f"  run {one['run']}, {one['what']}" for one in breaches)
-    yield _promise(f"the daemon ended by itself {died} times; never wanted", kept=not died)
-    yield _promise(f"faults with no way back within 2 minutes: {len(lost)}; none wanted", kept=not lost)
+    yield promise(f"the daemon ended by itself {died} times; never wanted", kept=not died)
+    yield promise(f"faults with no way back within 2 minutes: {len(lost)}; none wanted", kept=not lost)
     yield from (f"  minute {row['minute']}, {row['fault']}: waited for {row['waits_for']}" for row in lost)
     yield from _memory(minutes)
     highest = {
@@ -304,7 +320,7 @@ def report(path: Path) -> Iterator[str]:
             yield f"part {row['piece']}: {judged}; {ended}"
 
 
-def _promise(text: str, *, kept: bool) -> str:
+def promise(text: str, *, kept: bool) -> str:
     return f"{'met' if kept else 'NOT MET'}: {text}"
 
 

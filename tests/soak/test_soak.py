@@ -125,7 +125,7 @@ def test_a_soak_with_all_its_minutes_says_so(tmp_path: Path, capsys: pytest.Capt
 def test_a_breach_is_reported_once_and_by_its_words(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The referee of all real runs judges each minute; what it called before is not counted again."""
     daemon: Any = SimpleNamespace(state=tmp_path)
-    watch = run._Watch(daemon, daemon, daemon)
+    watch = run.Watch(daemon, daemon, daemon)
     assert watch.breaches() == []
 
     def broken(_state: Path, number: int) -> None:

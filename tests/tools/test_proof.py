@@ -133,7 +133,7 @@ def test_rows_that_are_older_than_the_policy_are_marked_and_listed(tmp_path: Pat
 def test_a_row_is_old_by_what_changed_in_the_policy_alone(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    """A change of a page makes no row older, one of policies/ or tuner/core does."""
+    """A change of a page, or of code that decides the same, makes no row older; another decision does."""
     monkeypatch.setattr(proof, "ROOT", tmp_path)
     user = ("-c", "user.name=somebody", "-c", "user.email=somebody@example.org")
     git(tmp_path, "init", "-q")
@@ -145,13 +145,17 @@ def test_a_row_is_old_by_what_changed_in_the_policy_alone(
         git(tmp_path, *user, "commit", "-q", "-m", path)
         return git(tmp_path, "rev-parse", "HEAD")
 
-    before = commit("policies/pace.py", "1")
+    run = "tests/golden/runs/scenario-wave.txt"
+    commit(run, "set 1")
+    before = commit(run, "set 2")
     page_only = commit("docs/page.md", "1")
+    words = commit("tuner/core/step.py", "1")
+    new = commit("tests/golden/runs/scenario-new.txt", "set 1")
     assert proof.changes_since(proof.in_force())(before) == 0
-    after = commit("tuner/core/step.py", "1")
+    after = commit(run, "set 3")
 
     since = changes_since(proof.in_force())
-    assert [since(one) for one in (before, page_only, after)] == [1, 1, 0]
+    assert [since(one) for one in (before, page_only, words, new, after)] == [1, 1, 1, 1, 0]
     assert since("0123456789") is None
     assert since("") is None
 
