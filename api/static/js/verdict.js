@@ -60,7 +60,7 @@ function tried({ trial }) {
 function course({ estimate, set_point: wanted }) {
   const off = estimate && wanted != null ? estimate.age_ratio - wanted : 0;
   if (Math.abs(off) < NEAR) return "Holds the age at";
-  return off < 0 ? "Lets the age rise; it is" : "Brings the age down; it is";
+  return off < 0 ? "Lets the age rise; it is at" : "Brings the age down; it is at";
 }
 
 export function why(status, link) {
@@ -124,7 +124,7 @@ export function tiles(status) {
     { name: "Crash recovery now", value: duration(found?.recovery_seconds), note: against(budgets?.recovery), bad: beyond(budgets?.recovery) },
     { name: "Shutdown now", value: duration(found?.shutdown_seconds), note: against(budgets?.shutdown), bad: beyond(budgets?.shutdown) },
     { name: "Longest burst", value: !burst ? DASH : burst.seconds == null ? "any" : duration(burst.seconds), note: burst ? `of ${burst.load} times this load, before sync flushing` : "", bad: burst?.seconds != null && burst.seconds < 5 },
-    { name: "Writes, last hour", value: status ? String(status.changes_last_hour) : DASH, note: status?.changes_allowed == null ? "" : `of ${status.changes_allowed} that may be made without a person or an emergency` },
+    { name: "Writes, last hour", value: status ? String(status.changes_last_hour) : DASH, note: status?.changes_allowed == null ? "" : `of ${status.changes_allowed} allowed` },
   ];
 }
 
