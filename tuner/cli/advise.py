@@ -287,7 +287,7 @@ def for_all(hours: list[Hour]) -> list[Finding]:
             f"{max(one.highest_demand for one in hours):.0f} pages/s "
             f"(mean {statistics.fmean(one.demand for one in hours):.0f})",
             effect="at other times the age stays lower than it could; a static value cannot follow the load",
-            fix="for a server that is not to be controlled; put it into my.cnf as well",
+            fix="for a server that InnoBrim does not control; put it into my.cnf as well",
             sql=statements(hours[-1].in_force, pair),
         )
     ]
@@ -410,7 +410,7 @@ def static_value(records: list[TickRecord], state: State, load: Load | None) -> 
         f"{why if law.m_moves_age else ''}",
         effect=f"{effect}; a static value cannot follow load or device",
         fix=f"{'watch for two minutes or longer before you keep it; ' if found.short else ''}"
-        "for a server that is not to be controlled; put it into my.cnf as well",
+        "for a server that InnoBrim does not control; put it into my.cnf as well",
         sql=statements(sample.capacity, pair),
     )
     if not law.m_moves_age and pair.io_capacity_max <= sample.io_capacity_max:

@@ -109,7 +109,7 @@ def check(
         _supported(facts),
         _verified(facts),
         *(
-            Finding("blocked", "problem", why, fix="control is not possible while so")
+            Finding("blocked", "problem", why, fix="InnoBrim cannot control the server while this lasts")
             for why in facts.blockers
         ),
         *_own_limits(facts),
@@ -161,7 +161,7 @@ def _in_its_way(line: Finding, facts: Facts) -> Finding:
 def _verified(facts: Facts) -> Finding:
     if not facts.unverified and m_moves_no_age(facts):
         return Finding(
-            "verified", "ok", f"nothing is to be verified: {facts.flush_law} goes by no percentage"
+            "verified", "ok", f"nothing to verify: the law {facts.flush_law} uses no flush percentage"
         )
     if facts.absent_counters and not facts.unverified:
         return Finding("verified", "warning", f"nothing can verify the law: {facts.without_counters}")
@@ -169,7 +169,7 @@ def _verified(facts: Facts) -> Finding:
         once = "once they are on, " if facts.disabled_counters else ""
         waits = "active mode waits for that"
         if LAWS.get(facts.flush_law, LEGACY).sleeps:
-            waits += ", except at the flush limit, where the server goes by no percentage"
+            waits += ", except at the flush limit, where the server uses no flush percentage"
         return Finding("verified", "ok", f"{once}the server's counters can verify the law; {waits}")
     found = f"nothing that this server exports can verify the law: {facts.unverified}"
     return Finding(

@@ -286,8 +286,9 @@ def connection_line(endpoint: Endpoint) -> Finding:
     return Finding(
         NAME,
         "warning",
-        f"over TCP to {endpoint.host} {lacks}: whoever answers in its place is unnoticed; an account with "
-        "caching_sha2_password gets in while the server has it in its cache, and not after a restart",
+        f"over TCP to {endpoint.host} {lacks}: nobody notices another machine that answers in its place; an "
+        "account with caching_sha2_password gets in while the server has it in its cache, and not after a "
+        "restart",
         fix=f"use the unix socket, or {CHECKED_TLS}",
     )
 
