@@ -49,9 +49,11 @@ def _device(found: Sizing) -> list[str]:
             "what share of the device's work page writes are is not known: no commit was seen to wait"
         )
     elif found.device_is_limit:
+        by = "the commits that they cost"
+        if found.pages_share_from == "both":
+            by += " and what is written of each file, which differ"
         lines.append(
-            f"page writes take {found.pages_share:.0%} of the device, by the commits that they cost: the "
-            "device is the limit"
+            f"page writes take {found.pages_share:.0%} of the device, by {by}: the device is the limit"
         )
     else:
         lines.append(

@@ -97,7 +97,8 @@ class Sizing(Struct, frozen=True):
         float | None, Meta(description="share of the device's work that is page writes; null where unknown")
     ]
     pages_share_from: Annotated[
-        str, Meta(description="load: commits fell as pages rose; counts: counted writes; else empty")
+        str,
+        Meta(description="load: commits fell as pages rose; counts: counted writes; both: these differ"),
     ]
     device_is_limit: Annotated[
         bool | None, Meta(description="commits wait for the device; null where the time did not show it")
@@ -158,7 +159,7 @@ def sizing(
         pages_per_row=table.per_row(load.density),
         commit_rate=load.commit_rate,
         pages_share=None if cost.share is None else cost.share.likeliest,
-        pages_share_from="" if cost.share is None else "counts" if cost.counted else "load",
+        pages_share_from=cost.share_from,
         device_is_limit=cost.device_is_limit,
         ages_seen=load.ages_seen,
         lru_share=load.lru_rate / load.dirty_rate,
@@ -188,7 +189,7 @@ def today(load: Load, state: State, sample: Sample, estimate: Estimate) -> Size:
 def set_point_of(load: Load, state: State, sample: Sample, estimate: Estimate) -> float:
     """Return the set-point that is held once the load has come to what fewer page writes let it."""
     gained = Table(load, state, sample, set_point=state.set_point_now).size(1.0).commits_gained
-    more = 0.0 if gained is None or load.page_cost.counted else max(0.0, gained.likeliest)
+    more = 0.0 if gained is None or load.page_cost.share_from == "counts" else max(0.0, gained.likeliest)
     headroom = headroom_of(state, sample, estimate)
     grown = headroom._replace(redo_rate=headroom.redo_rate * (1.0 + more), baseline=0.0)
     return min(state.set_point_now, highest_ratio(grown, {})[0])
