@@ -49,7 +49,7 @@ PROGRAMS = dict.fromkeys(RUN_AS_THEY_ARE.split(), "") | {
         "pip pipx python3": "tests/deploy installs the wheel",
         "systemctl systemd-sysusers journalctl": "tests/real/test_systemd_deb.py has systemd",
         "docker kubectl": "tests/real/test_compose.py has Docker; there is no cluster",
-        "make": "takes minutes, and is what is tested here",
+        "make": "is what is tested here, but for make demo",
         "chown": "there is no account innobrim",
         "mysql": "statements are looked at instead",
     }.items()
@@ -66,16 +66,13 @@ case "$*" in
 *-e*) echo "${@: -1};" >> {root}/asked.sql;;
 *) cat >> {root}/asked.sql;;
 esac"""
-STAND_INS = {
-    "curl": STREAM,
-    "mysql": CLIENT,
-}
+DEMO = '[ "$*" != demo ] || innobrim demo --server simulated --seconds 60 --port {port}'
+STAND_INS = {"curl": STREAM, "make": DEMO, "mysql": CLIENT}
 """What is done in a program's place where that is more than nothing; a stream is left after 3 s."""
 
 NOT_RUN = {
     "deploy/wheel.sh": "makes the wheel: tests/deploy",
     "innobrim bench": "needs a database server of its own: tests/real/test_bench.py",
-    "innobrim demo": "is what the reader's daemon is",
     "innobrim trial begin": "takes hours: tests/cli/test_trial.py",
     "innobrim restore": "comes after the daemon was stopped: tests/cli/test_offline.py",
     "innobrim redo --to": "the recorded server has no files to grow: tests/cli/test_redo_growth.py",
@@ -190,6 +187,7 @@ class Reader:
             if reason or name in STAND_INS or not real:
                 body = STAND_INS.get(name, "") if real or reason else ""
                 body = body.replace("{real}", real).replace("{root}", str(root))
+                body = body.replace("{port}", str(free_port()))
                 self._program(name, f"#!/bin/bash\n{body or '[ -t 0 ] || cat > /dev/null'}\n")
             else:
                 (self._bin / name).symlink_to(real)
@@ -349,6 +347,11 @@ class Reader:
         elsewhere = {"--state-directory", "--config", "--url", "--from"}
         if "--state-directory" in known and not elsewhere & set(words):
             words += ["--state-directory", str(self.state)]
+        if name == "demo":
+            shown = subprocess.run(  # noqa: S603 - our own program
+                [sys.executable, "-c", RUN, *words], capture_output=True, text=True, check=False
+            )
+            return shown.returncode, shown.stdout, shown.stderr
         if name == "run":
             return self._started(words, folder)
         if name == "watch":
@@ -441,7 +444,8 @@ def statements_of(block: Block) -> str:
 
 
 def without(text: str) -> str:
-    """Return commands without those that are not run."""
+    """Return commands without those that are not run; a daemon is in the background by itself."""
+    text = re.sub(r" &$", "", text, flags=re.MULTILINE)
     kept = [":" if line.strip().startswith(tuple(NOT_RUN)) else line for line in text.splitlines()]
     return "\n".join(kept) + "\n"
 

@@ -44,9 +44,10 @@ def test_commands_run_as_they_stand(reader: Reader, page: Path) -> None:
             printed = result.out + result.err
             wrong += [f"{where}: not printed: {line}" for line in unlike(shown + block.after, printed)]
         wrong += [f"{where}: no SQL: {one}" for one in wrong_sql(result.sql)]
+    codes = reader.ends()
 
     assert wrong == []
-    assert set(reader.ends()) <= {0}
+    assert set(codes) <= {0}
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
