@@ -14,11 +14,12 @@ from policies.equilibrium import FARTHEST_AGE
 from policies.registry import LAWS
 from tuner.records import LOW_WATER_MARK, Capacity, Estimate, Facts, LowWaterMark, Sample, TickRecord
 from tuner.settings import Mode, Settings
+from tuner.system.amounts import share
 
 AS_MANY = 0.05
 """Page writes within this share are called as many."""
 
-TO_LIMIT = "it would grow to the flush limit before anything is flushed"
+TO_LIMIT = "the age grows to the flush limit before the server flushes"
 
 
 class Without(Struct, frozen=True):
@@ -73,24 +74,23 @@ def _predicted(
     )
     our_mark = mark is not None and mark.ours
     if sample.capacity == originals and not our_mark:
-        text = f"{pair}, as found, are in force now: nothing would be otherwise"
+        text = f"the originals, {pair}, are in force now"
         return Without(originals, round(estimate.age_ratio, 3), 1.0, text)
     if mark is not None and our_mark and mark.operator == 0:
-        text = f"with {pair}, and {LOW_WATER_MARK} = 0 as found, neither would move the age: {TO_LIMIT}"
+        text = f"with {pair}, and {LOW_WATER_MARK} = 0 as found, no value moves the age: {TO_LIMIT}"
         return Without(originals, None, None, text)
     if estimate.baseline_ratio is None:
         return None
     rest = max(estimate.baseline_ratio, _lowest_kept_up_with(estimate))
     if rest > 1.0:
-        text = f"with {pair} it would come to sync flushing at this load (predicted)"
+        text = f"with {pair} this load would end in sync flushing (predicted)"
         return Without(originals, None, None, text)
     rest = max(0.01, min(1.0, sample.low_water_age / sample.flush_limit), rest)
     distance = estimate.age_ratio / rest
     bounded = min(FARTHEST_AGE, max(1.0 / FARTHEST_AGE, distance))
     page_writes = math.pow(bounded, estimate.combining_exponent)
-    share = min((rest * sample.flush_limit + estimate.checkpoint_lag) / sample.stall_point, 1.0)
     many = _in_words(page_writes, more=distance > FARTHEST_AGE)
-    text = f"with {pair} the age would settle at {share:.0%} of Max Checkpoint Age, with {many}"
+    text = f"with {pair} the age would settle at {share(rest)} of the flush limit, with {many}"
     return Without(originals, round(rest, 3), round(page_writes, 2), text)
 
 

@@ -22,6 +22,7 @@ from tuner.core.estimate.window import all_flushed
 from tuner.findings.remedies import told
 from tuner.records import DecisionKind, EventCode, HoldCode, Reason, Sample, TickRecord
 from tuner.settings import Settings
+from tuner.system.amounts import share
 from tuner.system.clock import Clock
 
 WRITE_IOPS = 1200
@@ -32,7 +33,7 @@ SIMULATED_SPEED = 10.0
 LWM = "innodb_max_dirty_pages_pct_lwm"
 HEADER_EVERY = 20
 HEADER = (
-    "time, UTC  mode      age ratio  set-point       C       M"
+    "time, UTC  mode            age  set-point  io_capacity / _max"
     "  redo MB/s  demand  flushed   rows/s  sync  what and why"
 )
 
@@ -111,12 +112,14 @@ class Phase:
         return [one for one in self.records if one.estimate is not None and one.tick.now > end - seconds]
 
 
+AGE = "age, % of the flush limit"
+
 DIGITS = {
     "row changes/s": 0,
     "slowest ten seconds": 0,
     "pages flushed/s": 0,
     "pages per row change": 3,
-    "age ratio": 3,
+    AGE: 0,
 }
 """Figures of which the summary has a ratio, and their digits after the point."""
 
@@ -143,7 +146,7 @@ def figures(records: list[TickRecord]) -> dict[str, float] | None:
         "slowest ten seconds": min(one.row_rate for one in estimates),
         "pages flushed/s": pages / seconds,
         "pages per row change": pages / rows if rows else 0.0,
-        "age ratio": statistics.fmean(one.age_ratio for one in estimates),
+        AGE: 100.0 * statistics.fmean(one.age_ratio for one in estimates),
         SYNC_PAGES: last.pages_sync - first.pages_sync,
     }
 
@@ -162,9 +165,10 @@ def why_down(record: TickRecord) -> str:
         return ""
     rule = Settings()
     return (
-        f"why M goes down: with {reading.io_capacity_max} pages/s the server flushes pages long before the "
-        "redo log needs it, and a page that is flushed later takes more row changes with it; so M is lowered "
-        f"until the age rests at the set-point, by a factor of {rule.step_factor:g} at most and "
+        f"why innodb_io_capacity_max goes down: with {reading.io_capacity_max} the server flushes pages long "
+        "before the redo log needs it, and a page that is flushed later takes more row changes "
+        "with it. So it is "
+        f"lowered until the age is at the set-point, by a factor of {rule.step_factor:g} at most and "
         f"{rule.dwell_seconds:g} s apart, so that no step is a shock"
     )
 
@@ -188,7 +192,7 @@ def summary(
         lines.append(f"{name:26}{old:>16.{digits}f}{new:>12.{digits}f}{ratio:>9}")
     lines.append(f"{SYNC_PAGES:26}{before[SYNC_PAGES]:>16}{after[SYNC_PAGES]:>12}")
     urgent = sum(one.decision.kind is DecisionKind.EMERGENCY for one in steered)
-    for name, count in (("changes of M", changes(steered)), ("of these emergencies", urgent)):
+    for name, count in (("changes", changes(steered)), ("of these emergencies", urgent)):
         lines.append(f"{name:26}{0:>16}{count:>12}")
     return lines
 
@@ -205,7 +209,8 @@ def caution(records: list[TickRecord], default: str) -> str:
         return ""
     way, pages = ("rose", "fewer") if ratios[-1] > ratios[0] else ("fell", "more")
     return (
-        f"under {default} the age ratio still {way}, from {ratios[0]:.2f} to {ratios[-1]:.2f}:"
+        f"under {default} the age still {way}, from {share(ratios[0])} to {share(ratios[-1])} of "
+        "the flush limit:"
         f" the server flushed {pages} pages than it would once the age rests, so the ratios are not final"
     )
 
@@ -250,16 +255,15 @@ def line(record: TickRecord) -> str:
     reading, found, decision = record.tick.reading, record.estimate, record.decision
     if not isinstance(reading, Sample):
         return f"{record.mode:9} no reading: {reading.reason}"
-    held = ",".join(hold.code.value for hold in record.holds)
-    why = f"{decision.reason}: {decision.detail}"
+    held = ", ".join(hold.code.value.replace("_", " ") for hold in record.holds)
+    why = f"{decision.kind.in_words}: {decision.detail}"
     if held and decision.reason != Reason.HELD:
         why = f"held: {held}; {decision.detail}"
     if found is None:
         return f"{record.mode:9} {why}"
-    set_point = f"{decision.set_point:.3f}" if decision.set_point is not None else "-"
+    set_point = share(decision.set_point) if decision.set_point is not None else "-"
     return (
-        f"{record.mode:9} {found.age_ratio:9.3f}  {set_point:>9}"
-        f"  {reading.io_capacity:6d}  {reading.io_capacity_max:6d}"
+        f"{record.mode:9} {share(found.age_ratio):>8}  {set_point:>9}  {reading.capacity!s:>18}"
         f"  {found.redo_rate / 1e6:9.2f}  {found.demand:6.0f}  {found.flush_rate:7.0f}  {found.row_rate:7.0f}"
         f"  {found.sync_rate:4.0f}  {why}"
     )
@@ -290,7 +294,10 @@ def real_server(server: LabServer, say: Callable[[str], None]) -> Iterator[LabSe
         say(f"{product(version, comment)} {version} is up; filling {load.tables} tables of {load.rows} rows")
         prepare(server, load)
         if server.kind is MARIADB:
-            say(f"it runs with {LWM} = 0.001: with the default of 0 few releases have an age that M moves")
+            say(
+                f"it runs with {LWM} = 0.001: with the default of 0 few releases have an age that "
+                "innodb_io_capacity_max moves"
+            )
         refusal = server.limit_write_iops(WRITE_IOPS)
         if refusal is None:
             say(f"its disk is limited to {WRITE_IOPS} writes per second, as a cloud volume is")

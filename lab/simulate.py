@@ -256,7 +256,11 @@ def in_place_of(policy: PolicyName, scenario: Scenario) -> str:
 def why_in_place(scenario: Scenario) -> str:
     """Return why another law decides on such a server; empty where none does."""
     law = LAWS[_flush_law(scenario)]
-    return law.sleeps if law.m_moves_age else "no M moves the age below the flush limit here"
+    return (
+        law.sleeps
+        if law.m_moves_age
+        else "no innodb_io_capacity_max moves the age below the flush limit here"
+    )
 
 
 def _flush_law(scenario: Scenario) -> str:

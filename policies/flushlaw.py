@@ -57,7 +57,7 @@ class FlushLaw:
     def in_words(self) -> str:
         """Return how M and the age decide what is flushed, for people."""
         if not self.m_moves_age:
-            return "no M moves the age below the flush limit"
+            return "no innodb_io_capacity_max moves the age below the flush limit"
         awake = ", while the page cleaner is awake" if self.sleeps else ""
         return f"flushes by the age to the power of {self.exponent:g}{awake}"
 
@@ -175,8 +175,9 @@ MARIADB = FlushLaw(
     divisor=7.5,
     whole=True,
     need_cap=1.0 / 3.0,
-    beyond="from the flush limit on it flushes what lies beyond, innodb_io_capacity_max pages/s at most, and "
-    "heeds the age late: it may not be back before writers wait",
+    beyond="above the flush limit the server flushes at most innodb_io_capacity_max pages/s and "
+    "reacts late, so "
+    "writers may wait before the age is back",
     lists_written=True,
 )
 """MariaDB 10.5.24, 10.6.17, 10.11.7, 11.x of February 2024 and later, with ``innodb_max_dirty_pages_pct_lwm``
@@ -196,7 +197,7 @@ length, until it is changed again or the end of the list comes to it (``buf_page
 MARIADB_WAKES = replace(
     MARIADB,
     name="mariadb-wakes",
-    sleeps="the page cleaner falls asleep below the low-water mark of the age and wakes at the flush limit: "
+    sleeps="the page cleaner sleeps below the low-water mark of the age and wakes at the flush limit: "
     "in between no innodb_io_capacity_max moves the age",
     highest=0.8,
 )

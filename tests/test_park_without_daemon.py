@@ -118,7 +118,10 @@ def test_somebody_elses_values_are_left_alone(killed: Crash, *, unattended: bool
 
     said = killed.park(unattended=unattended)
 
-    assert said == f"nothing to park: 300/900 is in force and {wrote} was written last: not ours"
+    assert (
+        said
+        == f"nothing to park: 300/900 is in force and {wrote} was written last, so it was not set by InnoBrim"
+    )
     assert (len(killed.server.applied), killed.server.now) == (writes, began)
 
 
@@ -132,7 +135,7 @@ def test_a_change_while_it_looks_is_left_alone(killed: Crash, monkeypatch: pytes
 
     monkeypatch.setattr(killed.server, "live", meddle)
 
-    assert "not ours" in killed.park()
+    assert "not set by InnoBrim" in killed.park()
     assert killed.server.capacity == Capacity(300, 900)
 
 
@@ -157,12 +160,14 @@ def test_a_first_write_that_was_not_noted_yet_is_ours(tmp_path: Path) -> None:
     assert left.ending.writes == {}
 
     left.server.ours = False
-    assert left.park().endswith("and nothing was written last: not ours")
+    assert left.park().endswith("and nothing was written last, so it was not set by InnoBrim")
     left.server.ours = True
     assert left.park().startswith("parked at ")
 
 
-@pytest.mark.parametrize(("theirs", "said"), [("C", "not ours"), ("M", "parked at"), ("", "parked at")])
+@pytest.mark.parametrize(
+    ("theirs", "said"), [("C", "not set by InnoBrim"), ("M", "parked at"), ("", "parked at")]
+)
 def test_half_a_pair_that_was_there_before_may_be_anybodys(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, theirs: str, said: str
 ) -> None:

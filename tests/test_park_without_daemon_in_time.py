@@ -107,7 +107,7 @@ def test_what_bars_it_at_the_last_moment_is_said(killed: Crash, monkeypatch: pyt
 
     monkeypatch.setattr(server, "read", turn_read_only)
 
-    assert killed.park().endswith("; the values in force are not ours to change")
+    assert killed.park().endswith("; the values in force are not for InnoBrim to change")
     assert len(server.applied) == writes
 
 

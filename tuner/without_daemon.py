@@ -117,7 +117,7 @@ def park_offline(
             failure, said = error, str(error)
     if mark.ours and mark.original is not None:
         if bars := not_writer(run.state, sample):
-            ours = f"{LOW_WATER_MARK} = {percent(LOWEST_ABOVE_ZERO)}, ours, stays in force"
+            ours = f"{LOW_WATER_MARK} = {percent(LOWEST_ABOVE_ZERO)}, set by InnoBrim, stays in force"
             said = f"{said}; {ours}: {'; '.join(reason for reason, _ in bars)}"
         else:
             try:
@@ -217,7 +217,7 @@ class _Run:
             if originals is not None and in_force == originals.capacity:
                 return f"the originals {in_force} are in force"
             wrote = "nothing" if newest is None else newest.target
-            return f"{in_force} is in force and {wrote} was written last: not ours"
+            return f"{in_force} is in force and {wrote} was written last, so it was not set by InnoBrim"
         parks = newest is not None and newest.parks
         if unattended and newest is not None and parks and newest.target == in_force:
             return f"parked at {in_force} already"

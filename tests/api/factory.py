@@ -75,7 +75,7 @@ FACTS = Facts(
 FINDING = Finding(
     id="set-io-capacity",
     severity="info",
-    title="set innodb_io_capacity(_max) to 225/450",
+    title="set io_capacity 225, io_capacity_max 450",
     reason="page demand is 410 pages/s at an age ratio of 0.72",
     effect="one step on the way; at the set-point about 2% fewer page writes per byte of redo "
     "(age ratio 0.71 → 0.74, combining exponent 0.60)",
@@ -129,7 +129,7 @@ def record(number: int = 1, *, reading: Sample | Missed | None = None, **changes
         decision=Decision(
             kind=DecisionKind.KEEP,
             reason="dead_band",
-            detail="450 pages/s hold the age",
+            detail="age 71 % of the flush limit; set-point 72 %: close enough, so nothing is changed",
             target=Capacity(225, 450),
             policy="cascade",
             set_point=0.72,

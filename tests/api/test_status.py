@@ -53,7 +53,7 @@ def test_how_a_release_is_known_is_shown() -> None:
     assert "flush law legacy-57" in shown(facts=old)
     assert "this release was measured live" in shown(facts=old)
     assert "known from source" in shown(facts=replace(old, version="5.7.44"))
-    assert "known as" not in shown(facts=replace(FACTS, family="simulated"))
+    assert "support " not in shown(facts=replace(FACTS, family="simulated"))
 
 
 def test_how_far_the_redo_log_is_grown_is_shown() -> None:
@@ -175,7 +175,7 @@ def test_a_journal_that_cannot_be_written_shows(board: Board) -> None:
     board.publish(record(2), Settings(), FACTS)
     assert get(app, "/v1/status").json()["journal"] is None
     assert scraped()["innobrim_journal_up"] == 1.0
-    assert f"cannot be written: {FULL}; ticks wait in memory" in shown(journal=FULL)
+    assert f"cannot be written: {FULL}; the newest ticks are kept in memory" in shown(journal=FULL)
     assert "cannot be written" not in shown()
 
 
@@ -185,7 +185,7 @@ def test_what_goes_on_beside_the_load_is_named() -> None:
 
     assert msgspec.to_builtins(busy)["occurrences"] == ("backup_lock", "ddl")
     assert quiet.occurrences == ()
-    assert "backup_lock, ddl; nothing is learned meanwhile" in shown(BUSY)
+    assert "backup_lock, ddl; until that is over, nothing is learned" in shown(BUSY)
     assert "learned" not in shown()
     assert canonical(BUSY)["occurrences"] == ["backup_lock", "ddl"]
     assert "occurrences" not in canonical(record(7))
@@ -222,8 +222,8 @@ def test_nothing_is_promised_where_nothing_is_known() -> None:
 
 def test_no_authority_is_claimed_where_no_m_moves_the_age() -> None:
     """A share of what M asks for means nothing on MariaDB with its defaults, and is not printed there."""
-    assert "; authority " in shown()
-    assert "; authority " not in shown(facts=replace(FACTS, flush_law="soft-limit"))
+    assert "of what the flush law asks for" in shown()
+    assert "of what the flush law asks for" not in shown(facts=replace(FACTS, flush_law="soft-limit"))
 
 
 @pytest.mark.parametrize(
@@ -256,5 +256,5 @@ def test_the_law_that_decided_has_its_name() -> None:
     decided = replace(asked, decision=replace(asked.decision, policy="bayes"))
     nobody = replace(asked, decision=replace(asked.decision, policy=""))
 
-    assert re.search(r"^policy +bayes; innobrim policies says what it does$", shown(decided), re.MULTILINE)
+    assert re.search(r"^policy +bayes; innobrim policies explains it$", shown(decided), re.MULTILINE)
     assert not re.search(r"^policy ", shown(nobody), re.MULTILINE)

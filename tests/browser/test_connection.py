@@ -209,7 +209,7 @@ def test_a_dead_loop_shows(visit: Open) -> None:
     with Site(pace=0.5) as dying:
         seen = visit(dying.url)
         dying.pace(1000.0)
-        expect(seen.state).to_have_text("The loop does not tick", timeout=90_000)
+        expect(seen.state).to_have_text("The loop has stopped", timeout=90_000)
         expect(seen.verdict).to_have_attribute("data-level", "alarm")
 
 
@@ -219,6 +219,6 @@ def test_a_daemon_that_is_gone_shows(visit: Open) -> None:
         seen = visit(dying.url)
     expect(seen.verdict).to_have_attribute("data-level", "lost")
     expect(seen.page.locator("#doing")).to_contain_text("Not known since")
-    expect(seen.page.locator("#without")).to_contain_text("last heard of")
+    expect(seen.page.locator("#without")).to_contain_text("last answered")
     expect(seen.page.locator("#link-text")).to_have_text("not connected")
     expect(seen.page.locator('[data-act="override"]')).to_be_disabled()

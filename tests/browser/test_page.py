@@ -56,7 +56,7 @@ def test_says_what_it_does_and_why(site: Site, visit: Open) -> None:
         return shown == (now.io_capacity, now.io_capacity_max)
 
     until(right, 10.0, "the pair in force")
-    expect(seen.page.locator("#why")).to_contain_text("to be held at")
+    expect(seen.page.locator("#why")).to_contain_text("set-point")
     expect(seen.page.locator("#without")).to_contain_text("innodb_io_capacity_max 20000")
     assert seen.complaints == []
     assert seen.hosts == {site.url.split("/")[2]}
@@ -67,7 +67,7 @@ def test_an_age_far_from_its_set_point_is_not_said_to_be_held(visit: Open) -> No
     with Site(pace=0.5, history=30.0) as travelling:
         seen = visit(travelling.url)
 
-        expect(seen.page.locator("#doing")).to_contain_text("Lets the age rise, from")
+        expect(seen.page.locator("#doing")).to_contain_text("Lets the age rise; it is at")
 
 
 def test_an_advisory_loop_says_what_it_would_do(visit: Open) -> None:
@@ -140,7 +140,9 @@ def test_a_trial_is_told_with_whose_turn_it_is(site: Site, visit: Open) -> None:
     seen = visit(site.url)
     site.board.submit(Command(name="trial", who="ann", value=1, ttl=7200.0))
     expect(seen.state).to_have_text("Working, with a trial")
-    expect(seen.page.locator("#doing")).to_contain_text("A trial has the originals, innodb_io_capacity 10")
+    expect(seen.page.locator("#doing")).to_contain_text(
+        "A trial has the originals in force, innodb_io_capacity 10"
+    )
     expect(seen.page.locator("#besides")).to_contain_text(
         "now the turn of the originals. So far: no verdict yet"
     )
@@ -315,7 +317,7 @@ def test_each_decision_opens_its_reasons_by_keyboard(site: Site, visit: Open) ->
     seen.page.keyboard.press("Enter")
 
     expect(seen.page.locator("#why-body")).to_contain_text("innodb_io_capacity_max went from")
-    expect(seen.page.locator("#why-body")).to_contain_text("of Max Checkpoint Age")
+    expect(seen.page.locator("#why-body")).to_contain_text("of the flush limit")
     assert seen.findings() == []
     assert seen.complaints == []
     seen.page.keyboard.press("Escape")

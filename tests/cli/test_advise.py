@@ -98,7 +98,7 @@ def test_a_budget_below_what_is_set_lowers_no_static_value_further() -> None:
     found = advised(Capacity(300, 600), max_recovery_seconds=20.0)
 
     assert "max_recovery_seconds = 20 is not kept by it" in found["static-io-capacity"].reason
-    assert "the baseline settings rest at an age ratio of 0." in found["budget-out-of-reach"].fix
+    assert "the originals hold the age at " in found["budget-out-of-reach"].fix
 
 
 def test_what_both_would_take_is_always_said_and_a_warning_only_where_long(
@@ -112,7 +112,7 @@ def test_what_both_would_take_is_always_said_and_a_warning_only_where_long(
     for what in ("crash recovery", "shutdown"):
         assert re.search(
             rf"{what} \d+ s now, likely \d+ s and at most \d+ s at the set-point, "
-            r"at most \d+ s with the baseline settings",
+            r"at most \d+ s with the originals",
             times.reason,
         )
     assert (times.severity, times.fix) == ("info", "")
@@ -126,8 +126,8 @@ def test_what_both_would_take_is_always_said_and_a_warning_only_where_long(
     [
         ("legacy", "% of the flush limit; the page demand"),
         ("mariadb-wakes", "% of the flush limit while the page cleaner is awake"),
-        ("soft-limit", "is above the demand at the flush limit, where the age rests"),
-        ("age-blind", "is above the demand; the age goes where C takes it"),
+        ("soft-limit", "is above the demand at the flush limit, where the age stays"),
+        ("age-blind", "is above the demand; innodb_io_capacity decides the age"),
     ],
 )
 def test_a_static_value_promises_what_the_law_gives(law: str, said: str) -> None:
@@ -315,7 +315,7 @@ def test_a_short_watch_with_one_peak_says_that_it_is_short_and_raises_nothing() 
     peak = replace(last, estimate=replace(last.estimate, demand=9.0 * last.estimate.demand))
     static = static_value([*bench.records, peak], bench.state, None)[0]
 
-    assert "less than a minute is too short a time to raise M by" in static.reason
+    assert "less than a minute is too short a watch" in static.reason
     assert static.fix.startswith("watch for two minutes or longer")
     verdict = judged(bench.records, bench.state)
     assert (verdict.sure, "is a short time to watch" in verdict.depends[0]) == ("low", True)

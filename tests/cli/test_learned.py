@@ -30,7 +30,8 @@ from tuner.settings import Settings
 Run = Callable[..., Result]
 
 LINE = (
-    "3 of 168 hours of the week; bursts up to 57.2 MiB; recovery factor 0.50, measured on 9.7.4; "
+    "load of 3 of the 168 hours of a week; bursts up to 57.2 MiB; a crash recovery takes 0.50 of "
+    "the predicted time, measured on 9.7.4; "
     "flush law verified on 9.7.4; 3 trials since 31 Dec 2025, 1 won; trials of 8.4.8 legacy set aside"
 )
 
@@ -59,7 +60,7 @@ def test_status_shows_what_was_saved_with_its_bounds(folder: Path, run: Run) -> 
     remembered(folder)
     savings = full().savings
 
-    (line,) = (one for one in run("status").stdout.splitlines() if one.startswith("saved "))
+    (line,) = (one for one in run("status").stdout.splitlines() if one.startswith("page writes "))
     figures = [f"{one * FACTS.page_size / (1 << 30):,.1f}" for one in (savings.likely, savings.least)]
     assert all(figure in line for figure in figures)
     shown = msgspec.convert(json.loads(run("status", "--json").stdout)["ledger"], Ledger)
@@ -71,7 +72,7 @@ def test_status_without_anything_learned_has_no_line(folder: Path, run: Run) -> 
     write_journal(folder)
 
     assert "\nlearned" not in run("status").stdout
-    assert "\nsaved" not in run("status").stdout
+    assert "\npage writes" not in run("status").stdout
     nothing = json.loads(run("status", "--json").stdout)
     assert (nothing["learned"], nothing["ledger"]) == (None, None)
 
@@ -81,12 +82,12 @@ def test_the_line_says_what_was_seen_often_and_what_not_at_all() -> None:
     often = replace(known_of(full()), hours=97, visits=4, trials=1, aside=())
 
     assert learned_text(often, in_use=True) == (
-        "97 of 168 hours of the week, seen up to 4 times; bursts up to 57.2 MiB; "
-        "recovery factor 0.50, measured on 9.7.4; flush law verified on 9.7.4; "
+        "load of 97 of the 168 hours of a week (each seen up to 4 times); bursts up to 57.2 MiB; "
+        "a crash recovery takes 0.50 of the predicted time, measured on 9.7.4; flush law verified on 9.7.4; "
         "1 trial since 31 Dec 2025, 1 won, one in use"
     )
     assert learned_text(known_of(Learned()), in_use=False) == (
-        "0 of 168 hours of the week; no burst; no crash recovery measured"
+        "load of 0 of the 168 hours of a week; no burst; no crash recovery measured"
     )
 
 

@@ -68,9 +68,7 @@ def test_status_without_a_daemon_comes_from_the_journal(folder: Path, run: Run) 
     write_journal(folder)
     found = json.loads(run("status", "--json").stdout)
 
-    ended(
-        run("status"), 0, "none at work, so it is not reachable", stamp(START + 1), str(folder / "api.sock")
-    )
+    ended(run("status"), 0, "none is running", stamp(START + 1), str(folder / "api.sock"))
     assert (found["source"], found["tick"], found["process"]) == ("journal", 1, None)
 
 
@@ -140,10 +138,10 @@ def test_restore_without_a_daemon_uses_the_journal(folder: Path, run: Run, put_s
     server = put_server(UNTIMED)
     result, status = run("restore"), run("status").stdout
 
-    ended(result, 0, "restored C 250, M 500")
+    ended(result, 0, "restored io_capacity 250, io_capacity_max 500")
     assert (server.capacity, server.watches_latency, server.closed) == (ORIGINALS, True, True)
-    assert f"restored C 250, M 500 on {FACTS.endpoint}" in status
-    assert "C 225, M 450 at that tick" in status
+    assert f"restored io_capacity 250, io_capacity_max 500 on {FACTS.endpoint}" in status
+    assert "io_capacity 225, io_capacity_max 450 at that tick" in status
 
 
 @pytest.mark.parametrize("undone", [False, True])
@@ -273,7 +271,7 @@ def test_a_crashed_daemons_values_are_parked(
     assert result.stdout == f"parked at {pair.io_capacity}/{pair.io_capacity_max} on {FACTS.endpoint}\n"
     assert (server.closed, server.enables_counters) == (True, False)
     assert result.stdout.strip() in status
-    assert "C 225, M 450 at that tick" in status
+    assert "io_capacity 225, io_capacity_max 450 at that tick" in status
     assert found is not None
     newest = found.writes[FACTS.identity][0]
     assert (found.orderly, newest.target, newest.parks) == (True, pair, True)
@@ -317,7 +315,7 @@ def test_a_living_daemon_is_not_taken_for_a_dead_one(
     request.getfixturevalue("living")
     code, said = (0, "a daemon is at work") if flags else (1, "journal.lock")
     ended(run("park", *flags), code, said)
-    ended(run("status"), 0, "alive, but no API of it answers")
+    ended(run("status"), 0, "running, but its API does not answer")
 
 
 def test_a_daemon_that_answers_is_not_held_by_the_service_manager(run: Run, daemon: AnsweringLoop) -> None:

@@ -51,7 +51,7 @@ def status(made: TickRecord | None = None, **changes: Any) -> Status:  # noqa: A
 def history(gap: range = range(0)) -> dict[str, list[float | None]]:
     """Return what the daemon remembers up to the last tick; nothing was read in the gap."""
     values = {
-        "checkpoint_age": 61e6,
+        "modified_age": 61e6,
         "stall_point": STALL,
         "sync_point": SYNC,
         "flush_limit": SYNC,
@@ -96,7 +96,7 @@ def test_a_small_terminal_has_all_that_matters() -> None:
     text = " ".join(" ".join(lines).split())
 
     assert "WORKING" in lines[0]
-    for part in ("MySQL 9.7.4", "66% of max checkpoint age", "C 225, M 450", "C/M → 225/450"):
+    for part in ("MySQL 9.7.4", "71 % of the flush limit", "io_capacity_max 450", "C/M → 225/450"):
         assert part in text
 
 
@@ -154,8 +154,8 @@ def test_a_gap_in_samples_is_a_gap_in_the_chart() -> None:
     [
         (view(), "WORKING", "active"),
         (view(status(ticked(mode=Mode.ADVISORY))), "ADVISORY", "nothing is written"),
-        (held(HoldCode.FOREIGN_CHANGE), "HELD", "foreign_change"),
-        (view(status(seconds_old=40.0)), "LOOP STANDS", "its last tick is 40 s old"),
+        (held(HoldCode.FOREIGN_CHANGE), "HELD", "foreign change"),
+        (view(status(seconds_old=40.0)), "NO TICKS", "its last tick is 40 s old"),
         (view(status(missed="did not answer within 1 s")), "NO READING", "MySQL"),
         (view(**GONE), "NO ANSWER", "since 22:13:20 UTC"),
         (view(**GONE, refused=True), "TOKEN REFUSED", "since 22:13:20 UTC"),

@@ -33,7 +33,7 @@ def test_the_size_to_take_is_the_first_line_and_its_safe_way_is_named_first() ->
     first, *more = run("device-is-the-limit").stdout.splitlines()
     (how,) = (line for line in more if line.startswith("  how:"))
 
-    assert first == "[redo-size] take a redo log of 800 MiB, in place of 100 MiB"
+    assert first == "[redo-size] take a redo log of 800 MiB instead of 100 MiB"
     assert how.split()[:5] == ["how:", "innobrim", "redo", "--to", "800M,"]
     assert "watched for 120 s" in "".join(more)  # as asked, and not one less
 

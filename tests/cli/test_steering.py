@@ -88,7 +88,7 @@ def test_status_shows_the_loop_and_the_daemons_cost(daemon: AnsweringLoop, run: 
     daemon.publish()
     found = json.loads(run("status", "--json").output)
 
-    parts = ("advisory", "dead_band", "C 225, M 450", "set-point 0.720", "MiB resident", "of a core")
+    parts = ("advisory", "no change", "io_capacity_max 450", "set-point 72 %", "MiB resident", "of a core")
     ended(run("status"), 0, *parts)
     assert "degraded" not in run("status").output
     assert (found["source"], found["degraded"]) == ("daemon", False)
@@ -112,8 +112,8 @@ def test_status_holds_what_is_predicted_against_its_limit(daemon: AnsweringLoop,
     ended(
         run("status"),
         0,
-        "crash recovery 6m 40s now, at most 7m at the set-point, at most 5m 50s with the baseline settings",
-        "settings; budget 300 s: EXCEEDED",
+        "crash recovery 6m 40s now, at most 7m at the set-point, at most 5m 50s with the originals",
+        "originals; budget 300 s: EXCEEDED",
         "predicted shutdown 11 s now, at most 5m 1s at the set-point: LONG, and no budget is set",
         "budget max_recovery_seconds cannot be kept",
     )
@@ -126,7 +126,7 @@ def test_status_says_that_counters_are_off_and_what_turns_them_on(daemon: Answer
     daemon.template = record(reading=sample(degraded=True))
     daemon.publish()
 
-    ended(run("status"), 0, "ages are the checkpoint's", *ENABLE_COUNTERS)
+    ended(run("status"), 0, "the age shown is the checkpoint age", *ENABLE_COUNTERS)
     assert json.loads(run("status", "--json").output)["degraded"] is True
     shown = msgspec.json.decode(run("status", "--json").output, type=Status)
     assert shown.server is not None
@@ -263,9 +263,9 @@ def test_drain_waits_until_the_age_is_down(daemon: AnsweringLoop, run: Run, play
     ended(
         run(*DRAIN),
         0,
-        "checkpoint age 79 MiB, from 80 MiB down to 64 MiB; not falling yet",
-        "checkpoint age 70 MiB, from 80 MiB down to 64 MiB; about 1m 30s to go",
-        "drained: checkpoint age 60 MiB, kept at or below 64 MiB",
+        "uncheckpointed 79 MiB; from 80 MiB down to 64 MiB; not falling yet",
+        "uncheckpointed 70 MiB; from 80 MiB down to 64 MiB; about 1m 30s to go",
+        "drained: uncheckpointed 60 MiB, kept at or below 64 MiB",
     )
     assert [(one.name, one.value, one.ttl) for one in daemon.commands] == [("drain", "64MiB", 3600.0)]
 
@@ -280,8 +280,8 @@ def test_drain_without_an_age_goes_as_low_as_it_safely_does(
     ended(
         run("drain", "--wait"),
         0,
-        "from 80 MiB down to 64 MiB, as low as it safely goes; about 1m 30s to go",
-        "drained: checkpoint age 60 MiB, as low as it safely goes, kept at or below 64 MiB",
+        "from 80 MiB down to 64 MiB, the lowest that is safe; about 1m 30s to go",
+        "drained: uncheckpointed 60 MiB, the lowest that is safe, kept at or below 64 MiB",
     )
     assert [(one.name, one.value, one.ttl) for one in daemon.commands] == [("drain", "lowest", 3600.0)]
 
@@ -293,7 +293,7 @@ def test_drain_that_takes_longer_than_it_is_waited_for_is_exit_4(
     daemon.template = draining(50, 79)
     play(*(draining(51 + number, 78) for number in range(200)))
 
-    ended(run(*DRAIN, "--timeout", "0.2s"), 4, "not there after 0.2 s: checkpoint age 78", "drain --cancel")
+    ended(run(*DRAIN, "--timeout", "0.2s"), 4, "not there after 0.2 s: uncheckpointed 78", "drain --cancel")
     assert [one.name for one in daemon.commands] == ["drain"]
 
 
@@ -314,13 +314,13 @@ def test_drain_that_is_held_is_exit_1(daemon: AnsweringLoop, run: Run) -> None:
     hold = Hold(HoldCode.RESIZING, 10.0, "a redo capacity change is under way", (Remedy.RESIZE_DONE,))
     daemon.template, daemon.holding = draining(50, 79), (hold,)
 
-    ended(run(*DRAIN), 1, "a redo capacity change is under way; ended by the server, when it is done")
+    ended(run(*DRAIN), 1, "a redo capacity change is under way; what ends it: the server, when it is done")
 
 
 def test_drain_without_wait_and_its_end(daemon: AnsweringLoop, run: Run) -> None:
     """Without --wait the answer is shown at once; --cancel ends it."""
     ended(run("drain", "--to-age", "10%", "--reason", "upgrade"), 0, "drain: none → to 64 MiB")
-    ended(run("status"), 0, "checkpoint age 58.2 MiB, from 80 MiB down to 64 MiB; not falling yet")
+    ended(run("status"), 0, "uncheckpointed 58.2 MiB; from 80 MiB down to 64 MiB; not falling yet")
     ended(run("drain", "--cancel"), 0, "drain: to 64 MiB → none")
     assert [one.name for one in daemon.commands] == ["drain", "cancel_drain"]
     assert daemon.commands[0].reason == "upgrade"
@@ -335,18 +335,19 @@ def test_restore_says_how_far_it_is(daemon: AnsweringLoop, run: Run, play: Play)
     daemon.publish()
     play(under_way, record(52, reading=there, originals=None, advisory="the originals were restored for ann"))
 
-    step = "step 3, at 4000/8000 of 10000/20000"
+    step = "in force: io_capacity 4000, io_capacity_max 8000"
     ended(run("status"), 0, step, "writes take 2.0 ms, 5.0 ms allowed")
     result = run("restore", "--wait")
     ended(result, 0, f"{step}; 5 left, 25 s at least")
     assert result.stdout.startswith(
-        "restored: 10000/20000 is in force; advisory now, until innobrim mode active\n"
+        "restored: io_capacity 10000, io_capacity_max 20000 are in force; "
+        "the mode is advisory until innobrim mode active\n"
     )
     ended(
         run("status"),
         0,
         "the originals were restored for ann; innobrim mode active lets the daemon write",
-        "C 10000, M 20000; the server's own, not InnoBrim's",
+        "io_capacity 10000, io_capacity_max 20000; not set by InnoBrim",
     )
 
 
@@ -358,12 +359,12 @@ def test_a_restore_beside_a_pause_says_that_both_are_to_be_ended(
     published(daemon, originals=ORIGINALS)
     play(record(51, reading=sample(51, io_capacity=10_000, io_capacity_max=20_000), originals=None))
 
-    ended(run("restore", "--wait"), 0, "advisory now, until innobrim mode active and innobrim resume")
+    ended(run("restore", "--wait"), 0, "the mode is advisory until innobrim mode active and innobrim resume")
 
 
 def test_restore_wait_gives_up_with_the_state(daemon: AnsweringLoop, run: Run) -> None:
     """A restore that does not end in time exits 1 and says what is in force."""
-    ended(run("restore", "--wait"), 1, "in force: C 225, M 450")
+    ended(run("restore", "--wait"), 1, "in force: io_capacity 225, io_capacity_max 450")
     assert daemon.commands[0].name == "restore"
 
 
@@ -379,11 +380,11 @@ def test_park_that_the_server_refuses_is_exit_1_at_once(
     play(record(51, reading=ELSEWHERE), events=(failed,) if why == "write" else ())
     said = "the write failed: deadlock (error 1213)"
     if why == "privilege":
-        said = "the account may not write; ended by innobrim resume, after GRANT"
+        said = "the account may not write; what ends it: innobrim resume, after GRANT"
         lost = (Remedy.RESUME_WITH_GRANT,)
         daemon.holding = (Hold(HoldCode.PRIVILEGE_LOST, 10.0, "the account may not write", lost),)
 
-    ended(run(*words), 1, f"not parked, in force: C 300, M 600: {said}")
+    ended(run(*words), 1, f"not parked, in force: io_capacity 300, io_capacity_max 600: {said}")
 
 
 def test_park_says_what_it_waits_for_and_whether_it_was_written(
@@ -391,7 +392,13 @@ def test_park_says_what_it_waits_for_and_whether_it_was_written(
 ) -> None:
     """A park in force is told from one that is still to come; with --wait that is waited for."""
     monkeypatch.setattr(waiting, "RECEIPT_SECONDS", 0.0)
-    ended(run("park"), 0, "parked at 225/450; hands off until resumed")
+    ended(
+        run("park"),
+        0,
+        "parked at io_capacity 225, io_capacity_max 450; nothing is written until innobrim resume",
+    )
     daemon.template = record(50, reading=ELSEWHERE)
-    ended(run("park"), 0, "not in force yet: innobrim status shows io_capacity")
-    ended(run("park", "--wait"), 1, "in force C 300, M 600; parking at C 225, M 450")
+    ended(run("park"), 0, "not in force yet: innobrim status shows it")
+    ended(
+        run("park", "--wait"), 1, "in force: io_capacity 300, io_capacity_max 600; parking at io_capacity 225"
+    )

@@ -28,7 +28,7 @@ from tuner.records import Decision, DecisionKind
 
 ALT_SCREEN, MAIN_SCREEN = b"\x1b[?1049h", b"\x1b[?1049l"
 CURSOR = b"\x1b[?25h"
-WHY = "450 pages/s hold the age"
+WHY = "no change: age 71 % of the flush limit"
 
 
 def watching(folder: Path) -> Virtual:

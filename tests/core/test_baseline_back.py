@@ -62,9 +62,9 @@ def test_a_worse_server_gets_its_own_values_back_in_steps(kept: Bench) -> None:
     assert set(kept.wrote(since=begins)) == {DecisionKind.RESTORE}
     assert len(kept.wrote(since=begins)) > 3
     assert kept.server.capacity == DEFAULT
-    assert "3000 row changes/s in place of 3333" in told
+    assert "3000 row changes/s instead of 3333" in told
     assert "10000/20000" in told
-    assert "the server did worse under InnoBrim's values" in kept.record.advisory
+    assert "the server did worse with InnoBrim's values" in kept.record.advisory
     assert decode_state(encode_state(kept.state)).baseline_guard == kept.state.baseline_guard
 
 
@@ -119,7 +119,7 @@ def test_a_person_ends_it_at_once(back: Bench, asked: Command) -> None:
 
 @pytest.mark.parametrize(
     ("slower", "said", "least"),
-    [(0.4, "the load is another one", 600), (0.9, "no better under its own values", 0)],
+    [(0.4, "the load has changed", 600), (0.9, "no better with the originals", 0)],
     ids=["another load", "no better"],
 )
 def test_another_load_or_a_baseline_that_does_no_better_lifts_it(
@@ -155,7 +155,7 @@ def test_while_the_load_stays_it_stays_and_outlives_the_daemon(back: Bench) -> N
     record = back.turn()
     assert record.mode is Mode.ADVISORY
     assert "baseline_back" in codes(record)
-    assert "worse under InnoBrim's values" in record.advisory
+    assert "worse with InnoBrim's values" in record.advisory
 
     assert back.turn(command("resume")).mode is Mode.ACTIVE
 

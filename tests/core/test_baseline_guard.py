@@ -111,10 +111,10 @@ def test_noise_alone_is_no_loss(seed: int, noise: float, baseline: int) -> None:
 @pytest.mark.parametrize(
     ("worse", "said"),
     [
-        ({"rows": 2700.0}, " row changes/s in place of 2974, with as many"),
-        ({"pages": 0.25}, "pages for each row change in place of 0.2"),
+        ({"rows": 2700.0}, " row changes/s instead of 2974, with as many"),
+        ({"pages": 0.25}, "pages for each row change instead of 0.2"),
         ({"dips": 10.0, "threads": 0.0}, "of the time with hardly a row change"),
-        ({"waits": 20.0}, "20 waits for a free page a second in place of 0"),
+        ({"waits": 20.0}, "20 waits for a free page a second instead of 0"),
     ],
 )
 def test_a_real_loss_is_found_and_said_with_its_figures(worse: dict[str, float], said: str) -> None:

@@ -289,10 +289,10 @@ def test_a_budget_below_the_baseline_is_said_not_to_be_kept_once(baseline: float
         (
             Budget(0.1, predicted=14.0, allowed=10.0, least=14.2, exponent=0.5),
             0.9,
-            ["max_recovery_seconds = 15", "1.7 times", "39 % of this redo capacity", "2.6 times"],
+            ["max_recovery_seconds = 15", "1.7 times", "39 % of this size", "2.6 times"],
             "nothing",
         ),
-        (Budget(-0.5, predicted=14.0, allowed=10.0, least=15.0), 0.9, [], "of this redo capacity"),
+        (Budget(-0.5, predicted=14.0, allowed=10.0, least=15.0), 0.9, [], "of this size"),
         (
             Budget(0.5, predicted=14.0, allowed=10.0, least=9.0, baseline=0.7, there=12.5, exponent=0.5),
             0.7,
@@ -302,7 +302,7 @@ def test_a_budget_below_the_baseline_is_said_not_to_be_kept_once(baseline: float
         (
             Budget(0.5, predicted=14.0, allowed=10.0, least=9.0, baseline=1.0, there=20.1, m_moves_age=False),
             1.0,
-            ["max_recovery_seconds = 21", "51 % of this redo capacity"],
+            ["max_recovery_seconds = 21", "51 % of this size"],
             "set_point =",
         ),
     ],

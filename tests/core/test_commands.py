@@ -177,12 +177,12 @@ def test_park_and_restore_say_where_to(bench: Bench) -> None:
     accepted, said = bench.answer(command("park"))
 
     assert accepted
-    assert str(bench.server.capacity) in said
+    assert bench.server.capacity.in_words in said
     assert bench.record.decision.kind is DecisionKind.PARK
     assert held(bench.turn()) == {"paused"}
     accepted, said = bench.answer(command("restore"))
     assert accepted
-    assert "10000/20000" in said
+    assert "io_capacity_max 20000" in said
     assert "the restore goes on" in bench.answer(command("mode", value="active"))[1]
 
 
@@ -249,7 +249,7 @@ def test_only_news_of_these_originals_permits_a_write() -> None:
     name = originals_name(bench.server.identity, bench.server.capacity)
     accepted, said = bench.answer(command("originals_saved", value="another server 200/2000"))
     assert not accepted
-    assert said == f"another server 200/2000 is on disk, and {name} is waited for"
+    assert said == f"another server 200/2000 is on disk, but {name} was expected"
 
     assert bench.state.originals is not None
     assert not bench.state.originals.saved
@@ -292,8 +292,8 @@ def test_a_change_is_said_old_to_new_with_who_and_how_long(loop: Bench) -> None:
 @pytest.mark.parametrize(
     ("overlay", "said"),
     [
-        ({"max_io_capacity_max": 20_001}, "above the file's 20000, and may be lower only"),
-        ({"min_io_capacity_max": 199}, "below the file's 200, and may be higher only"),
+        ({"max_io_capacity_max": 20_001}, "above the file's 20000; it may only be lowered"),
+        ({"min_io_capacity_max": 199}, "below the file's 200; it may only be raised"),
         ({"max_recovery_seconds": 201}, "above the file's 200"),
         ({"dwell_seconds": 9}, "below the file's 10"),
         ({"max_changes_per_hour": 61}, "above the file's 60"),
@@ -360,7 +360,7 @@ def test_a_reload_keeps_what_the_new_file_allows(loop: Bench) -> None:
     file = replace(FILE, max_io_capacity_max=3000, step_factor=3.0)
     said = loop.answer(command("settings", settings=file))[1]
 
-    assert "no longer in force" in said
+    assert "these changes end" in said
     assert loop.state.settings == replace(file, max_recovery_seconds=100.0)
     assert loop.state.overlay is not None
     assert loop.state.overlay.values == {"max_recovery_seconds": 100}

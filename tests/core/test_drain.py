@@ -61,7 +61,7 @@ def test_an_age_that_is_below_the_target_just_then_is_kept_there(full: Bench) ->
     (answer,) = full.turn(drain()).acknowledgements
 
     assert answer.accepted
-    assert answer.message.startswith("keeping the checkpoint age at 40 MiB at most")
+    assert answer.message.startswith("keeping the uncheckpointed bytes at 40 MiB at most")
 
 
 def test_what_was_learned_of_the_load_outlives_a_drain(full: Bench) -> None:
@@ -269,7 +269,7 @@ def test_an_age_that_cannot_be_reached_is_refused(full: Bench, most: int, asked:
 @pytest.mark.parametrize(
     ("asked", "said"),
     [
-        (drain("90%"), "is no less than the loop holds anyway"),
+        (drain("90%"), "is not below what is held anyway"),
         (drain("a lot"), "'a lot' is no age"),
         (drain(ttl=0.0), "needs a checkpoint age"),
         (drain(ttl=float("nan")), "needs a checkpoint age"),

@@ -178,13 +178,13 @@ def test_what_refuses_a_wish(wanted: float, kind: DecisionKind, changes: dict[st
     ("changes", "said"),
     [
         ({"settings": AT_LEAST_200}, "min_io_capacity_max = 200"),
-        ({"floor": 200}, "the lowest for now: less than 200 is for a load that was watched for 3 minutes"),
+        ({"floor": 200}, "the lowest for now: a value below 200 needs a load that was watched for 3 minutes"),
         (
             {"floor": 660, "lowest": 660, "current": Capacity(330, 660)},
-            "660, the lowest for now: in the last 5 minutes an emergency found little less too low",
+            "660, the lowest for now: an emergency in the last 5 minutes showed",
         ),
-        ({"lowest": 100, "last_write": 993.5}, "4 s to go"),
-        ({"lowest": 100, "changes": 57}, "the rest is for raises"),
+        ({"lowest": 100, "last_write": 993.5}, "possible in 4 s"),
+        ({"lowest": 100, "changes": 57}, "the rest is kept for raises"),
     ],
 )
 def test_a_refusal_names_what_keeps_m_where_it_is(changes: dict[str, Any], said: str) -> None:

@@ -55,7 +55,7 @@ def test_a_read_only_server_is_left_as_it_is(bench: Bench, variable: str) -> Non
     bench.turns(60)
 
     assert hold.code.value == "not_writer"
-    assert hold.reason == f"{variable} is ON; left at {left}, ours"
+    assert hold.reason == f"{variable} is ON; in force: {left.in_words}, set by InnoBrim"
     assert hold.remedies == (Remedy.READ_ONLY_OFF,)
     assert bench.wrote(since=begun) == []
     bench.server.shows = {}
@@ -78,7 +78,9 @@ def test_what_is_ours_stays_ours_through_advisory_mode(bench: Bench, *, meddled:
     record, pair = bench.turns(3), bench.server.capacity
     (hold,) = [one for one in record.holds if one.code.value == "not_writer"]
 
-    assert hold.reason == f"super_read_only is ON; left at {pair}, {'not ours' if meddled else 'ours'}"
+    assert hold.reason == (
+        f"super_read_only is ON; in force: {pair.in_words}, {'not set' if meddled else 'set'} by InnoBrim"
+    )
     assert (bench.state.writes.own == pair) is not meddled
 
 
@@ -90,7 +92,7 @@ def test_leaving_active_says_what_it_could_not_park(bench: Bench, *, silent: boo
     bench.server.down = "did not answer within 1 s" if silent else ""
 
     said = bench.answer(command("mode", value="advisory"))[1]
-    assert said.endswith(f"no park was written: super_read_only is ON; left at {left}, ours")
+    assert said.endswith(f"super_read_only is ON; in force: {left.in_words}, set by InnoBrim")
 
 
 @pytest.mark.parametrize("asked", ["park", "restore", "override"])

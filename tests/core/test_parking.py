@@ -167,7 +167,7 @@ def test_leaving_active_unheard_for_long_is_given_up_and_said(bench: Bench) -> N
     bench.turns(5)
 
     (said,) = bench.said("not_parked", since=begun)
-    assert str(pair) in said
+    assert pair.in_words in said
     assert bench.wrote(since=begun) == []
 
 
@@ -226,13 +226,13 @@ def test_resumed_unheard_the_loop_knows_its_own_values(bench: Bench, *, meddled:
 
 
 @pytest.mark.parametrize(
-    ("ours", "whose"), [(True, ", InnoBrim's, is in force"), (False, ", not InnoBrim's")]
+    ("ours", "whose"), [(True, ", set by InnoBrim; a parked pair"), (False, ", not set by InnoBrim")]
 )
 def test_a_pause_says_what_it_leaves(bench: Bench, *, ours: bool, whose: str) -> None:
     """The pair in force is named, and whose it is."""
     bench.server.capacity = bench.server.capacity if ours else DEFAULT
 
-    assert f"{bench.server.capacity}{whose}" in bench.answer(command("pause"))[1]
+    assert f"{bench.server.capacity.in_words}{whose}" in bench.answer(command("pause"))[1]
 
 
 def test_a_park_that_writes_nothing_says_why(bench: Bench) -> None:
@@ -242,7 +242,7 @@ def test_a_park_that_writes_nothing_says_why(bench: Bench) -> None:
         decision = bench.turn(command("park")).decision
 
     assert decision.steps == ()
-    assert decision.detail.endswith("with room for 1.5 times the load: nothing is written")
+    assert decision.detail.endswith("room for 1.5 times the load: nothing is written")
 
 
 @pytest.mark.parametrize(("value", "kinds"), [("park", [DecisionKind.PARK]), ("leave", [])])

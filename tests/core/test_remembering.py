@@ -265,7 +265,7 @@ def test_what_is_forgotten_is_said_once_at_the_first_tick() -> None:
     bench.turns(2)
 
     (said,) = bench.said("learned_lost")
-    assert said.endswith("begins afresh: 1 of 3 trials: why; trend: because")
+    assert said.endswith("starts again: 1 of 3 trials: why; trend: because")
 
 
 # The loop's state as bytes and back.

@@ -56,7 +56,7 @@ def test_persons_roles_and_overrides_come_before_a_window(bench: Bench) -> None:
     """A person's set-point or M, and a replica's limit, hold inside a window as anywhere; status says so."""
     theirs = Bench(replace(ACTIVE, set_point=0.7)).in_control()
     assert in_force(theirs, window(set_point=0.5)) == (0.7, "person")
-    assert "nightly: set_point = 0.5; set_point as person has it" in status(theirs)
+    assert "nightly: set_point = 0.5; set_point comes from person" in status(theirs)
 
     bench.turn(active(window(set_point=0.9)))
     bench.turn(command("override", value=1_000, ttl=60.0))
@@ -75,7 +75,7 @@ def test_a_windows_set_point_comes_before_the_configured_budgets(bench: Bench) -
 
     assert found == (0.6, "schedule nightly")
     (said,) = bench.said("budget_overruled")
-    assert said.startswith("set_point = 0.6 of schedule nightly stands and max_recovery_seconds is not kept")
+    assert said.startswith("set_point = 0.6 of schedule nightly counts and max_recovery_seconds is not kept")
 
 
 def test_a_windows_budget_stands_in_for_the_configured_one() -> None:
@@ -125,8 +125,8 @@ def test_an_overlap_is_shown(bench: Bench) -> None:
     in_force(bench, window("night", set_point=0.5))
     in_force(bench, window("night", set_point=0.5), window("late", set_point=0.6))
 
-    assert bench.said("schedule_begins")[1].endswith("set_point counts as schedule night has it")
-    assert "late: set_point = 0.6; set_point as schedule night has it; until " in status(bench)
+    assert bench.said("schedule_begins")[1].endswith("set_point comes from schedule night")
+    assert "late: set_point = 0.6; set_point comes from schedule night; until " in status(bench)
 
 
 def test_a_window_that_goes_on_is_not_said_again(bench: Bench) -> None:
@@ -258,7 +258,7 @@ def test_an_age_that_is_low_already_is_left_alone(full: Bench) -> None:
     full.turns(5)
 
     assert under_way(full) == ""
-    assert full.record.schedule[0].drain_waits == "the age is held as low already as a drain would bring it"
+    assert full.record.schedule[0].drain_waits == "the age is already as low as a drain would bring it"
 
 
 def test_advisory_mode_shows_the_drain_and_writes_nothing(full: Bench) -> None:
@@ -270,7 +270,7 @@ def test_advisory_mode_shows_the_drain_and_writes_nothing(full: Bench) -> None:
     full.server.redo_rate *= 1.2
     full.turns(60)
 
-    assert full.said("drain", since=begun)[0].startswith("would drain to ")
+    assert full.said("drain", since=begun)[0].startswith("would drain ")
     assert under_way(full) == "schedule nightly"
     assert full.record.decision.would is not None
     assert full.record.decision.source == "schedule"

@@ -139,7 +139,7 @@ def test_a_budget_out_of_reach_changes_nothing_and_is_said_once() -> None:
     assert with_it.set_point == without.set_point > LOWEST
     assert with_it.codes("budget_") == ["budget_out_of_reach"]
     (unkept,) = with_it.record.unkept
-    assert "the lowest set-point, 0.30, keeps max_recovery_seconds = " in unkept
+    assert "the lowest set-point, 30 %, keeps max_recovery_seconds = " in unkept
     with_it.turn(command("settings", settings=Settings(mode=Mode.ACTIVE)))
     assert with_it.turn().unkept == ()
 
@@ -154,7 +154,7 @@ def test_a_budget_asks_for_no_less_than_the_baseline_settings_hold() -> None:
     assert found is not None
     assert found.recovery_at_set_point == pytest.approx(found.recovery_at_baseline, rel=0.05)
     assert bench.codes("budget_") == ["budget_not_kept"]
-    assert "the baseline settings rest at an age ratio of 0." in bench.state.announced.unkept[0]
+    assert "the originals hold the age at " in bench.state.announced.unkept[0]
 
 
 def test_a_persons_set_point_comes_before_the_budgets_and_that_is_said_once() -> None:

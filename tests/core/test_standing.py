@@ -206,7 +206,7 @@ def test_another_server_at_the_address_makes_it_advisory(here: str, there: str) 
 
     assert (state.mode, state.previous_server) == (Mode.ADVISORY, OTHER_IDENTITY)
     assert state.why_advisory == f"another server, {IDENTITY}, answers at this address"
-    answers = f"advisory: {IDENTITY} answers where the last run ended beside {OTHER_IDENTITY}"
+    answers = f"advisory: {IDENTITY} answers, but the last run was with the server {OTHER_IDENTITY}"
     assert said == "; ".join(filter(None, (here or there, answers)))
     assert remedies == (Remedy.MODE_ACTIVE,)
 

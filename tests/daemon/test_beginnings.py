@@ -43,7 +43,7 @@ def test_another_server_since_the_last_run_is_left_alone(before: Life, tmp_path:
     (event,) = told(life, "other_server")
     assert event.message == (
         f"server {OTHER_IDENTITY} answers now; the mode is advisory until a person says otherwise"
-        f"; the last run ended beside {before.server.identity}"
+        f"; the last run was with the server {before.server.identity}"
     )
     (started,) = [line for line in logged if line["event"] == "started"]
     assert str(started["why"]).endswith("ended by innobrim mode active")

@@ -69,4 +69,6 @@ def test_an_advisory_end_says_that_nothing_was_written() -> None:
     for record in (bench.records[-1], bench.turn(STOP)):
         farewell.take(record)
 
-        assert str(farewell) == f"{bench.server.capacity}: not ours, advisory mode wrote nothing"
+        assert (
+            str(farewell) == f"{bench.server.capacity}: not set by InnoBrim, as advisory mode wrote nothing"
+        )

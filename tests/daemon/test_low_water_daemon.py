@@ -104,7 +104,9 @@ def test_a_mark_that_stays_does_not_delay_a_stop(
     assert bench.server.mark == OURS
     assert [one.error for one in stopped.told] == (["read-only (error 1290)"] if refused else [])
     assert (": parked" in str(stopped.farewell)) is (refused is DecisionKind.LOW_WATER)
-    assert str(stopped.farewell).endswith("; innodb_max_dirty_pages_pct_lwm = 0.001, ours, 0 was found")
+    assert str(stopped.farewell).endswith(
+        "; innodb_max_dirty_pages_pct_lwm = 0.001, set by InnoBrim; the original is 0"
+    )
 
 
 @pytest.mark.parametrize("why", ["foreign_change", "read_only", "another daemon", "silent"])
@@ -128,7 +130,7 @@ def test_a_mark_that_may_not_go_back_at_a_stop_is_told(why: str, value: str) -> 
     assert server.mark == OURS
     assert len(ending) == 1
     assert [code for one in ending for code in codes(one)].count(NOT_BACK) == (value == "park")
-    assert "innodb_max_dirty_pages_pct_lwm = 0.001, ours" in str(stopped.farewell)
+    assert "innodb_max_dirty_pages_pct_lwm = 0.001, set by InnoBrim" in str(stopped.farewell)
     assert standing_of(bench.state).low_water == 0
 
 

@@ -49,8 +49,8 @@ def test_the_loops_wish_comes_first_as_sql() -> None:
     first = advise(would_set(), FACTS, Settings())[0]
 
     assert first.id == "set-io-capacity"
-    assert "300/600" in first.title
-    assert "set-point 0.800" in first.reason
+    assert "io_capacity_max 600" in first.title
+    assert "set-point 80 %" in first.reason
     assert "fewer page writes" in first.effect
     assert sorted(first.sql) == [
         "SET GLOBAL innodb_io_capacity = 300",
@@ -92,7 +92,7 @@ def test_holds_and_counters_are_part_of_it() -> None:
     [
         (0.4, 0.5, "about 29% fewer page writes"),
         (0.9, 0.5, "about 6% more"),
-        (0.8, 0.5, "where it should be"),
+        (0.8, 0.5, "at its set-point"),
         (0.4, 0.0, "too little write combining"),
         (0.0, 0.5, "too little write combining"),
     ],
@@ -137,7 +137,9 @@ def test_under_a_light_load_no_low_water_mark_is_advised(law: str, name: str) ->
     light = advice(facts=facts, estimate=estimate(**QUIET))[name]
 
     assert (light.severity, light.sql) == ("info", ())
-    assert light.fix == "not for the load seen: 100 pages a second become dirty, and C is 225"
+    assert (
+        light.fix == "not for the load seen: 100 pages a second become dirty, and innodb_io_capacity is 225"
+    )
     for load in ({"new_density": 1e-3}, {"flush_rate": 500.0}, {"age_ratio": 1.13, "demand": 0.0}):
         assert advice(facts=facts, estimate=estimate(**QUIET | load))[name].sql == (
             f"SET GLOBAL {MARK} = 0.001",

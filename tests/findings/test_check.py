@@ -86,7 +86,7 @@ def test_a_server_that_cannot_be_used_says_why(server: Odd) -> None:
         ({}, {"adaptive_flushing": False}, "adaptive_flushing: problem", ["adaptive_flushing = ON"]),
         ({}, {"flush_sync": False}, "flush_sync: warning", ["innodb_flush_sync = ON"]),
         ({"sync_stalls": True}, {}, "flush_sync: ok", ["writers wait"]),
-        ({"flush_law": "mariadb"}, {}, "flush_sync: ok", ["it may not be back before writers wait"]),
+        ({"flush_law": "mariadb"}, {}, "flush_sync: ok", ["writers may wait before the age is back"]),
         ({}, {"redo_capacity": 50_000_000}, "redo_capacity: warning", ["innobrim redo says which size"]),
         ({}, {"resizing": True}, "redo_capacity: warning", []),
         ({}, {"writer": False}, "writer: warning", []),
@@ -296,7 +296,7 @@ def test_a_percentage_that_is_not_the_laws_is_named_with_what_to_send() -> None:
     _, name, *arguments = shlex.split(command)
     given = record.make_context(name, arguments).params
 
-    assert "buffer_flush_pct_for_lsn, said 12, where the law legacy has 3 to 9" in held.why
+    assert "buffer_flush_pct_for_lsn) was 12, but the flush law legacy predicts 3 to 9" in held.why
     assert (given["host"], given["port"], given["user"]) == ("db.example", 3307, "app@[::1]")
     assert str(given["fixture"]) == "percona-8.0.36.json"
 
@@ -329,7 +329,7 @@ def guarded(bounds: Bounds = BOUNDS) -> Facts:
 def test_what_the_password_lets_somebody_set_is_said() -> None:
     """The procedure alone is fine; the privilege beside it is a warning with its revoke."""
     assert said(guarded()).severity == "ok"
-    assert "M from 100 to 20000, C from 100 to 20000" in said(guarded()).title
+    assert "io_capacity_max from 100 to 20000, io_capacity from 100 to 20000" in said(guarded()).title
     both = said(guarded(), may=True)
     assert (both.severity, both.sql) == (
         "warning",

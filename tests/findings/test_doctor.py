@@ -176,7 +176,7 @@ def test_a_rule_speaks_where_it_costs_and_nowhere_else(name: str) -> None:
     assert re.search(r"\d", one.reason)
     assert change in "\n".join((one.fix, *one.sql))
     assert all((one.effect, one.risk))
-    assert one.source.startswith(("measured: ", "known from ", "foretold "))
+    assert one.source.startswith(("measured: ", "known from ", "predicted "))
 
 
 def test_each_finding_of_doctor_is_tried_and_explained() -> None:

@@ -15,8 +15,8 @@ from tuner.records import DrainProgress, Event, EventCode
 @pytest.mark.parametrize(
     ("ratios", "said"),
     [
-        ((0.20, 0.33, 0.44), "0.20 to 0.44"),
-        ((0.60, 0.40), "0.60 to 0.40"),
+        ((0.20, 0.33, 0.44), "20 % to 44 %"),
+        ((0.60, 0.40), "60 % to 40 %"),
         ((0.50, 0.62, 0.55), ""),
         ((), ""),
     ],

@@ -30,8 +30,8 @@ def shown(progress: OptimiserProgress | None, health: OptimiserHealth | None = N
 @pytest.mark.parametrize(
     ("progress", "health", "parts"),
     [
-        (RESTING, OptimiserHealth("asleep"), ["idle, a trial in 30m", "3 trials known"]),
-        (replace(RESTING, rest_seconds=0.0), None, ["idle until the load has been quiet"]),
+        (RESTING, OptimiserHealth("asleep"), ["the next trial begins in 30m", "3 trials known"]),
+        (replace(RESTING, rest_seconds=0.0), None, ["waits until the load has been steady"]),
         (
             OptimiserProgress(OptimiserPhase.BARRED, why="held: paused"),
             OptimiserHealth("asleep"),
@@ -40,7 +40,7 @@ def shown(progress: OptimiserProgress | None, health: OptimiserHealth | None = N
         (
             OptimiserProgress(OptimiserPhase.ASKING, number=4),
             OptimiserHealth("thinking"),
-            ["asks for a suggestion for trial 4", "is thinking"],
+            ["asks for a suggestion for trial 4", "is working"],
         ),
         (
             OptimiserProgress(

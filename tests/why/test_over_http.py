@@ -57,7 +57,7 @@ def test_the_last_minutes_are_told_without_a_journal(board: Board, directory: Pa
     told, early = why(board, directory, f"?at={EPOCH + LOW}"), why(board, directory, f"?at={EPOCH + 100}")
 
     assert told["source"] == "memory"
-    assert "the aim of the drain was" in told["stories"][-1]["sentences"][1]
+    assert "the drain's target was" in told["stories"][-1]["sentences"][1]
     assert (early["found"], early["later"] > EPOCH + OVERRIDE) == (False, True)
 
 
@@ -71,7 +71,7 @@ def test_page_and_command_say_the_same(board: Board, directory: Path) -> None:
     for query in (f"?at={change.wall}", f"?change={change.number}"):
         (told,) = why(board, directory, query)["stories"]
         assert (told["headline"], told["sentences"]) == (story.headline, list(story.sentences))
-    assert why(board, directory)["stories"][-1]["brief"].startswith("it was held")
+    assert why(board, directory)["stories"][-1]["brief"].startswith("there was a hold")
     assert len(why(board, directory, "?last=3600")["stories"]) > 20
 
 

@@ -64,6 +64,7 @@ from tuner.loop import drive
 from tuner.records import Estimate, Missed, Sample, TickRecord
 from tuner.servers.port import Server
 from tuner.settings import Mode, Settings
+from tuner.system.amounts import share
 from tuner.system.clock import Clock, SystemClock
 
 PROGRESS_TICKS = 10
@@ -103,7 +104,7 @@ class Watched:
         estimate = record.estimate
         if estimate is not None and record.tick.number % PROGRESS_TICKS == 0:
             say(
-                f"{record.tick.number:4d} s  age ratio {estimate.age_ratio:.3f}  "
+                f"{record.tick.number:4d} s  age {share(estimate.age_ratio)} of the flush limit  "
                 f"redo {estimate.redo_rate / 1e6:.2f} MB/s  "
                 f"demand {estimate.demand:.0f} pages/s",
                 err=True,
@@ -146,14 +147,14 @@ def advise(
     """Watch a server, then say what active mode would bring, what to set, and why. Writes nothing.
 
     It needs no daemon and no configuration file, and works on managed servers as well. The first line is the
-    verdict, with its range: of the load seen. Each advice has a stable id and SQL to paste.
+    verdict for the load that was seen, with its range. Each advice has a stable id and SQL to paste.
 
-    Exit 0: there is something to gain. Exit 5: nothing to gain. Exit 6: no load was seen, so that it cannot
-    be told. Exit 1: this server cannot be controlled as it is, or too little was seen. Exit 3: nothing
+    Exit 0: there is something to gain. Exit 5: there is nothing to gain. Exit 6: no load was seen, so there
+    is no verdict. Exit 1: this server cannot be controlled as it is, or too little was seen. Exit 3: nothing
     answers.
 
-    With --from a recording of a day or a week takes the server's place, as of innobrim record or of a daemon:
-    hour by hour load, age and the pair that suits it, and what the loop would have brought, or did bring.
+    With --from it reads a recording instead, of innobrim record or of a daemon. For each hour it prints load,
+    age, the best static pair, and what active mode would have gained, or did gain.
 
     Example: innobrim advise --socket /run/mysqld/mysqld.sock --user innobrim
     """
@@ -274,9 +275,9 @@ def for_all(hours: list[Hour]) -> list[Finding]:
         return []
     pair = max(pairs, key=lambda one: one.io_capacity_max)
     lowest = min(one.io_capacity_max for one in pairs)
-    takes = f"an M of {pair.io_capacity_max}"
+    takes = f"innodb_io_capacity_max = {pair.io_capacity_max}"
     if lowest < pair.io_capacity_max:
-        takes = f"{takes}, that of the hour that takes least one of {lowest}"
+        takes = f"{takes}; the hour that needs least takes {lowest}"
     return [
         Finding(
             id="static-io-capacity",
@@ -285,7 +286,7 @@ def for_all(hours: list[Hour]) -> list[Finding]:
             reason=f"the busiest minute of all takes {takes}; its demand was "
             f"{max(one.highest_demand for one in hours):.0f} pages/s "
             f"(mean {statistics.fmean(one.demand for one in hours):.0f})",
-            effect="outside of it the age rests lower than it could; a static value cannot follow the load",
+            effect="at other times the age stays lower than it could; a static value cannot follow the load",
             fix="for a server that is not to be controlled; put it into my.cnf as well",
             sql=statements(hours[-1].in_force, pair),
         )
@@ -299,8 +300,8 @@ def _hour_of(hour: Hour) -> str:
 NOT_TOLD = "–"
 
 HEADS = (
-    "                   changes  age, of   demand        M      static    loop's M  writes  commits",
-    "hour (UTC)          rows/s    limit  pages/s  pages/s         C/M     pages/s   saved   gained",
+    "                   changes  age, of   demand  io_capacity  one static  io_capacity_max  writes  commits",
+    "hour (UTC)          rows/s    limit  pages/s         _max        pair    with the loop   saved   gained",
 )
 
 
@@ -311,7 +312,7 @@ def _table(hours: list[Hour]) -> list[str]:
         wanted = NOT_TOLD if one.loop is None else "–".join(str(m) for m in dict.fromkeys(one.loop))
         lines.append(
             f"{_hour_of(one):16} {one.row_changes:9.0f} {one.age_ratio:8.0%} {one.demand:8.0f} "
-            f"{one.in_force.io_capacity_max:8d} {one.static or NOT_TOLD!s:>11} {wanted:>11} "
+            f"{one.in_force.io_capacity_max:12d} {one.static or NOT_TOLD!s:>11} {wanted:>16} "
             f"{_likeliest(saved):>7} {_likeliest(gained):>8}{'  active' if one.active else ''}"
         )
     return lines if all(NOT_TOLD not in one.split() for one in lines) else [*lines, f"{NOT_TOLD}: not known"]
@@ -350,7 +351,7 @@ def headline(verdict: Verdict) -> str:
     if verdict.answer == "cannot":
         return f"cannot be controlled, because {verdict.because}"
     if verdict.answer == "no-load":
-        return f"no load was seen, so that nothing can be foretold: {verdict.because}"
+        return f"no load was seen, so nothing can be predicted: {verdict.because}"
     if verdict.answer == "nothing":
         return f"nothing {'was gained' if verdict.brought else 'to gain'}, because {verdict.because}"
     pages, commits = verdict.page_writes_saved, verdict.commits_gained
@@ -388,13 +389,13 @@ def static_value(records: list[TickRecord], state: State, load: Load | None) -> 
     if load is not None:
         size = Table(load, state, sample, set_point=held).size(1.0)
         ratio, effect = size.age_ratio, _effect(size.page_writes_saved)
-    rests = f"holds about {ratio:.0%} of the flush limit"
+    rests = f"holds an age of about {share(ratio)} of the flush limit"
     if law.sleeps:
         rests += " while the page cleaner is awake"
     if not law.m_moves_age:
-        rests, effect = "is above the demand at the flush limit, where the age rests", "even flushing there"
+        rests, effect = "is above the demand at the flush limit, where the age stays", "even flushing there"
         if law is not SOFT_LIMIT:
-            rests, effect = "is above the demand; the age goes where C takes it", "even flushing"
+            rests, effect = "is above the demand; innodb_io_capacity decides the age", "even flushing"
     found = static_pair(loaded, sample, state, age_ratio=held)
     pair = found.pair
     busiest = "time seen" if found.short else "busiest minute"
@@ -416,9 +417,9 @@ def static_value(records: list[TickRecord], state: State, load: Load | None) -> 
         static = msgspec.structs.replace(
             static,
             title=f"the settings in force are enough for the load seen: {sample.capacity}",
-            reason="M does not move the age here, and one that is lower can cost page writes",
+            reason="innodb_io_capacity_max does not move the age here, and a lower one can cost page writes",
             effect="",
-            fix="leave them",
+            fix="leave them as they are",
             sql=(),
         )
     broken = broken_budgets(standing, set_point=held)

@@ -117,7 +117,7 @@ def specification(one: Plan) -> ServerSpec:
     "changes",
     multiple=True,
     metavar="KEY=VALUE",
-    help=f"Replace a key of the plan; repeat it. Keys (docs/bench.md): {', '.join(plan.keys())}.",
+    help=f"Replace a key of the plan; repeat it. Keys (docs/lab/bench.md): {', '.join(plan.keys())}.",
 )
 @click.option(
     "--output",

@@ -43,11 +43,11 @@ from tuner.system.clock import Clock, SystemClock
 def doctor(
     config_path: str | None, *, seconds: int, everything: bool, as_json: bool, **server_flags: object
 ) -> None:
-    """Look at all that a server's flushing depends on, and say what costs at the load seen. Writes nothing.
+    """Check every setting that flushing depends on, and name those that cost under this load. Writes nothing.
 
-    A setting is only named where this server shows that it matters; ask at a busy hour. Devices and file
-    systems are seen where the server runs on this machine. The first line is the verdict. Exit 0: nothing
-    costs, though something may be worth knowing. Exit 1: something costs, or the server could not be
+    A setting is named only where this server shows that it matters, so run it at a busy hour. Devices and
+    file systems are checked where the server runs on this machine. The first line is the verdict. Exit 0: no
+    setting costs, but something may be worth knowing. Exit 1: a setting costs, or the server could not be
     watched. Exit 3: nothing answers.
 
     Example: innobrim doctor --socket /run/mysqld/mysqld.sock --user innobrim

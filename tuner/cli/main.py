@@ -45,7 +45,7 @@ class LazyGroup(Group):
 @click.group(cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(package_name="innobrim", prog_name="innobrim")
 def cli() -> None:
-    """Keep InnoDB's uncheckpointed bytes just under max checkpoint age, by itself.
+    """Keep InnoDB's redo log as full as is safe, by setting innodb_io_capacity and innodb_io_capacity_max.
 
     Nothing is written unless the mode is active: by run --active, or by mode in the configuration.
 

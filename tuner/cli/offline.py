@@ -142,7 +142,7 @@ def restore_without_daemon(
             if log is not None and log.goal and not log.undone:
                 say(f"the redo log stays as it was grown; innobrim redo --undo sets {size(log.found)} back")
         pair = found.capacity
-        done = f"restored C {pair.io_capacity}, M {pair.io_capacity_max} on {facts.endpoint}"
+        done = f"restored {pair.in_words} on {facts.endpoint}"
         _done(notes, done, "innobrim restore")
     finally:
         lost = _lost(notes, directory)

@@ -17,10 +17,10 @@ from rich.text import Text
 
 from api.models import NumberedEvent, Status
 from tuner.cli.status import rows
-from tuner.cli.wording import duration, set_point_text
+from tuner.cli.wording import age_text, duration
 from tuner.records import DecisionKind, Lifecycle
 from tuner.settings import Mode
-from tuner.system.amounts import size
+from tuner.system.amounts import share
 from tuner.system.printable import printable
 
 GOOD, CAREFUL, BAD, QUIET = "green", "yellow", "bold red", "dim"
@@ -30,7 +30,7 @@ SET_POINT = "cyan"
 LATE_TICKS, LATE_SECONDS = 3.0, 2.0
 """A loop does not tick whose last tick is so many intervals old, and so many seconds."""
 
-HISTORY = ("checkpoint_age", "stall_point", "sync_point", "flush_limit", "set_point")
+HISTORY = ("modified_age", "stall_point", "sync_point", "flush_limit", "set_point")
 """Columns of the history that are drawn."""
 
 LABEL_WIDTH = 15
@@ -45,8 +45,9 @@ SHOWN = {
     "going on": CAREFUL,
     "degraded": CAREFUL,
     "decision": "",
-    "io_capacity": "",
-    "without it": "",
+    "in force": "",
+    "uncheckpointed": "",
+    "untouched": "",
     "reading": BAD,
     "flush law": "",
     "override": CAREFUL,
@@ -112,12 +113,12 @@ def verdict(view: View) -> tuple[str, str, str]:
     if status.server is not None:
         server = f"{status.server.product} at {status.server.endpoint}"
     since = f"since {_clock(view.gone_since)} UTC"
-    held = ", ".join(hold.code.value for hold in status.holds)
+    held = ", ".join(hold.code.value.replace("_", " ") for hold in status.holds)
     old = f"its last tick is {duration(status.seconds_old)} old"
     ways = (
         (view.refused, "TOKEN REFUSED", BAD, since),
         (bool(view.gone), "NO ANSWER", BAD, since),
-        (status.seconds_old > late, "LOOP STANDS", BAD, old),
+        (status.seconds_old > late, "NO TICKS", BAD, old),
         (status.missed is not None, "NO READING", BAD, server),
         (status.lifecycle is not Lifecycle.RUNNING, status.lifecycle.value.upper(), CAREFUL, server),
         (status.decision.kind is DecisionKind.EMERGENCY, "EMERGENCY", BAD, server),
@@ -145,20 +146,19 @@ def _facts(status: Status) -> Table:
     for label, words in rows(status):
         if label in SHOWN:
             said[label] = f"{said[label]}; {words}" if label in said else words
+    said.pop("age", None)  # stands last, above its chart
     return _table({**said, "age": _age(status)}, SHOWN)
 
 
 def _age(status: Status) -> str:
-    estimate, limits = status.estimate, status.limits
-    if estimate is None or limits is None:
-        return "unknown"
-    share, sync = estimate.checkpoint_age / limits.stall_point, limits.sync_point / limits.stall_point
-    age = f"{share:.0%} of max checkpoint age; {size(estimate.checkpoint_age)} of {size(limits.stall_point)}"
-    return f"{age}; set-point {set_point_text(status)}; sync flushing at {sync:.0%}"
+    limits = status.limits
+    if limits is None:
+        return age_text(status)
+    return f"{age_text(status)}; sync flushing at {share(limits.sync_point / limits.flush_limit)}"
 
 
 def _chart(view: View, width: int) -> Iterator[Text]:
-    """Yield the lines of the age's chart, which ends at max checkpoint age, and the line of time."""
+    """Yield the lines of the age's chart, whose top is where writers block, and the line of time."""
     past = {name: _means(view.history[name], width) for name in HISTORY}
     top = max((one for one in past["stall_point"] if one is not None), default=1.0)
     wanted = [
@@ -168,7 +168,7 @@ def _chart(view: View, width: int) -> Iterator[Text]:
     steps = len(LEVELS) - 1
     for line in reversed(range(CHART_LINES)):
         made = Text(no_wrap=True)
-        for age, sync, aim in zip(past["checkpoint_age"], past["sync_point"], wanted, strict=True):
+        for age, sync, aim in zip(past["modified_age"], past["sync_point"], wanted, strict=True):
             full = 0 if age is None else round(steps * CHART_LINES * min(1.0, age / top))
             filled = min(steps, max(0, full - line * steps))
             style = next(

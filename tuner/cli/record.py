@@ -28,7 +28,7 @@ from tuner.servers.failures import CUT_SHORT, HANGS
 from tuner.servers.fixture import Fixture, FixtureRecorder, encode
 from tuner.servers.port import Server, Unreachable, Unsupported
 from tuner.servers.session import Session
-from tuner.system.amounts import size
+from tuner.system.amounts import share, size
 from tuner.system.clock import Clock, SystemClock
 
 LONGEST = 31 * 86_400
@@ -70,12 +70,13 @@ def record(
 ) -> None:
     """Record what a server does, once a second, into a file; the server is not touched.
 
-    No variable is set, no counter is turned on, and a daemon beside it is not disturbed. Ctrl-C ends it early
-    and keeps what there is. innobrim report makes a page of the file, innobrim replay compares decisions.
+    It sets no variable, turns on no counter, and does not disturb a daemon of the same server. Ctrl-C ends it
+    early and keeps what was recorded. innobrim report makes a page of the file, innobrim replay compares
+    decisions.
 
-    With --fixture it writes down the server's raw answers instead, with names, addresses and accounts taken
-    out. That is for a server that check refuses, or that docs/servers.md knows from its source alone: with
-    the file a test can stand in for it. It says what was taken out, what is missing, and where to send it.
+    With --fixture it writes the server's raw answers instead, without names, addresses and accounts. That is
+    for a server that check refuses, or that docs/servers.md knows only from its source: a test can then use
+    the file in place of the server. It prints what was taken out, what is missing, and where to send it.
 
     Exit 1: no reading succeeded, or the file is not whole. Exit 3: nothing answers.
 
@@ -149,10 +150,13 @@ def progress(now: TickRecord, left: float) -> str:
     ending = f"{duration(left)} left"
     if isinstance(reading, Missed):
         return f"no reading: {reading.reason}  {ending}"
-    age = f"checkpoint age {size(reading.checkpoint_age)} of {size(reading.stall_point)}"
+    age = f"uncheckpointed {size(reading.checkpoint_age)}"
     if estimate is None:
         return f"{age}  {ending}"
-    return f"{age}  redo {size(estimate.redo_rate)}/s  age ratio {estimate.age_ratio:.2f}  {ending}"
+    return (
+        f"{age}  redo {size(estimate.redo_rate)}/s  age {share(estimate.age_ratio)} of the flush "
+        f"limit  {ending}"
+    )
 
 
 def _file(output: Path | None) -> Path:

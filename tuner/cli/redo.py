@@ -77,20 +77,19 @@ def redo(
 ) -> None:
     """Watch a server, then say what a smaller or larger redo log would bring; writes nothing but with --to.
 
-    First comes the size to take, and how: the one from which on more gains nothing, or little because it
-    holds an hour of redo. Then for each size from half to sixteen times today's, with an M that follows the
-    load: how long of redo it holds, pages written per row change, page writes and all device writes saved
-    for the same work, commits/s gained where the device is the limit, how long a crash recovery and a
-    shutdown take.
-    Behind each figure is the range in which it lies in nine cases of ten. Exit 0: it was told. Exit 1: there
-    was no load to tell it from, or server or redo log were not the same throughout. Exit 3: nothing answers.
+    First it names the size to take, and how to set it. A larger one would gain nothing, or little. Then there
+    is a row for each size from half to sixteen times today's, with an innodb_io_capacity_max that follows the
+    load: how long the log lasts at the busiest rate, pages written per row change, page writes and device
+    writes saved for the same work, commits/s gained where the device is the limit, and how long a crash
+    recovery and a shutdown take. The range in brackets holds in nine cases of ten. Exit 0: done. Exit 1:
+    there was no load, or server or redo log changed meanwhile. Exit 3: nothing answers.
 
-    With --to SIZE the redo log grows to it while the server runs, after a question or with --yes: where the
-    version does that safely, there is room on the disk, and a crash recovery stays within
-    max_recovery_seconds, for which it watches first. Until mysqld is restarted --undo sets back what was
-    found. It takes an account that may set global variables. Exit 0: it is in force. Exit 1: refused, with
-    the reason, and the lines for my.cnf where only a restart does it. Exit 2: nobody to ask. Exit 3: nothing
-    answers. Exit 4: not in force in time.
+    With --to SIZE the redo log grows to it while the server runs, after a question or with --yes. The command
+    refuses where the version cannot do that safely, where the disk has no room, and where a crash recovery
+    would take longer than max_recovery_seconds, for which it watches first. Until mysqld is restarted, --undo
+    sets the old size again. The account must be allowed to set global variables. Exit 0: it is in force. Exit
+    1: refused, with the reason, and the lines for my.cnf where only a restart does it. Exit 2: there is
+    nobody to ask. Exit 3: nothing answers. Exit 4: not in force in time.
 
     Example: innobrim redo --socket /run/mysqld/mysqld.sock --user innobrim --seconds 300
     """

@@ -441,7 +441,7 @@ def _recovery(target: Target, wanted: int, seconds: int) -> str:
     config = target.config
     budget = config.loop.max_recovery_seconds
     if not budget:
-        return "takes longer with more redo: innobrim redo foretells it; no max_recovery_seconds is set"
+        return "takes longer with more redo: innobrim redo predicts it; no max_recovery_seconds is set"
     watched = watch(target.server, SystemClock(), config, seconds)
     _, state = watched.last()
     found = sizing(watched.records, state, None, (wanted / target.sample.redo_capacity,))

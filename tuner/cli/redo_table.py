@@ -9,7 +9,7 @@ from tuner.findings.devicewrites import DeviceWrites
 from tuner.findings.redo_size import enough_text, percent
 from tuner.findings.sizing import FACTORS, Size, Sizing
 from tuner.records import Capacity, Facts
-from tuner.system.amounts import duration, size
+from tuner.system.amounts import duration, share, size
 
 COLUMNS = (
     *(("size", 9), ("holds", 9), ("pages/row change", 25), ("page writes saved", 23)),
@@ -32,7 +32,7 @@ def table(found: Sizing, capacity: Capacity, facts: Facts) -> list[str]:
     pages = "" if found.pages_per_row is None else f", {found.pages_per_row:.3f} pages written per row change"
     return [
         f"{facts.product}, redo log of {size(found.redo_capacity)}, watched for {found.seconds} s",
-        f"age at {found.age_ratio:.0%} of the flush limit{pages}, {found.commit_rate:.0f} commits/s",
+        f"age {share(found.age_ratio)} of the flush limit{pages}, {found.commit_rate:.0f} commits/s",
         *_device(found),
         "",
         "".join(name.rjust(width) for name, width in COLUMNS),
@@ -98,14 +98,17 @@ def _share(figure: Figure | None) -> str:
 
 
 def _remarks(found: Sizing, capacity: Capacity) -> list[str]:
-    follows = "" if found.as_set is None else " and with an M that follows the load"
+    follows = "" if found.as_set is None else ", with an innodb_io_capacity_max that follows the load"
     lines = [
-        f"each for the same work{follows}; in brackets what holds in nine cases of ten",
-        "holds: so long of redo, at the rate of the busiest minute seen",
-        "recovery and shutdown: likely so long from the age that is held then",
+        f"each for the same work{follows}; in brackets the range for nine cases of ten",
+        "holds: time in which the busiest minute's redo rate fills the log",
+        "recovery and shutdown: likely times from the age that is held then",
     ]
     if found.as_set is not None:
-        lines.append(f"the row of {size(found.redo_capacity)} is today's log: such an M alone saves that")
+        lines.append(
+            f"the row of {size(found.redo_capacity)} is today's log: it shows what the value that "
+            "follows the load saves alone"
+        )
     bound = next((one for one in found.sizes if one.bound_by), None)
     if bound is not None:
         lines.append(f"from {size(bound.redo_capacity)} on the age is held lower: {bound.bound_by}")
@@ -116,12 +119,12 @@ def _remarks(found: Sizing, capacity: Capacity) -> list[str]:
     )
     if found.as_set is not None:
         lines.append(
-            f"a log {FACTORS[-1]:.0f} times as large, with C and M left at {capacity}, saves "
+            f"a log {FACTORS[-1]:.0f} times as large, with the values left at {capacity}, saves "
             f"{found.as_set:.0%} of the page writes"
         )
     lines.append(f"sure: {_sure(found.sizes)}")
     if found.ages_seen <= 1:
-        lines.append("one age was seen, which tells little of others: the ranges are wide")
+        lines.append("only one age was seen, so the ranges are wide")
     if found.lru_share > LITTLE:
         lines.append(
             f"{found.lru_share:.0%} of the page writes free pages in the buffer pool, whatever the log"

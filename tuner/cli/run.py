@@ -71,10 +71,10 @@ def run(
     insecure_api: bool,
     **server_flags: object,
 ) -> None:
-    """Watch a server, and in active mode keep its checkpoint age at the set-point.
+    """Watch a server, and in active mode keep its age at the set-point.
 
-    Advisory unless --active or the configuration says otherwise: it says what it would do and writes
-    nothing. SIGHUP reads the configuration again, SIGTERM leaves a parked setting and ends.
+    Without --active, or mode = "active" in the configuration, it is advisory: it says what it would do and
+    writes nothing. SIGHUP reads the configuration again. SIGTERM writes a parked setting and ends.
 
     Example: innobrim run --socket /run/mysqld/mysqld.sock --user innobrim --active
     """

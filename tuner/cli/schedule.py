@@ -114,11 +114,10 @@ class Plan(Struct, frozen=True):
 )
 @json_option
 def schedule(config_path: str | None, *, days: int, limit: int, as_json: bool) -> None:
-    """List which windows of the schedule are active now and which come, with what they ask for.
+    """List the windows of the schedule, those active now and those to come, with what they ask for.
 
-    Times are those of each schedule's own time zone. Of every two schedules that overlap it says when first,
-    and whose value counts, effect by effect. It asks no daemon: what one makes of a window is in innobrim
-    status.
+    Times are in each schedule's own time zone. Where two schedules overlap, it says when they first do, and
+    whose value counts for each effect. It does not ask the daemon: innobrim status shows what is in force.
 
     Example: innobrim schedule --config /etc/innobrim/innobrim.toml --days 2
     """

@@ -60,7 +60,7 @@ def _list(*, as_json: bool) -> None:
     "--policy",
     show_default="cascade, or as --config says",
     type=PolicyChoice(),
-    help="How M is chosen; fixed steers to one C and M, 1000/2000 without --config.",
+    help="How innodb_io_capacity_max is chosen; fixed keeps one pair, 1000/2000 without --config.",
 )
 @click.option(
     "--config",
@@ -113,8 +113,8 @@ def simulate(
 ) -> None:
     """Run a policy on a simulated server, as fast as the machine goes.
 
-    Nothing is written but the plot, where one is asked for. docs/simulate.md says what the simulated server
-    is good for.
+    Only the plot is written, where you ask for one. docs/lab/simulate.md says what the simulated server is
+    good for.
     """
     if context.args:
         raise click.UsageError(f"{context.args[0]}: a scenario is named by --scenario {context.args[0]}")
@@ -202,8 +202,8 @@ ROWS = (
     ("pages per commit", "pages_per_commit", ""),
     ("commit latency, median", "latency_p50", "ms"),
     ("commit latency, 99th perc.", "latency_p99", "ms"),
-    ("changes of M", "knob_changes", ""),
-    ("M at the end", "io_capacity_max_final", "pages/s"),
+    ("changes", "knob_changes", ""),
+    ("io_capacity_max at the end", "io_capacity_max_final", "pages/s"),
 )
 """Title, name in the result, and unit; what the result has in seconds and a table in ms is multiplied."""
 
@@ -286,7 +286,7 @@ def _settled(result: Result, scenario: Scenario) -> tuple[str, str]:
 
 def _static(title: str, found: BestStatic | NoStatic | None) -> None:
     if found is None or isinstance(found, NoStatic):
-        click.echo(f"  {title:<28}{'none':>10}  (none keeps the rules: docs/simulate.md)")
+        click.echo(f"  {title:<28}{'none':>10}  (none keeps the rules: docs/lab/simulate.md)")
         return
     click.echo(
         f"  {title:<28}{found.throughput_mean:>10g} commits/s at M = {found.io_capacity_max}, "

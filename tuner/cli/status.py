@@ -9,6 +9,7 @@ import click
 
 from api.models import (
     BudgetInForce,
+    Limits,
     OptimiserUnderWay,
     OverlayInForce,
     OverrideInForce,
@@ -23,13 +24,13 @@ from tuner.cli.answer import say, say_json
 from tuner.cli.client import DaemonClient, NoDaemon, Where, daemon_options, require_unnamed
 from tuner.cli.offline import status_from_journal
 from tuner.cli.wording import (
+    age_text,
     counted,
     drain_text,
     duration,
     gain_text,
     pair_text,
     restore_text,
-    set_point_text,
     stamp,
     to_write,
 )
@@ -56,10 +57,10 @@ from tuner.records import (
 from tuner.records.window import said as said_effect
 from tuner.servers.known import NEWEST_READ, law_and_level
 from tuner.settings import Mode
-from tuner.system.amounts import size
+from tuner.system.amounts import share, size
 from tuner.system.printable import printable
 
-_WEAKER = "ages are the checkpoint's, sync flushing is not seen, the flush law is not checked"
+_WEAKER = "the age shown is the checkpoint age, sync flushing is not seen, the flush law is not checked"
 
 
 @click.command()
@@ -93,20 +94,20 @@ def rows(status: Status) -> Iterator[tuple[str, str]]:
     """Yield label and words of each line."""
     yield from _without_daemon(status)
     if status.process is not None and status.process.speed != 1.0:
-        yield "time", f"runs {status.process.speed:g} times as fast: a demo, and not your server"
-    ago = f"tick {status.tick}, {duration(status.seconds_old)} ago"
+        yield "time", f"runs {status.process.speed:g} times as fast: this is a demo, not your server"
+    ago = f"last tick {duration(status.seconds_old)} ago, number {status.tick}"
     yield "mode", f"{status.mode.value}; {status.lifecycle.value}; {ago}"
     if status.advisory is not None:
-        yield "advisory", f"{status.advisory}; {to_write(status)} lets the daemon write"
+        yield "advisory", f"the reason: {status.advisory}; {to_write(status)} lets the daemon write"
     if not status.holds:
         yield "holds", "none"
     for hold in status.holds:
-        lasts = f"{hold.code.value} for {duration(hold.seconds)}"
-        yield "hold", f"{lasts}: {hold.reason}; ends by {hold.clears}"
+        lasts = f"{hold.code.value.replace('_', ' ')} for {duration(hold.seconds)}"
+        yield "hold", f"{lasts}: {hold.reason}; what ends it: {hold.clears}"
         if hold.code is HoldCode.FOREIGN_CHANGE:
-            yield "who it was", who_changed(status.server)
+            yield "who did it", who_changed(status.server)
     if status.occurrences:
-        yield "going on", f"{', '.join(status.occurrences)}; nothing is learned meanwhile"
+        yield "going on", f"{', '.join(status.occurrences)}; until that is over, nothing is learned"
     if status.degraded:
         yield "degraded", _degraded(status.server)
     yield from _decided(status.decision)
@@ -125,20 +126,20 @@ def rows(status: Status) -> Iterator[tuple[str, str]]:
 def _degraded(facts: Facts | None) -> str:
     if facts is not None and facts.absent_counters:
         return f"{facts.without_counters}: {_WEAKER}; {report(facts)}"
-    return f"InnoDB counters are off: {_WEAKER}; to turn them on: {ENABLE}"
+    return f"InnoDB's counters are off: {_WEAKER}; to turn them on: {ENABLE}"
 
 
 def _decided(decision: Decision) -> Iterator[tuple[str, str]]:
-    yield "decision", f"{decision.kind.value} ({decision.reason}): {decision.detail}"
+    yield "decision", f"{decision.kind.in_words}: {decision.detail}"
     if decision.policy:
-        yield "policy", f"{decision.policy}; innobrim policies says what it does"
+        yield "policy", f"{decision.policy}; innobrim policies explains it"
     if decision.would is not None:
         yield "would set", pair_text(decision.would)
 
 
 def _in_force(status: Status) -> Iterator[tuple[str, str]]:
     then = " at that tick" if status.since else ""
-    yield "io_capacity", f"{pair_text(status.in_force)}{then}; {_originals(status)}"
+    yield "in force", f"{pair_text(status.in_force)}{then}; {_originals(status)}"
     if status.low_water is not None:
         yield "low water", _low_water(status.low_water)
     if (growth := status.growth) is not None:
@@ -147,7 +148,7 @@ def _in_force(status: Status) -> Iterator[tuple[str, str]]:
         again = "" if growth.next_try is None else f"; next try {stamp(growth.next_try)}"
         yield "redo log", f"{there}grow_to {size(growth.grow_to)}{found}: {growth.text}{again}"
     if without := _without(status):
-        yield "without it", without
+        yield "untouched", without
 
 
 def _learning(status: Status) -> Iterator[tuple[str, str]]:
@@ -156,7 +157,7 @@ def _learning(status: Status) -> Iterator[tuple[str, str]]:
         for text in optimiser_texts(status.optimiser, at=at):
             yield "optimiser", text
     if status.ledger is not None:
-        yield "saved", f"{status.ledger.text}; since {stamp(status.ledger.since)}"
+        yield "page writes", f"{status.ledger.text}; since {stamp(status.ledger.since)}"
     if status.learned is not None:
         optimiser = status.optimiser
         used = optimiser is not None and optimiser.progress.in_use is not None
@@ -167,9 +168,9 @@ def _learning(status: Status) -> Iterator[tuple[str, str]]:
 
 def _without_daemon(status: Status) -> Iterator[tuple[str, str]]:
     if status.source == "journal":
-        nobody = "none at work, so it is not reachable; all this is the last one's last tick on disk"
+        nobody = "none is running; this is the last tick that one wrote to disk"
         if status.alive:
-            nobody = "alive, but no API of it answers; this is its last tick on disk"
+            nobody = "running, but its API does not answer; this is its last tick on disk"
         yield "daemon", f"{nobody}, {stamp(status.at)}, {duration(status.seconds_old)} old"
     for done in status.since:
         yield "since then", f"{stamp(done.at)}: {done.message}"
@@ -177,14 +178,14 @@ def _without_daemon(status: Status) -> Iterator[tuple[str, str]]:
 
 def _daemon(status: Status) -> Iterator[tuple[str, str]]:
     if status.journal is not None:
-        yield "journal", f"cannot be written: {status.journal}; ticks wait in memory"
+        yield "journal", f"cannot be written: {status.journal}; the newest ticks are kept in memory"
     if status.server is not None:
         server = status.server
         yield "server", f"{server.product} at {server.endpoint} ({server.identity})"
         if server.family in NEWEST_READ:  # a simulated one is none that could have been seen
-            yield "known as", law_and_level(server)
+            yield "support", law_and_level(server)
         if server.own_limits:
-            yield "limits", f"the server's own are taken: {'; '.join(server.own_limits)}"
+            yield "limits", f"taken from the server itself: {'; '.join(server.own_limits)}"
     if status.process is not None:
         process = status.process
         memory = f"{size(process.resident_bytes)} resident"
@@ -213,13 +214,13 @@ def _trial(shown: TrialShown) -> str:
     if not progress.running:
         why = f"; {shown.ended}" if shown.ended else ""
         return f"ended {stamp(progress.result.ended or 0.0)}: {shown.verdict}{why}"
-    now = f"waits ({progress.waits})" if progress.waits else f"a block of {side_text(progress.side)}"
-    return f"{now}, until {stamp(progress.ends or 0.0)}; so far {shown.verdict}"
+    now = f"waits: {progress.waits}" if progress.waits else f"now a block of {side_text(progress.side)}"
+    return f"{now}; ends {stamp(progress.ends or 0.0)}; so far: {shown.verdict}"
 
 
 def _paced(restore: RestoreUnderWay) -> str:
     if restore.latency_limit is None:
-        return "the write latency is not known: a step every few seconds"
+        return "the write latency is not known, so a step follows every few seconds"
     latency = "unknown" if restore.latency is None else f"{restore.latency * 1000:.1f} ms"
     return f"writes take {latency}, {restore.latency_limit * 1000:.1f} ms allowed"
 
@@ -230,45 +231,44 @@ def _measured(status: Status) -> Iterator[tuple[str, str]]:
     estimate, limits = status.estimate, status.limits
     if estimate is None or limits is None:
         return
-    set_point = f"set-point {set_point_text(status)}"
-    yield "age ratio", f"{estimate.age_ratio:.3f}; {set_point}; flush limit {size(limits.flush_limit)}"
-    age = f"{size(estimate.checkpoint_age)} of {size(limits.stall_point)} max checkpoint age"
-    yield "uncheckpointed", f"{age}; redo capacity {size(limits.redo_capacity)}"
+    yield "age", age_text(status)
+    yield "uncheckpointed", _uncheckpointed(estimate, limits)
     yield "redo", f"{size(estimate.redo_rate)}/s; {estimate.row_rate:,.0f} row changes/s"
-    capacity = "not reached" if estimate.sustained_capacity is None else f"{estimate.sustained_capacity:,.0f}"
-    rates = (
-        f"demand {estimate.demand:,.0f}; flushed {estimate.flush_rate:,.0f}; sustained capacity {capacity}"
-    )
+    most = "not reached yet" if estimate.sustained_capacity is None else f"{estimate.sustained_capacity:,.0f}"
+    flushed = f"{estimate.flush_rate:,.0f} flushed"
     law = _flush_law(status)
     unsteered = law is not None and not law.m_moves_age  # no M moves the age, whatever the device gives
-    yield "pages/s", rates if unsteered else f"{rates}; authority {estimate.authority:.2f}"
-    yield "time to", _time_to(status, estimate)
+    if not unsteered:
+        flushed = f"{flushed}, {share(estimate.authority)} of what the flush law asks for"
+    yield "pages/s", f"{flushed}; {estimate.demand:,.0f} would hold the age; limit of the device {most}"
+    yield "time left", _time_left(status, estimate)
     for text in _predicted(status, estimate):
         yield "predicted", text
     for text in status.unkept:
         yield "budget", text
 
 
+def _uncheckpointed(estimate: Estimate, limits: Limits) -> str:
+    most = f"max checkpoint age {size(limits.stall_point)}; redo capacity {size(limits.redo_capacity)}"
+    return f"{size(estimate.checkpoint_age)}; {most}"
+
+
 NEAR_SECONDS = 60.0
 """Trouble that the slope has so near is said, wherever the age is heading."""
 
 
-def _time_to(status: Status, estimate: Estimate) -> str:
+def _time_left(status: Status, estimate: Estimate) -> str:
     """Return when trouble begins at this slope; where the loop has the age come to rest before, that."""
     ahead, sync = status.decision.terms.get("error_ahead"), estimate.seconds_to_sync
-    steers, limits, aim = status.mode is Mode.ACTIVE and not status.holds, status.limits, status.set_point
+    steers, aim = status.mode is Mode.ACTIVE and not status.holds, status.set_point
     rises = sync is not None and sync > NEAR_SECONDS
-    if (
-        rises
-        and steers
-        and ahead is not None
-        and ahead <= ON_COURSE
-        and aim is not None
-        and limits is not None
-    ):
-        rests = ((aim + ahead) * limits.flush_limit + estimate.checkpoint_lag) / limits.stall_point
-        return f"sync flushing and stall not in sight: heading for {rests:.0%} of Max Checkpoint Age"
-    return f"sync flushing {_left(sync)}; stall {_left(estimate.seconds_to_stall)}; at this slope"
+    if rises and steers and ahead is not None and ahead <= ON_COURSE and aim is not None:
+        rests = share(max(0.0, aim + ahead))
+        return f"no sync flushing and no stall in sight: the age is heading for {rests} of the flush limit"
+    if sync is None and estimate.seconds_to_stall is None:
+        return "no sync flushing and no stall in sight"
+    stall = _left(estimate.seconds_to_stall)
+    return f"until sync flushing {_left(sync)}; until a stall {stall}; if the age goes on like this"
 
 
 def _left(seconds: float | None) -> str:
@@ -277,13 +277,14 @@ def _left(seconds: float | None) -> str:
 
 def learned_text(known: Known, *, in_use: bool) -> str:
     """Return what was learned in one line; ``in_use``: what won a trial is in force."""
-    often = f", seen up to {known.visits} times" if known.visits > 1 else ""
+    often = f" (each seen up to {known.visits} times)" if known.visits > 1 else ""
     found = [
-        f"{known.hours} of {HOURS} hours of the week{often}",
+        f"load of {known.hours} of the {HOURS} hours of a week{often}",
         f"bursts up to {size(known.burst_bytes)}" if known.burst_bytes else "no burst",
         "no crash recovery measured"
         if known.recovery_version is None
-        else f"recovery factor {known.recovery_factor:.2f}, measured on {known.recovery_version}",
+        else f"a crash recovery takes {known.recovery_factor:.2f} of the predicted time, measured on "
+        f"{known.recovery_version}",
     ]
     if known.proven_version is not None:
         found.append(f"flush law verified on {known.proven_version}")
@@ -300,7 +301,7 @@ def learned_text(known: Known, *, in_use: bool) -> str:
 _OFFERS = {
     "off": "",
     "asleep": "",
-    "thinking": "its process is thinking",
+    "thinking": "its process is working",
 }
 
 
@@ -324,8 +325,8 @@ def _doing(progress: OptimiserProgress) -> str:
     if progress.phase is OptimiserPhase.BARRED:
         return f"no trial: {progress.why}"
     if progress.rest_seconds > 0.0:
-        return f"idle, a trial in {duration(progress.rest_seconds)} at the earliest"
-    return "idle until the load has been quiet for some minutes"
+        return f"waits; the next trial begins in {duration(progress.rest_seconds)} at the earliest"
+    return "waits until the load has been steady for some minutes"
 
 
 def _health(health: OptimiserHealth, *, at: float) -> str:
@@ -342,12 +343,12 @@ def _low_water(mark: LowWaterMark) -> str:
     if mark.in_force is None or mark.operator is None:
         return mark.why
     if mark.ours:
-        return f"{percent(mark.in_force)}, InnoBrim's; a restore puts {percent(mark.operator)} back"
+        return f"{percent(mark.in_force)}, set by InnoBrim; a restore sets {percent(mark.operator)} again"
     return f"{percent(mark.in_force)}, the server's own" + (f": {mark.why}" if mark.why else "")
 
 
 def _override(override: OverrideInForce) -> str:
-    value = "held back" if override.io_capacity_max is None else f"M {override.io_capacity_max}"
+    value = "held back" if override.io_capacity_max is None else f"io_capacity_max {override.io_capacity_max}"
     return f"{value}, {duration(override.seconds_left)} left"
 
 
@@ -358,7 +359,7 @@ def _overlay(overlay: OverlayInForce) -> str:
 
 def _window(window: WindowInForce) -> str:
     asked = ", ".join(said_effect(effect, value) for effect, value in window.effects.items())
-    others = [f"{effect} as {who} has it" for effect, who in window.overruled.items() if effect != "drain"]
+    others = [f"{effect} comes from {who}" for effect, who in window.overruled.items() if effect != "drain"]
     if "drain" in window.overruled:
         others.append(f"its drain was {window.overruled['drain']}")
     if window.waits is not None:
@@ -374,8 +375,9 @@ def _without(status: Status) -> str:
     if status.mode is not Mode.ADVISORY or law is None or not law.m_moves_age or law.sleeps:
         return ""
     if status.estimate is None or status.set_point is None:
-        return "as it is now"
-    return f"as it is now; at the set-point {expected_effect(status.estimate, status.set_point)}"
+        return "as now: nothing is written"
+    effect = expected_effect(status.estimate, status.set_point)
+    return f"as now: nothing is written. At the set-point: {effect}"
 
 
 def _flush_law(status: Status) -> FlushLaw | None:
@@ -395,7 +397,7 @@ def _changes(status: Status) -> str:
     if status.changes_allowed is None:
         return made
     left = max(0, status.changes_allowed - status.changes_last_hour)
-    others = "emergencies and the way back, trials, overrides, parks and restores are not counted"
+    others = "not counted: emergencies and the way back, trials, overrides, parks, restores"
     return f"{made}; {left} of {status.changes_allowed} left; {others}"
 
 
@@ -404,8 +406,11 @@ def _predicted(status: Status, estimate: Estimate) -> Iterator[str]:
     for name, one in durations_of(estimate).items():
         yield f"{SHORT[name]} {_against(one, budgets.get(name))}"
     if (burst := status.burst) is not None:
-        how = "is flushed as it comes" if burst.seconds is None else f"absorbed for {duration(burst.seconds)}"
-        yield f"{burst.load:g} times the load {how}"
+        burst_of = f"a burst of {burst.load:g} times the load"
+        if burst.seconds is None:
+            yield f"{burst_of} never leads to sync flushing"
+        else:
+            yield f"{burst_of} leads to sync flushing in {duration(burst.seconds)}"
 
 
 def _against(one: Durations, budget: BudgetInForce | None) -> str:
@@ -419,5 +424,5 @@ def _against(one: Durations, budget: BudgetInForce | None) -> str:
 
 def _originals(status: Status) -> str:
     if status.originals is not None:
-        return f"originals {pair_text(status.originals)}"
-    return "originals not noted yet" if status.mode is Mode.ACTIVE else "the server's own, not InnoBrim's"
+        return f"originals: {pair_text(status.originals)}"
+    return "originals not noted yet" if status.mode is Mode.ACTIVE else "not set by InnoBrim"

@@ -31,7 +31,7 @@ from tuner.settings import Mode
 from tuner.system.amounts import size
 
 reason_option = click.option("--reason", default="", help="Why, for the record.")
-wait_option = click.option("--wait", is_flag=True, help="Wait until it is done, and say how far it is.")
+wait_option = click.option("--wait", is_flag=True, help="Wait until it is done, and print how far it is.")
 
 
 class Done(Struct, frozen=True):
@@ -106,8 +106,8 @@ def _described(state: State) -> dict[str, str]:
 def mode(where: Where, *, wanted: str, reason: str, as_json: bool) -> None:
     """Let the daemon write (active), or only watch (advisory).
 
-    Leaving active mode parks. Advisory said here outlives the daemon, active does not; after a restore,
-    mode active is the way back.
+    Leaving active mode parks. Advisory set here stays after a restart of the daemon, active does not. After a
+    restore, mode active lets the daemon write again.
 
     Example: innobrim mode active
     """
@@ -129,7 +129,7 @@ def pause(where: Where, *, reason: str, as_json: bool) -> None:
 @reason_option
 @daemon_options
 def resume(where: Where, *, reason: str, as_json: bool) -> None:
-    """End a pause, a drain, the baseline guard's word, and every hold that waits for a person.
+    """End a pause, a drain, what the baseline guard decided, and every hold that waits for a person.
 
     Example: innobrim resume
     """
@@ -141,7 +141,7 @@ def resume(where: Where, *, reason: str, as_json: bool) -> None:
     "--io-capacity-max",
     metavar="N",
     type=WholeNumber(100, 4_000_000_000, " pages/s"),
-    help="M to hold, pages/s.",
+    help="innodb_io_capacity_max to hold, pages/s.",
 )
 @click.option(
     "--ttl",
@@ -155,9 +155,9 @@ def resume(where: Where, *, reason: str, as_json: bool) -> None:
 def override(
     where: Where, *, io_capacity_max: int | None, ttl: float | None, cancel: bool, reason: str, as_json: bool
 ) -> None:
-    """Hold an io_capacity_max of your own for a time.
+    """Keep an innodb_io_capacity_max of your own for a time.
 
-    A value outside the configured limits is refused, and so is any in advisory mode and under a hold.
+    A value outside the configured limits is refused. In advisory mode and under a hold every value is.
 
     Example: innobrim override --io-capacity-max 4000 --ttl 10m
     """
@@ -182,11 +182,11 @@ def override(
 @stand_in_options
 @daemon_options
 def park(where: Where, *, wait: bool, reason: str, if_crashed: bool, as_json: bool, **server: object) -> None:
-    """Write a setting that is safe without a daemon, then keep hands off until resumed.
+    """Write a setting that is safe without a daemon; then write nothing until innobrim resume.
 
-    Refused in advisory mode, which writes nothing. Where the server takes no write, that is said and the
-    exit code is 1; without --wait it looks for three seconds. Without a daemon this command looks for some
-    seconds itself, and parks what a dead daemon left in force; nothing else.
+    In advisory mode it is refused. Where the server refuses the write, the exit code is 1; without --wait the
+    command watches for three seconds. Without a daemon the command itself watches the server for some
+    seconds, and parks the values that a dead daemon left in force; nothing else.
 
     Example: innobrim park --wait
     """
@@ -204,8 +204,8 @@ def park(where: Where, *, wait: bool, reason: str, if_crashed: bool, as_json: bo
         return
     target = change.new.target
     parked = until_parked(daemon, target, after=before, wait=wait)
-    done = f"parked at {target}; hands off until resumed"
-    unknown = f"{change.message}; not in force yet: innobrim status shows io_capacity when it is"
+    done = f"parked at {pair_text(target)}; nothing is written until innobrim resume"
+    unknown = f"{change.message}; not in force yet: innobrim status shows it"
     show(replace(change, message=done if parked else unknown), as_json=as_json)
 
 
@@ -215,17 +215,17 @@ def park(where: Where, *, wait: bool, reason: str, if_crashed: bool, as_json: bo
 @click.option(
     "--if-written",
     is_flag=True,
-    help="Without a daemon: fine as well where nothing was written. For package managers.",
+    help="Without a daemon: exit 0 also where nothing was written. For package managers.",
 )
 @stand_in_options
 @daemon_options
 def restore(
     where: Where, *, wait: bool, reason: str, if_written: bool, as_json: bool, **server: object
 ) -> None:
-    """Go back to the original values in steps, each when writes are no longer slow from the last one.
+    """Go back to the original values in steps; each waits until writes are fast again.
 
-    A daemon in advisory mode, which writes nothing, refuses. Without a daemon the originals come from its
-    journal, and a connection of this command's own puts them back; it waits until that is done.
+    A daemon in advisory mode refuses it. Without a daemon the command takes the originals from the journal,
+    connects itself, sets them, and waits until that is done.
 
     Example: innobrim restore --wait
     """
@@ -261,8 +261,9 @@ def _print_done(command: str, done: str, *, as_json: bool) -> None:
     "--to-age",
     metavar="AGE",
     type=CheckpointAge(),
-    help="Checkpoint age to come down to: bytes (64M, 2G) or a share of the redo capacity (10%)"
-    " [default: lowest, as low as it safely goes].",
+    help="Uncheckpointed bytes to come down to: bytes (64M, 2G) or a share of the redo capacity (10%), which"
+    " is not the flush limit that ages are percentages of; the answer names the bytes"
+    " [default: lowest, the lowest that is safe].",
 )
 @click.option(
     "--ttl",
@@ -291,15 +292,15 @@ def drain(
     reason: str,
     as_json: bool,
 ) -> None:
-    """Bring the checkpoint age down, and keep it low for a time, before a shutdown, a backup or an upgrade.
+    """Bring the uncheckpointed bytes down and keep them low for a time: before a shutdown, backup or upgrade.
 
-    Without --to-age it goes as low as it safely does: to the lowest age that the server's flush law and
-    max_io_capacity_max can hold at the present load, and where what the load needs still leaves the device
-    some; it follows the load. The loop goes back to its set-point by itself: when the time is over, on
-    --cancel, on resume, and after a restart of mysqld. An age that cannot be reached is refused with the
-    lowest one that can; so is any in advisory mode and under a hold. With --wait the exit code is 0 once the
-    age is there, 1 where the drain ends or is held before, and 4 where --timeout is over before; then the
-    drain goes on.
+    Without --to-age the target is the lowest that is safe: what the server's flush law and
+    max_io_capacity_max can hold at the present load without taking all of the device. It follows the load.
+    The drain ends when its time is over, with --cancel, with innobrim resume, and after a restart of mysqld;
+    then the age goes back to the set-point. A target that cannot be reached is refused, and the lowest
+    possible one is named. In advisory mode and under a hold a drain is refused. With --wait the exit code is
+    0 once the target is reached, 1 where the drain ends or is held before, and 4 where --timeout is over
+    before; the drain goes on then.
 
     Example: innobrim drain --wait && systemctl stop mysql
     """

@@ -26,11 +26,11 @@ wait_option = click.option("--wait", is_flag=True, help="Show it live, and wait 
 
 @click.group(cls=Group)
 def trial() -> None:
-    """Prove on this server what InnoBrim's values bring: the originals and they in turn, in drawn order.
+    """Prove on this server what InnoBrim's values bring, against the originals, in turns of random order.
 
-    The daemon does it, in active mode, for a time that is given; an emergency or a hold ends it. The exit
-    code is 1 where InnoBrim's values are shown to be worse, where a trial that is waited for ends before its
-    time, and where nothing can be begun, stopped or shown; 3 where no daemon answers.
+    The daemon runs it in active mode for the time that you give. An emergency or a hold ends it. The exit
+    code is 1 where InnoBrim's values are shown to be worse, where a trial that the command waits for ends
+    early, and where no trial can be begun, stopped or shown; it is 3 where no daemon answers.
 
     Example: innobrim trial begin --hours 4 --wait
     """

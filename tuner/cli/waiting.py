@@ -59,7 +59,7 @@ class Patience:
             say(line, err=True)
         elif time.monotonic() - self._since >= WAIT_SECONDS:
             raise Refused(
-                f"not {self._word}, and no further for {WAIT_SECONDS:g} s; in force: "
+                f"not {self._word}: no step for {WAIT_SECONDS:g} s; in force: "
                 f"{pair_text(now.in_force)}; last decision: {now.decision.detail}"
             )
 
@@ -88,7 +88,7 @@ def until_parked(daemon: DaemonClient, target: Capacity | None, *, after: int, w
             return True
         _require_written(daemon, now, after)
         if wait:
-            patience.look(now, f"in force {pair_text(now.in_force)}; parking at {pair_text(target)}")
+            patience.look(now, f"in force: {pair_text(now.in_force)}; parking at {pair_text(target)}")
         elif time.monotonic() - begun >= RECEIPT_SECONDS:
             break
     return False
@@ -99,7 +99,7 @@ def _require_written(daemon: DaemonClient, now: Status, after: int) -> None:
     in_force = f"in force: {pair_text(now.in_force)}"
     for hold in now.holds:
         if hold.code in CANNOT_WRITE:
-            raise Refused(f"not parked, {in_force}: {hold.reason}; ended by {hold.clears}")
+            raise Refused(f"not parked, {in_force}: {hold.reason}; what ends it: {hold.clears}")
     for event in daemon.get(f"/v1/events?after={after}", Events).events:
         if event.code == EventCode.WRITE_FAILED:
             raise Refused(f"not parked, {in_force}: the write failed: {event.message}; ask again")
@@ -114,7 +114,7 @@ def until_restored(daemon: DaemonClient, wanted: Capacity | None) -> str:
     patience = Patience("restored")
     for now in polled(daemon):
         if now.mode is Mode.ADVISORY and now.in_force is not None and now.in_force == wanted:
-            return f"restored: {wanted} is in force; advisory now, until {to_write(now)}"
+            return f"restored: {pair_text(wanted)} are in force; the mode is advisory until {to_write(now)}"
         way = now.restore
         patience.look(now, now.decision.detail if way is None else restore_text(way, now.in_force, wanted))
     raise AssertionError("a daemon is asked without end")
@@ -136,17 +136,17 @@ def until_drained(daemon: DaemonClient, timeout: float | None = None) -> str:
         drain = now.drain
         if drain is None:
             ended = [one for one in daemon.get("/v1/events", Events).events if one.code == "drain_ended"]
-            raise Refused(ended[-1].message if ended else "the drain is over: the daemon was started anew")
+            raise Refused(ended[-1].message if ended else "the drain is over: the daemon was restarted")
         if drain.reached is not None:
             age = "unknown" if drain.age is None else size(drain.age)
             kept = f"kept at or below {size(drain.target)} for {duration(drain.ends_in)}"
-            age = f"{age}, as low as it safely goes" if drain.lowest else age
-            return f"drained: checkpoint age {age}, {kept}"
+            age = f"{age}, the lowest that is safe" if drain.lowest else age
+            return f"drained: uncheckpointed {age}, {kept}"
         held = next((hold for hold in now.holds if hold.seconds >= HELD_SECONDS), None)
         if held is not None:
             raise Refused(
-                f"held for {duration(held.seconds)}: {held.reason}; ended by {held.clears}; "
-                f"the drain goes on then, if its time is not over"
+                f"held for {duration(held.seconds)}: {held.reason}; what ends it: {held.clears}; "
+                f"then the drain goes on, if its time is not over"
             )
         if timeout is not None and time.monotonic() - begun >= timeout:
             over = f"not there after {duration(timeout)}: {drain_text(drain)}"

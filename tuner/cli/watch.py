@@ -67,16 +67,16 @@ SUSPEND, ESCAPE = "\x1a", b"\x1b"
 @click.option("--once", is_flag=True, help="Print one picture and end.")
 @daemon_options
 def watch(where: Where, *, interval: float, span: float, once: bool, as_json: bool) -> None:
-    """Show what the loop does and why, as a picture that goes on; on this machine or over --url.
+    """Show what the loop does and why, as a picture that is drawn again each second; also over --url.
 
-    First whether it works, then holds, its last decision and why, and what would be without it; a chart of
-    the age up to max checkpoint age over the last minutes; the last events. It only reads; q ends it.
+    It shows whether the loop works, holds, the last decision and why, where the untouched server would be,
+    the age as a chart with lines for set-point and sync flushing, and the last events. It only reads; q ends
+    it.
 
-    NO_COLOR is heeded. While the daemon does not answer, the last picture stays, dimmed, and is gone on with
-    as soon as it answers again. --json prints what innobrim status --json does, and ends.
+    NO_COLOR turns colours off. While the daemon does not answer, the last picture stays, dimmed. --json
+    prints what innobrim status --json does, and ends.
 
-    Exit 0: ended by q or Ctrl-C. Exit 2: the output is no terminal on which a picture can go on. Exit 3:
-    nothing answers at the beginning.
+    Exit 0: ended by q or Ctrl-C. Exit 2: the output is no terminal. Exit 3: nothing answers at the beginning.
 
     \b
     Example: innobrim watch
@@ -93,7 +93,7 @@ def watch(where: Where, *, interval: float, span: float, once: bool, as_json: bo
     terminal = sys.stdout.isatty() and not console.is_dumb_terminal
     if not (once or terminal):
         raise Unusable(
-            "the output is no terminal on which a picture can go on: --once prints one picture, "
+            "the output is no terminal, so a picture cannot go on there: --once prints one picture, "
             "innobrim status has the same in lines, and the daemon's log says what it does"
         )
     try:

@@ -56,12 +56,12 @@ def why(
 ) -> None:
     """Say what was decided and why: the last change, and why nothing was done since.
 
-    It reads the journal of the state directory, which it leaves as it is, with a daemon beside it or without
-    one; or a journal that you name, such as a copy from another machine; with --url or --api-socket it asks
-    that daemon. Times of day are local, and count back from the journal's newest tick.
+    It only reads the journal of the state directory, whether a daemon runs or not; or a journal that you
+    name, such as a copy from another machine. With --url or --api-socket it asks that daemon. Times of day
+    are local, and count back from the journal's newest tick.
 
-    Exit 0: told. Exit 1: nothing is known of what was asked for; what is nearest is said. Exit 2: a time
-    that is none, or a file that is no journal. Exit 3: neither a journal nor a daemon to ask.
+    Exit 0: answered. Exit 1: nothing is known of that time; the nearest known times are named. Exit 2: the
+    time or the journal cannot be read. Exit 3: there is neither a journal nor a daemon.
 
     Example: innobrim why --at 10:42
 

@@ -10,8 +10,9 @@ from api.models import (
     RestoreUnderWay,
     Status,
 )
+from tuner.core.setpoint.announced import DECIDED_BY
 from tuner.records import Capacity, InUse
-from tuner.system.amounts import size
+from tuner.system.amounts import share, size
 
 
 def duration(seconds: float) -> str:
@@ -45,18 +46,24 @@ def gain_text(won: InUse) -> str:
 
 def restore_text(restore: RestoreUnderWay, now: Capacity | None, wanted: Capacity | None) -> str:
     """Return how far a restore is: the step, where it is, where it goes, and what is left at least."""
-    at = "unknown" if now is None else str(now)
-    aim = "the originals" if wanted is None else str(wanted)
+    aim = "the originals" if wanted is None else f"the originals ({pair_text(wanted)})"
     left = f"{restore.steps_left} left, {duration(restore.seconds_left)} at least"
-    return f"step {restore.step}, at {at} of {aim}; {left}"
+    return f"step {restore.step} on the way to {aim}; in force: {pair_text(now)}; {left}"
 
 
-def set_point_text(status: Status) -> str:
-    """Return the age ratio that is held, and what it comes from."""
-    if status.set_point is None:
+def age_text(status: Status) -> str:
+    """Return the age and its set-point in percent of the flush limit, and what decides the set-point."""
+    estimate, limits, source = status.estimate, status.limits, status.decision.set_point_source
+    if estimate is None or limits is None:
         return "unknown"
-    source = status.decision.set_point_source
-    return f"{status.set_point:.3f}" + (f" ({source})" if source else "")
+    limit = size(limits.flush_limit)
+    sizes = f"{size(estimate.modified_age).removesuffix(limit[-4:])} of {limit}"
+    age = f"{share(estimate.age_ratio)} of the flush limit ({sizes})"
+    if status.set_point is None:
+        return age
+    return f"{age}; set-point {share(status.set_point)}" + (
+        f" ({DECIDED_BY.get(source, source)})" if source else ""
+    )
 
 
 def drain_text(drain: DrainInForce) -> str:
@@ -68,11 +75,11 @@ def drain_text(drain: DrainInForce) -> str:
         progress = "not falling yet"
     else:
         progress = f"about {duration(drain.seconds_left)} to go"
-    way = f"checkpoint age {age}, from {size(drain.start_age)} down to {size(drain.target)}"
+    way = f"uncheckpointed {age}; from {size(drain.start_age)} down to {size(drain.target)}"
     if drain.start_age <= drain.target:
-        way = f"checkpoint age {age}, to be kept at {size(drain.target)} at most"
+        way = f"uncheckpointed {age}; to be kept at {size(drain.target)} at most"
     if drain.lowest:
-        way = f"{way}, as low as it safely goes"
+        way = f"{way}, the lowest that is safe"
     return f"{way}; {progress}; ends in {duration(drain.ends_in)}"
 
 
@@ -88,5 +95,5 @@ def to_write(status: Status) -> str:
 
 
 def pair_text(pair: Capacity | None) -> str:
-    """Return C and M with their names."""
-    return "unknown" if pair is None else f"C {pair.io_capacity}, M {pair.io_capacity_max}"
+    """Return both values with their names."""
+    return "unknown" if pair is None else pair.in_words

@@ -183,9 +183,12 @@ def not_writer(state: State, sample: Sample) -> tuple[Obstacle, ...]:
         )
     variable = read_only(state, sample)
     if variable:
-        whose = "ours" if state.writes.own == sample.capacity else "not ours"
+        whose = "set" if state.writes.own == sample.capacity else "not set"
         bars.append(
-            Obstacle(f"{variable} is ON; left at {sample.capacity}, {whose}", (Remedy.READ_ONLY_OFF,))
+            Obstacle(
+                f"{variable} is ON; in force: {sample.capacity.in_words}, {whose} by InnoBrim",
+                (Remedy.READ_ONLY_OFF,),
+            )
         )
     return tuple(bars)
 
@@ -194,7 +197,7 @@ def _beside(sample: Sample) -> Obstacle:
     lock = "this server's writer lock"
     if sample.stranger:
         holder = sample.lock.removeprefix(STRANGER)
-        return Obstacle(f"{holder}, which is no InnoBrim, holds {lock}", (Remedy.LOCK_HOLDER_GONE,))
+        return Obstacle(f"{holder}, which is not an InnoBrim, holds {lock}", (Remedy.LOCK_HOLDER_GONE,))
     named = f": {sample.lock}" if sample.lock else ""
     return Obstacle(f"another InnoBrim holds {lock}{named}", (Remedy.OTHER_DAEMON_GONE,))
 
@@ -229,7 +232,7 @@ def unparkable(state: State, sample: Sample | None) -> tuple[str, ...]:
     return tuple(dict.fromkeys([*reasons, *old]))
 
 
-BLIND = "so only InnoDB's status text shows an age here, too seldom to steer by"
+BLIND = "so only InnoDB's status text shows an age, and that is not often enough to steer"
 """Why a server before 8.0.30 is not written to without its counters."""
 
 
@@ -245,8 +248,8 @@ def law_in_doubt(state: State) -> Obstacle | None:
     if state.gate.mismatched:
         low, high = state.gate.expected
         why = (
-            f"the server's flush percentage, its counter buffer_flush_pct_for_lsn, said {state.gate.said}, "
-            f"where the law {state.facts.flush_law} has {low} to {high}"
+            f"the server's flush percentage (counter buffer_flush_pct_for_lsn) was {state.gate.said}, but "
+            f"the flush law {state.facts.flush_law} predicts {low} to {high}"
         )
         again = laws.counters_again(state.facts) if blind else ()
         return Obstacle(why, (*again, Remedy.MATCHING_AGAIN))
@@ -256,7 +259,7 @@ def law_in_doubt(state: State) -> Obstacle | None:
     if state.gate.verified or not LAWS[state.facts.flush_law].m_moves_age:
         return None
     seen = (
-        f"{state.gate.telling} of {NEEDED} readings with flushing by age, "
+        f"{state.gate.telling} of {NEEDED} matching readings with flushing by age, "
         f"{state.gate.quiet} of {NEEDED_QUIET} without"
     )
     return Obstacle(f"the flush law is not verified yet: {seen}", (Remedy.MATCHING_UNDER_LOAD,))

@@ -131,10 +131,10 @@ def tell_counters(last: Sample | None, sample: Sample, facts: Facts) -> list[Eve
     if sample.degraded == before:
         return []
     if before:
-        said = "InnoDB's counters are on again; estimates start afresh"
+        said = "InnoDB's counters are on again; estimates start again"
         return [Event(code=EventCode.COUNTERS_BACK, message=said)]
     said = (
-        f"{facts.without_counters}: ages are the checkpoint's, pages flushed by sync flushing are unknown, "
+        f"{facts.without_counters}: the age shown is the checkpoint age, sync flushing is not seen, "
         f"write combining is not learned, and a derived set-point is {MARGIN:.2f} lower"
     )
     return [Event(code="degraded", message=said, remedies=counters_again(facts))]

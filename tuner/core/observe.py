@@ -54,7 +54,7 @@ def take_receipt(state: State, receipt: Receipt | None, *, now: float) -> tuple[
         events.append(
             Event(
                 code="adjusted",
-                message=f"asked for {receipt.requested}, the server made it {receipt.in_force}",
+                message=f"asked for {receipt.requested}, the server turned that into {receipt.in_force}",
             )
         )
     return state, events
@@ -138,12 +138,12 @@ def take_sample(state: State, sample: Sample, *, now: float) -> tuple[State, lis
     anew = any(event.code in BEGUN for event in events)
     if last is not None and not anew and last.redo_capacity != sample.redo_capacity:
         was, now_is = size(last.redo_capacity), size(sample.redo_capacity)
-        message = f"the redo log has {now_is}, and had {was}: limits and set-point go by that now"
+        message = f"the redo log has {now_is}, and had {was}: limits and set-point follow"
         events.append(Event(code="redo_capacity", message=message))
     sample = laws.settled(state, laws.without_counters(state, sample))
     state, apart = _see_clocks(state, sample, begun=anew)
     if apart:
-        message = f"{apart}; estimates start afresh"
+        message = f"{apart}; estimates start again"
         events.append(Event(code="clock_gap", message=message))
     law = LAWS[state.facts.flush_law]
     slice_, estimate, went_back = estimator.update(
@@ -156,7 +156,7 @@ def take_sample(state: State, sample: Sample, *, now: float) -> tuple[State, lis
         sawtooth_seconds=state.facts.sawtooth_seconds,
     )
     if went_back:
-        events.append(Event(code="reversed", message="a counter went back; estimates start afresh"))
+        events.append(Event(code="reversed", message="a counter went back; estimates start again"))
     state = replace(
         state,
         clocks=state.clocks.settled(slice_.window),

@@ -22,7 +22,6 @@ from tuner.core.savings.ledger import SavingsState
 from tuner.core.state import OriginalPair, State, Writes
 from tuner.core.trials import optimising
 from tuner.core.trials.engine import Trials
-from tuner.core.writes.plan import PAIR
 from tuner.records import (
     Acknowledgement,
     Capacity,
@@ -40,7 +39,7 @@ from tuner.records import (
 )
 from tuner.settings import Mode, Settings
 
-LOST = "of what was learned of this server this cannot be read, and begins afresh: "
+LOST = "of what was learned of this server this cannot be read, and starts again: "
 """How the event ``learned_lost`` begins."""
 
 
@@ -182,7 +181,7 @@ def _decided(before: State, after: State, sample: Sample | None, decision: Decis
     if before.park_owed is not None and after.park_owed is None and without_rates:
         yield Event(code="not_parked", message=park.given_up(after, sample))
     if decision.kind is not DecisionKind.KEEP and decision.target is not None:
-        what = "" if decision.kind is DecisionKind.LOW_WATER else f"{PAIR} → {decision.target}: "
+        what = "" if decision.kind is DecisionKind.LOW_WATER else f"{decision.target.in_words}: "
         yield Event(code=decision.kind.value, message=f"{what}{decision.detail}")
 
 

@@ -61,7 +61,10 @@ class Farewell:
         mark = self._mark
         if mark is None or not mark.ours or mark.operator is None:
             return ""
-        return f"; {LOW_WATER_MARK} = {percent(LOWEST_ABOVE_ZERO)}, ours, {percent(mark.operator)} was found"
+        return (
+            f"; {LOW_WATER_MARK} = {percent(LOWEST_ABOVE_ZERO)}, set by InnoBrim; the original "
+            f"is {percent(mark.operator)}"
+        )
 
     def _why(self, last: TickRecord) -> str:
         """Return what to say after the pair."""
@@ -73,7 +76,7 @@ class Farewell:
         if self._parked:
             return ": parked"
         if last.mode is Mode.ADVISORY and last.originals is None and not self._wrote:
-            return ": not ours, advisory mode wrote nothing"
+            return ": not set by InnoBrim, as advisory mode wrote nothing"
         if isinstance(last.tick.reading, Missed):
             return " when last seen, not parked: the server did not answer"
         return f"{', not parked' if self._owed else ''}: {last.decision.detail}"

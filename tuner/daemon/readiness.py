@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from tuner.records import Lifecycle, Sample, TickRecord
+from tuner.system.amounts import share
 from tuner.system.systemd import Notifier
 
 
@@ -23,9 +24,10 @@ class Readiness:
 
 
 def status_line(record: TickRecord) -> str:
-    """Return what ``systemctl status`` shows: mode, age, M and reason, as far as they are known."""
-    reading, estimate, reason = record.tick.reading, record.estimate, record.decision.reason
+    """Return what ``systemctl status`` shows: mode, age, M and decision, as far as they are known."""
+    reading, estimate = record.tick.reading, record.estimate
     if not isinstance(reading, Sample) or estimate is None:
-        return f"mode={record.mode} {reason}"
-    age = f"age={estimate.age_ratio:.0%} of the flush limit"
-    return f"mode={record.mode} {age} io_capacity_max={reading.io_capacity_max} {reason}"
+        return f"{record.mode}; {record.decision.detail}"
+    age = f"age {share(estimate.age_ratio)} of the flush limit"
+    highest = f"innodb_io_capacity_max {reading.io_capacity_max}"
+    return f"{record.mode}; {age}; {highest}; {record.decision.kind.in_words}"

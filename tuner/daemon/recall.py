@@ -120,5 +120,5 @@ class Recall:
                 return True
             if self._end.wait(0.1):
                 return False
-        log.warning("the charts begin anew", reason="the journal was not written within a minute")
+        log.warning("the charts start again", reason="the journal was not written within a minute")
         return False

@@ -29,7 +29,7 @@ from tuner.records import (
     TickRecord,
 )
 from tuner.settings import Mode, Settings
-from tuner.system.amounts import size
+from tuner.system.amounts import share, size
 
 SMALL_REDO_SECONDS = 30.0
 """A redo log that the load fills faster than this leaves no room to tune in."""
@@ -89,7 +89,7 @@ def counters_off(facts: Facts) -> Finding:
         left = "an age every five seconds from SHOW ENGINE INNODB STATUS, no model gate"
         writes = "active mode writes nothing"
     elif not LAWS.get(facts.flush_law, LEGACY).m_moves_age:
-        writes = "active mode writes all the same, as no M moves the age"
+        writes = "active mode writes all the same, because no innodb_io_capacity_max moves the age"
     elif facts.absent_counters:
         writes = "active mode writes nothing"
     if facts.absent_counters:
@@ -171,11 +171,11 @@ def expected_effect(estimate: Estimate, set_point: float) -> str:
         return "no effect can be predicted yet: too little write combining was seen"
     saved = 1.0 - (estimate.age_ratio / set_point) ** estimate.combining_exponent
     if abs(saved) < 0.01:  # noqa: PLR2004 - a percent is inside the noise of any server
-        return "the age is where it should be; the number of page writes stays"
+        return "the age is at its set-point; the number of page writes stays the same"
     change = "fewer" if saved > 0 else "more, in exchange for room before sync flushing"
     return (
         f"about {abs(saved):.0%} {change} page writes per byte of redo "
-        f"(age ratio {estimate.age_ratio:.2f} → {set_point:.2f}, "
+        f"(age {share(estimate.age_ratio)} → {share(set_point)} of the flush limit, "
         f"combining exponent {estimate.combining_exponent:.2f})"
     )
 
@@ -194,10 +194,10 @@ def _wish(record: TickRecord, sample: Sample, estimate: Estimate) -> Finding | N
     return Finding(
         id="set-io-capacity",
         severity="info",
-        title=f"set innodb_io_capacity(_max) to {wanted}",
-        reason=f"the age ratio is {estimate.age_ratio:.3f}, the set-point {decision.set_point:.3f}; "
-        f"the load needs {estimate.demand:.0f} pages/s flushed",
-        effect=f"one step on the way; at the set-point {expected_effect(estimate, decision.set_point)}",
+        title=f"set {wanted.in_words}",
+        reason=f"age {share(estimate.age_ratio)} of the flush limit; set-point {share(decision.set_point)}; "
+        f"{estimate.demand:.0f} pages/s would hold the age",
+        effect=f"one step of several; at the set-point: {expected_effect(estimate, decision.set_point)}",
         fix="paste the statements in this order, or let active mode do it; "
         "the best value moves with the load",
         sql=statements(sample.capacity, wanted),

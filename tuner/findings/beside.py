@@ -26,7 +26,11 @@ def beside(samples: Sequence[Sample]) -> str:
         if (said := _moved(name, values))
     ]
     if not moved:
-        return "an active InnoBrim has this server, and changed nothing meanwhile" if here else ""
+        return (
+            "an active InnoBrim controls this server; it changed nothing while this was watched"
+            if here
+            else ""
+        )
     who = "InnoBrim is active here" if here else "somebody changed the settings while this server was watched"
     return f"{who}: {' and '.join(moved).rstrip(',')}; {FIGURES}"
 

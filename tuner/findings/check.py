@@ -29,7 +29,7 @@ from tuner.servers.port import Server, ServerError, Unreachable
 from tuner.settings import GrowTo, Settings
 
 GRANT_IT = "for active mode, as an administrator: what innobrim setup-sql prints, or, without bounds"
-MADE_ANEW = "as an administrator, make the procedure anew, by what innobrim setup-sql prints"
+MADE_ANEW = "as an administrator, make the procedure again with what innobrim setup-sql prints"
 
 ANY_FIX = "start the server, or correct address and account"
 """For a server that cannot be reached, where the cause names no better one."""

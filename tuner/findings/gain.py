@@ -20,6 +20,7 @@ from tuner.findings.load import LEAST_PAGES, SHORT_SECONDS, Load, load_of
 from tuner.findings.providers import kept_by
 from tuner.findings.sizing import FARTHEST, Size, Sure, Table, last_seen, set_point_of
 from tuner.records import HoldCode, Sample, TickRecord
+from tuner.system.amounts import share
 
 WORTH_PAGES, WORTH_COMMITS = 0.05, 0.02
 """Share of the page writes, or of the commits, from which on a gain is one."""
@@ -73,8 +74,8 @@ def saved_against(load: Load, baseline: float) -> Verdict:
         load: a time of active mode.
         baseline: age ratio at which the settings found come to rest.
     """
-    ours = f"active mode held an age of {load.age_ratio:.2f} of the flush limit"
-    held = f"{ours}; the settings found hold {baseline:.2f}"
+    ours = f"active mode held an age of {share(load.age_ratio)} of the flush limit"
+    held = f"{ours}; the originals hold {share(baseline)}"
     there = load.combining.at(baseline * load.flush_limit)
     saved = Figure(
         *(1.0 - load.density / (one + load.fixed_density) for one in (there.low, there.likeliest, there.high))
@@ -131,10 +132,10 @@ def _verdict(load: Load | None, state: State, last: Sample | None, set_point: fl
     size, limited = Table(load, state, last, set_point=set_point).size(1.0), load.page_cost.device_is_limit
     commits = size.commits_gained if limited else None if limited is None else Figure(0.0, 0.0, 0.0)
     held = min(set_point, size.age_ratio)
-    at = f"the age is {load.age_ratio:.2f} of the flush limit, and active mode would hold {held:.2f}"
+    at = f"the age is {share(load.age_ratio)} of the flush limit, and active mode would hold {share(held)}"
     found = Verdict(
         "nothing",
-        f"{at}: little is left to save",
+        f"{at}: there is little to save",
         size.page_writes_saved,
         commits,
         limited,
@@ -149,7 +150,7 @@ def _verdict(load: Load | None, state: State, last: Sample | None, set_point: fl
 def _from_above(found: Verdict, load: Load, state: State, last: Sample, at: str) -> Verdict:
     """Return what is gained where the age is above what active mode would hold: nothing but waits."""
     if load.sync_share > WORTH_PAGES and state.facts.sync_stalls:
-        why = f"{load.sync_share:.0%} of the pages are sync-flushed, and writers wait meanwhile; {at}"
+        why = f"{share(load.sync_share)} of the pages are sync-flushed, and writers wait for that; {at}"
         stalls = Figure(0.0, 0.5 * load.sync_share, 1.0 / max(0.01, 1.0 - load.sync_share))
         return replace(
             found, answer="gain", because=why, commits_gained=stalls, device_is_limit=None, sure="low"
@@ -157,7 +158,7 @@ def _from_above(found: Verdict, load: Load, state: State, last: Sample, at: str)
     if limit := _limited_by_m(load, last, state):
         return replace(found, answer="gain", because=f"{limit}; {at}", commits_gained=None, sure="low")
     if last.redo_capacity < SMALL_REDO_SECONDS * load.redo_rate:
-        why = "the redo log is too small for this load, which no innodb_io_capacity_max mends"
+        why = "the redo log is too small for this load, and no innodb_io_capacity_max changes that"
         return replace(found, because=f"{why}; {at}")
     if last.degraded and load.age_ratio * last.flush_limit >= _writers_wait_from(state, last):
         return replace(found, answer="gain", because=f"writers wait for redo space; {at}", sure="low")
@@ -186,7 +187,11 @@ def _limited_by_m(load: Load, last: Sample, state: State) -> str:
     )
 
 
-BEYOND_M = "how many more commits/s that is depends on what the device can write beyond M, which did not show"
+BEYOND_M = (
+    "how many more commits/s: that depends on what the device can write beyond "
+    "innodb_io_capacity_max, which is "
+    "not known"
+)
 
 
 def _writers_wait_from(state: State, last: Sample) -> float:
@@ -211,12 +216,13 @@ def _depends(load: Load, size: Size, last: Sample, state: State) -> tuple[str, .
     if size.age_ratio > FARTHEST * load.age_ratio:
         times = size.age_ratio / load.age_ratio
         said.append(
-            f"the age would be {times:.0f} times as high: a buffer pool too small for it holds it lower"
+            f"the age would be {times:.0f} times as high; a small buffer pool can keep it lower than that"
         )
     if load.below_low_water:
         said.append(
-            "the age is below innodb_adaptive_flushing_lwm, where no M has pages written: what does, such as "
-            "reads that need free pages, may go on"
+            "the age is below innodb_adaptive_flushing_lwm, where the server does not flush by "
+            "age: other causes "
+            "of flushing, such as reads that need free pages, may go on"
         )
     if size.bound_by:
         said.append(f"the age is held no higher: {size.bound_by}")
@@ -226,9 +232,12 @@ def _depends(load: Load, size: Size, last: Sample, state: State) -> tuple[str, .
         longer = load.seconds < TELLING_SECONDS
         where = f"watch for five minutes, --seconds {TELLING_SECONDS}" if longer else "ask at a busier hour"
         said.append(
-            f"commits/s: not known, as whether commits wait for the device did not show: {where}; where they "
-            "do, commits/s rise as well"
+            "commits/s: not known, because it did not show whether commits wait for the device: "
+            f"{where}; where "
+            "they wait, commits/s rise as well"
         )
     if last.degraded:
-        said.append("InnoDB's counters are off: the age is the checkpoint's, and no sync flushing is seen")
+        said.append(
+            "InnoDB's counters are off: the age shown is the checkpoint age, and sync flushing is not seen"
+        )
     return tuple(said)

@@ -14,17 +14,21 @@ from tuner.servers.release import named, release_of
 LWM = "innodb_max_dirty_pages_pct_lwm"
 ABOVE_ZERO = f"SET GLOBAL {LWM} = 0.001"
 SET_IT = (
-    "set it to 0.001, also in my.cnf for the next start; the flush law is verified anew before anything "
-    "is written"
+    "set it to 0.001, also in my.cnf for the next start; before the first write the flush law "
+    "is verified again"
 )
 ALL_IT_DOES = (
-    "active mode only raises an M that is flushed in full while the age grows beyond the flush limit"
+    "active mode only raises innodb_io_capacity_max, where the server flushes all of it and the "
+    "age still grows "
+    "beyond the flush limit"
 )
 LIGHT = (
-    "it costs page writes where fewer than C pages a second become dirty: the server then writes them out as "
-    "they come, each again and again, so leave it at 0 there"
+    "it costs page writes where fewer pages a second become dirty than innodb_io_capacity: the server then "
+    "writes each page soon after it is changed, again and again, so leave it at 0 there"
 )
 """What a low-water mark of dirty pages costs: under such a load the age never reaches the law."""
+
+STEERS = "innodb_io_capacity_max decides the age, and pages are written evenly"
 
 OVERDUE = 1.05
 """Age ratio that no load reaches of which C pages a second suffice, where flushing begins at 1."""
@@ -40,11 +44,14 @@ def m_moves_no_age(facts: Facts) -> list[Finding]:
             Finding(
                 id="no-authority",
                 severity="warning",
-                title=f"M does not move the age below the flush limit here, as {LWM} is 0",
-                reason="with 0, MariaDB's default, the page cleaner sleeps until the age is at the flush "
-                "limit, 7/8 of Innodb_checkpoint_max_age, and flushes up to M pages/s from there on: the age "
-                f"rests there with any M above the page demand. So {ALL_IT_DOES}",
-                effect=f"M decides at which age the server rests, and pages are written evenly; {LIGHT}",
+                title="innodb_io_capacity_max does not move the age below the flush limit, because "
+                f"{LWM} is 0",
+                reason="with 0, MariaDB's default, the page cleaner sleeps until the age is at the "
+                "flush limit, "
+                "7/8 of Innodb_checkpoint_max_age. From there on it flushes up to "
+                "innodb_io_capacity_max pages/s: "
+                f"with any value above the page demand the age stays there. So {ALL_IT_DOES}",
+                effect=f"{STEERS}; {LIGHT}",
                 fix=SET_IT,
                 sql=(ABOVE_ZERO,),
             )
@@ -54,9 +61,11 @@ def m_moves_no_age(facts: Facts) -> list[Finding]:
         Finding(
             id="no-authority",
             severity="warning",
-            title=f"M does not move the age here, as this build flushes by C, whatever the age ({law.name})",
-            reason=f"that is MDEV-31939, and no setting changes it; {ALL_IT_DOES}",
-            effect="M decides at which age the server rests, and pages are written evenly",
+            title="innodb_io_capacity_max does not move the age: this build flushes by "
+            "innodb_io_capacity, whatever "
+            f"the age ({law.name})",
+            reason=f"this is MDEV-31939, and no setting changes it; {ALL_IT_DOES}",
+            effect=STEERS,
             fix=f"upgrade to MariaDB {mended} or later, with {LWM} = 0.001 there",
         )
     ]
@@ -71,9 +80,11 @@ def while_asleep(facts: Facts) -> list[Finding]:
         Finding(
             id="page-cleaner-sleeps",
             severity="info",
-            title=f"M moves the age only while the page cleaner is awake, as {LWM} is 0",
-            reason=f"{law.sleeps}. When it wakes it flushes all that is dirty, up to M pages a second",
-            effect=f"it does not fall asleep under load, and M decides the age throughout; {LIGHT}",
+            title="innodb_io_capacity_max moves the age only while the page cleaner is awake, "
+            f"because {LWM} is 0",
+            reason=f"{law.sleeps}. When it wakes, it flushes all dirty pages, up to "
+            "innodb_io_capacity_max a second",
+            effect=f"it does not sleep under load, and innodb_io_capacity_max always moves the age; {LIGHT}",
             fix=SET_IT,
             sql=(ABOVE_ZERO,),
         )
@@ -91,7 +102,7 @@ def for_load(finding: Finding, sample: Sample, estimate: Estimate, *, dirtied: f
     """
     if not (finding.sql and _light(sample, estimate, dirtied)):
         return finding
-    seen = f"{dirtied:.0f} pages a second become dirty, and C is {sample.io_capacity}"
+    seen = f"{dirtied:.0f} pages a second become dirty, and innodb_io_capacity is {sample.io_capacity}"
     return replace(finding, severity="info", fix=f"not for the load seen: {seen}", sql=())
 
 
@@ -107,13 +118,15 @@ def written_as_they_come(
             id="written-as-they-come",
             severity="info",
             title=f"{LWM} above 0 costs page writes under this load",
-            reason=f"{dirtied:.0f} pages a second become dirty, fewer than C = "
-            f"{sample.io_capacity}: the server writes them out as they come, and the age stays below "
+            reason=f"{dirtied:.0f} pages a second become dirty, fewer than innodb_io_capacity = "
+            f"{sample.io_capacity}: the server writes each soon after it is changed, and the age stays below "
             "innodb_adaptive_flushing_lwm",
-            effect="a page that is changed again and again is written once; M then moves the age no more "
-            "(no-authority), which such a load does not need",
-            fix="where the load is mostly like this: set it to 0, also in my.cnf; active mode only lowers C "
-            "and M, as far as loop.min_io_capacity_max allows",
+            effect="a page that is changed again and again is written once; innodb_io_capacity_max "
+            "then no longer "
+            "moves the age (no-authority), but such a load does not need that",
+            fix="where the load is mostly like this: set it to 0, also in my.cnf; active mode only "
+            "lowers both "
+            "values, as far as loop.min_io_capacity_max allows",
             sql=(f"SET GLOBAL {LWM} = 0",),
         )
     ]

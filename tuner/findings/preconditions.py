@@ -85,7 +85,7 @@ def authority(_sample: Sample, facts: Facts, _settings: Settings) -> Finding:
     lacking, gap = m_moves_no_age(facts), while_asleep(facts)
     for finding in (*lacking, *gap):
         return replace(finding, id="authority", severity="warning" if lacking else "ok")
-    return Finding("authority", "ok", "M decides at which age the server comes to rest")
+    return Finding("authority", "ok", "innodb_io_capacity_max decides at which age the server comes to rest")
 
 
 def adaptive_flushing(sample: Sample, _facts: Facts, _settings: Settings) -> Finding:
@@ -107,39 +107,47 @@ def flush_sync(sample: Sample, facts: Facts, _settings: Settings) -> Finding:
         return Finding(
             "flush_sync",
             "warning",
-            "innodb_flush_sync is OFF: M caps flushing even in an emergency, and writers stall "
-            "when it is too low",
+            "innodb_flush_sync is OFF: innodb_io_capacity_max limits flushing even in an emergency, and "
+            "writers stall when it is too low",
             fix="turn it on unless the device must be protected",
             sql=("SET GLOBAL innodb_flush_sync = ON",),
         )
     law = LAWS.get(facts.flush_law)
     if law is not None and law.beyond:
-        wait = f"writers wait from {size(sample.stall_point)} of age on; set-points keep away from there"
+        wait = f"writers wait from an age of {size(sample.stall_point)} on; set-points stay well below"
         return Finding("flush_sync", "ok", f"{law.beyond}; {wait}")
-    past = "the server flushes as fast as it can, whatever M, and "
-    past += "writers wait for it" if facts.sync_stalls else "lets writers go on meanwhile"
-    return Finding("flush_sync", "ok", f"past the sync point, {size(sample.sync_point)} of age, {past}")
+    past = "the server flushes as fast as it can, whatever innodb_io_capacity_max is, and writers "
+    past += "wait for it" if facts.sync_stalls else "do not wait"
+    return Finding(
+        "flush_sync", "ok", f"from an age of {size(sample.sync_point)} on (the sync point), {past}"
+    )
 
 
 def writer(sample: Sample, _facts: Facts, _settings: Settings) -> Finding:
     """Say whether another daemon writes."""
     if sample.writer:
         return Finding("writer", "ok", "no other InnoBrim holds the writer lock")
-    return Finding("writer", "warning", "another InnoBrim holds the writer lock; a second one stays advisory")
+    return Finding(
+        "writer", "warning", "another InnoBrim holds the writer lock, so a second one stays advisory"
+    )
 
 
 def ratio(sample: Sample, facts: Facts, settings: Settings) -> Finding:
     """Say whether M is a whole multiple of C."""
     capacity, maximum = sample.io_capacity, sample.io_capacity_max
     if maximum % capacity == 0:
-        return Finding("ratio", "ok", f"M = {maximum} is {maximum // capacity} × C = {capacity}")
+        return Finding(
+            "ratio",
+            "ok",
+            f"innodb_io_capacity_max = {maximum} is {maximum // capacity} × innodb_io_capacity = {capacity}",
+        )
     whole = whole_pair(sample, facts, settings)
     return Finding(
         "ratio",
         "warning",
-        f"M = {maximum} is no whole multiple of C = {capacity}: "
+        f"innodb_io_capacity_max = {maximum} is not a whole multiple of innodb_io_capacity = {capacity}: "
         f"the server works with {capacity * (maximum // capacity)}",
-        fix="active mode mends it with its first write; by hand",
+        fix="active mode corrects it with its first write; to do it by hand",
         sql=statements(sample.capacity, whole),
     )
 
@@ -190,7 +198,7 @@ def untested(reason: str) -> list[Finding]:
     return [Finding(name, "untested", reason) for name in (*(probe.__name__ for probe in PROBES), *ACCOUNT)]
 
 
-MADE_ANEW_WIDER = "make it anew with wider bounds, by innobrim setup-sql"
+MADE_ANEW_WIDER = "make it again with wider bounds, by innobrim setup-sql"
 MAKE_IT = "innobrim setup-sql prints a procedure with bounds, which then is the account's only way to write"
 
 
@@ -207,7 +215,7 @@ def way_of_writing(sample: Sample, facts: Facts, settings: Settings, *, may: boo
         return Finding("privilege", "ok", f"nothing is to be granted: {facts.managed} takes no SET GLOBAL")
     if facts.procedure is None:
         return _without(facts, may=may)
-    found = f"C and M are set through {SET_GLOBAL}, which takes {facts.procedure}"
+    found = f"both values are set through {SET_GLOBAL}, which takes {facts.procedure}"
     everything = "whoever has the password can set every global variable"
     if why := contradiction(settings, facts):
         return Finding("privilege", "problem", why, fix=f"set other limits, or {MADE_ANEW_WIDER}")
@@ -228,7 +236,9 @@ def way_of_writing(sample: Sample, facts: Facts, settings: Settings, *, may: boo
 
 def _without(facts: Facts, *, may: bool | None) -> Finding:
     if may:
-        found = f"C and M are set with {facts.write_privilege}, which lets whoever has the password set every"
+        found = (
+            f"both values are set with {facts.write_privilege}, which lets whoever has the password set every"
+        )
         return Finding("privilege", "ok", f"{found} global variable to anything", fix=MAKE_IT)
     if may is None:
         found = "no procedure was made for it, and the server does not say what else the account may set"
@@ -251,8 +261,11 @@ def _refused(sample: Sample, facts: Facts, settings: Settings) -> tuple[str, str
     capacity = highest // (settings.ratio or 1)
     if capacity > bounds.highest_io_capacity:
         ratio = -(-highest // bounds.highest_io_capacity)
-        found = f"the loop may want a C of up to {capacity}"
-        return found, f"loop.ratio = {ratio}, or make it anew with a higher C, by innobrim setup-sql"
+        found = f"active mode may want an innodb_io_capacity of up to {capacity}"
+        return (
+            found,
+            f"loop.ratio = {ratio}, or make it again with a higher innodb_io_capacity, by innobrim setup-sql",
+        )
     return None
 
 

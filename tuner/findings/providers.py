@@ -68,7 +68,7 @@ def moved_by_provider(facts: Facts) -> list[Finding]:
             id="provider-moves-them",
             severity="info",
             title=left_to(facts.managed),
-            reason="they follow the load, and whatever is set beside them fights them",
+            reason="they follow the load, and anything else that is set works against them",
             fix=f"to set both yourself, turn that off first: {provider.moves_off}",
         )
     ]

@@ -53,7 +53,7 @@ def redo_size(found: Sizing, facts: Facts, settings: Settings) -> Finding:
     return Finding(
         id="redo-size",
         severity="info",
-        title=f"take a redo log of {size(best.redo_capacity)}, in place of {size(found.redo_capacity)}",
+        title=f"take a redo log of {size(best.redo_capacity)} instead of {size(found.redo_capacity)}",
         reason=reason,
         effect=f"{_effect(found, best)}; sure: {best.sure}",
         risk=f"{times}; {size(best.redo_capacity - found.redo_capacity)} more disk space{beside}",
@@ -70,8 +70,8 @@ def enough_text(found: Sizing) -> str:
         return f"doubling {size(found.knee)} saves next to nothing"
     holds = next(one.holds_seconds for one in found.sizes if one.redo_capacity == found.knee)
     return (
-        f"it holds {duration(holds)} of redo at the rate of the busiest minute seen, and from an hour on so "
-        "few page writes are left that a larger log saves little"
+        f"it holds {duration(holds)} of redo at the rate of the busiest minute seen; above an hour "
+        "a larger log saves few page writes"
     )
 
 
@@ -82,9 +82,9 @@ def _effect(found: Sizing, best: Size) -> str:
         brings += f", {percent(gained)} more commits/s where the device is the limit"
     if found.as_set is None:
         return brings
-    brings += ", with an M that follows the load"
+    brings += ", with an innodb_io_capacity_max that follows the load"
     today = next((one for one in found.sizes if one.redo_capacity == found.redo_capacity), None)
     if today is None:
         return brings
     more = "" if today.commits_gained is None else f" and {percent(today.commits_gained)}"
-    return f"{brings}; today's log with such an M: {percent(today.page_writes_saved)}{more}"
+    return f"{brings}; today's log with such a value: {percent(today.page_writes_saved)}{more}"

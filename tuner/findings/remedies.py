@@ -62,7 +62,7 @@ WAYS: Mapping[Remedy, Way] = MappingProxyType(
         Remedy.OWNER: Way("the server's owner, in the provider's way: innobrim advise says how"),
         Remedy.READ_ONLY_OFF: Way("read_only OFF, or loop.allow_read_only_writes"),
         Remedy.OTHER_LIMITS: Way(
-            "other limits in the configuration, or a procedure made anew by innobrim setup-sql"
+            "other limits in the configuration, or a procedure made again by innobrim setup-sql"
         ),
         Remedy.UPGRADE: Way(
             "an upgrade of the server, or loop.accept_unverified = true in the configuration"

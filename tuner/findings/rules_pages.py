@@ -72,7 +72,7 @@ def redo_log(seen: Evidence) -> Finding | None:
     return replace(
         found,
         effect="more write combining, so fewer page writes, and room for bursts",
-        source="foretold for your load by innobrim redo, for others in docs/results/predictions.md",
+        source="predicted for your load by innobrim redo, for others in docs/results/predictions.md",
         risk="disk space, and a longer crash recovery",
     )
 
@@ -89,7 +89,7 @@ def io_capacity(seen: Evidence) -> Finding | None:
             title=f"pages are flushed late, though innodb_io_capacity_max = {most} allows more",
             reason=f"{_past(seen)}; {age}",
             effect="room for bursts before sync flushing begins",
-            source="foretold for your load by innobrim redo",
+            source="predicted for your load by innobrim redo",
             risk="disk space, and a longer crash recovery",
             fix="a larger redo log, by innobrim redo; where the device is the limit, one that writes faster",
         )
@@ -101,7 +101,7 @@ def io_capacity(seen: Evidence) -> Finding | None:
             reason=f"{_past(seen)}; {age}",
             effect="no sync flushing, and no waves in the throughput",
             source="measured: docs/results/bench/README.md, contender sync 100/100: 70 of 270 s stalled",
-            risk="an M that is far too high costs page writes",
+            risk="a value that is far too high costs page writes",
             fix="innobrim advise finds the pair for this load, and active mode follows the load",
         )
     if seen.last.degraded:
@@ -109,9 +109,13 @@ def io_capacity(seen: Evidence) -> Finding | None:
     if seen.facts.family == "mariadb" or seen.age >= LOW_AGE or most < FAR_TOO_MUCH * pages:
         return None
     if seen.per_second("pages_lru") > MOSTLY_FREED * pages:
-        raise NotKnownError("most pages are flushed to be freed, which M neither asks for nor limits")
+        raise NotKnownError(
+            "most pages are flushed to get free pages, which innodb_io_capacity_max does not decide"
+        )
     if seen.peak_age * seen.last.flush_limit < seen.last.low_water_age:
-        raise NotKnownError(f"{age}, below innodb_adaptive_flushing_lwm, where M decides nothing")
+        raise NotKnownError(
+            f"{age}, below innodb_adaptive_flushing_lwm, where the server does not flush by age"
+        )
     return Finding(
         id="io-capacity-too-high",
         severity="warning",
@@ -121,7 +125,7 @@ def io_capacity(seen: Evidence) -> Finding | None:
         effect="fewer page writes for the same work, more commits where the device is the limit",
         source="measured: docs/results/bench/README.md, contenders on 1200 writes/s: 1224 commits/s with "
         "10000/20000, 2552 with the best static pair",
-        risk="an M below what a burst needs ends in sync flushing; the age of a crash recovery grows",
+        risk="a value below what a burst needs ends in sync flushing; a crash recovery takes longer",
         fix="innobrim advise finds the pair for this load, and active mode follows the load",
     )
 
@@ -215,14 +219,15 @@ def free_pages(seen: Evidence) -> Finding | None:
         effect="statements no longer wait for a page to be written first",
         source=f"{MANUAL}Innodb_buffer_pool_wait_free",
         risk="memory",
-        fix="a larger innodb_buffer_pool_size, or a device that writes faster; C and M limit no such write",
+        fix="a larger innodb_buffer_pool_size, or a device that writes faster; innodb_io_capacity "
+        "and innodb_io_capacity_max do not limit these writes",
     )
 
 
 def page_cleaners(seen: Evidence) -> Finding | None:
     """Whether fewer page cleaners than buffer-pool instances leave flushing behind."""
     if seen.facts.family == "mariadb":
-        raise NotHereError("it has one page cleaner, whatever 10.5 shows")
+        raise NotHereError("it has one page cleaner, although 10.5 shows more")
     cleaners, instances = seen.number("innodb_page_cleaners"), _instances(seen)
     if cleaners >= instances:
         return None
@@ -359,7 +364,7 @@ def adaptive_hash_index(seen: Evidence) -> Finding | None:
         effect="less work for each change",
         source=f"known from {CHECKPOINTS}: 7579 → 7996 transactions/s without; "
         "OFF is the default from 8.4 on",
-        risk="lookups by the same keys take longer; it is dropped at once and built anew when turned on",
+        risk="lookups by the same keys take longer; it is dropped at once and built again when turned on",
         fix=fix,
         sql=sql,
     )

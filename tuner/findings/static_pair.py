@@ -70,9 +70,13 @@ def static_pair(
     bounded = []
     if reached:
         most = max(statistics.median(reached), *(one.flush_rate for one in means))
-        bounded.append((most, f"M is no higher, as the device never kept up more than {most:.0f} pages/s"))
+        bounded.append(
+            (most, f"the value is no higher because the device never kept up more than {most:.0f} pages/s")
+        )
     if short:
-        bounded.append((in_force, "less than a minute is too short a time to raise M by"))
+        bounded.append(
+            (in_force, "less than a minute is too short a watch for raising innodb_io_capacity_max")
+        )
     most, why = min(bounded, default=(highest, ""))
     most = max(keeps, math.floor(most))
     if wanted.io_capacity_max <= most:

@@ -84,6 +84,12 @@ class DecisionKind(StrEnum):
     LOW_WATER = "low_water"
     TRIAL = "trial"
 
+    @property
+    def in_words(self) -> str:
+        """Return it as people read it."""
+        words = {"keep": "no change", "set": "change", "relief": "relief of the device"}
+        return words.get(self.value, self.value.replace("_", "-"))
+
 
 class Reason(StrEnum):
     """Why a tick came to what it did; ``Decision.detail`` says it in words."""

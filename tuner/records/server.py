@@ -59,6 +59,11 @@ class Capacity(Struct, frozen=True):
         """Return K, the gain that the flush law has with this pair: C * (M // C), pages/s."""
         return self.io_capacity * (self.io_capacity_max // self.io_capacity)
 
+    @property
+    def in_words(self) -> str:
+        """Return both values with their names."""
+        return f"io_capacity {self.io_capacity}, io_capacity_max {self.io_capacity_max}"
+
     def __str__(self) -> str:
         """Return the pair as people write it."""
         return f"{self.io_capacity}/{self.io_capacity_max}"
@@ -81,7 +86,8 @@ class Bounds(Struct, frozen=True):
     def __str__(self) -> str:
         """Return them as people say them."""
         lowest, highest = self.lowest_io_capacity_max, self.highest_io_capacity_max
-        return f"M from {lowest} to {highest}, C from {CAPACITY_MINIMUM} to {self.highest_io_capacity}"
+        below = f"io_capacity from {CAPACITY_MINIMUM} to {self.highest_io_capacity}"
+        return f"io_capacity_max from {lowest} to {highest}, {below}"
 
 
 class Facts(Struct, frozen=True):

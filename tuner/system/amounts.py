@@ -32,6 +32,11 @@ def size(count: float, *, up: bool = False) -> str:
     return f"{count:.0f} B"
 
 
+def share(value: float) -> str:
+    """Return a share in whole percent; every age is said so, as a share of the flush limit."""
+    return f"{100.0 * value:z.0f} %"
+
+
 def duration(seconds: float) -> str:
     """Return a time in the largest unit of which it has two at least."""
     for unit, length in (("days", 86_400.0), ("h", 3600.0), ("min", 60.0)):

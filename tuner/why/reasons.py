@@ -11,12 +11,12 @@ from tuner.core.decide.wishes import ON_COURSE
 from tuner.core.writes.lowest import why_no_lower
 from tuner.findings.remedies import clears
 from tuner.records import DecisionKind, Missed, Reason, TickRecord
-from tuner.system.amounts import duration, size
+from tuner.system.amounts import duration, share, size
 from tuner.why.aim import bound, no_authority
-from tuner.why.view import Around, C, M, View, count, named, sentence, share
+from tuner.why.view import Around, C, M, View, count, named, sentence
 
 AT_AIM, HEADING, LEFT_ALONE, RETURNING = "at_aim", "heading", "left_alone", "returning"
-"""How the age stood to its aim where the policy wanted no write."""
+"""Where the age was, seen from its set-point, when the policy wanted no write."""
 
 _CONTENT = frozenset({Reason.WITHIN_BAND, Reason.APPROACHING})
 
@@ -28,7 +28,7 @@ def reasons(view: View) -> Iterator[str]:
 
 def _set(view: View) -> Iterator[str]:
     if view.decision.reason == Reason.WAY_BACK:
-        yield f"An emergency had raised {M}, and that is over: this is a step of the way back."
+        yield f"An emergency had raised {M}. It is over, and this is a step on the way back."
     elif view.decision.reason == Reason.UNANSWERED:
         yield sentence(view.decision.detail)
     else:
@@ -70,45 +70,45 @@ def _wanted_rate(view: View) -> str:
 def _approach(view: View) -> str:
     needed = count(view.terms["law_gain"] * view.terms["flush_rate_wanted"])
     return (
-        f"InnoBrim was bringing the age to its aim (phase: approach). That takes {_wanted_rate(view)}, "
-        f"and by this server's flush law an {M} of about {needed}."
+        f"InnoBrim was bringing the age to its set-point (phase: approach). That takes {_wanted_rate(view)}: "
+        f"with this server's flush law an {M} of about {needed}."
     )
 
 
 def _moved_aim(view: View) -> str:
     by = _goes(view.terms["shift"])
-    return f"The aim was moved on purpose, and with it {M} {by} (phase: hold)."
+    return f"The set-point was moved, so {M} {by} (phase: hold)."
 
 
 def _settle(view: View) -> str:
     return (
-        "The age had come near its aim (phase: settle). By this server's flush law, and by how this load "
-        f"combines page writes, it comes to rest there with an {M} of about {count(view.terms['rest'])}."
+        f"The age was near its set-point (phase: settle). It stays there with an {M} of about "
+        f"{count(view.terms['rest'])}: that follows from the server's flush law and from how many changes "
+        "this load makes to one page."
     )
 
 
 def _held(view: View) -> str:
-    off = view.points(view.terms["mean_error"])
+    off = 100.0 * view.terms["mean_error"]
     side = "above" if off > 0 else "below"
-    mean = f"On average over the last minutes it lay {abs(off):.1f} percentage points {side} the aim"
-    then = ": no more than this load moves it by itself, or not for long enough to be corrected"
+    mean = f"Its mean of the last minutes was {abs(off):.1f} percentage points {side} the set-point"
+    then = "That is too little, or too short, for a correction"
     if view.wrote:
-        by = _goes(view.terms["move"])
-        then = f", and for longer than this load would move it by itself, so {M} {by}"
-    return f"The age was held (phase: hold). {mean}{then}."
+        then = f"That lasted longer than the load's own swings, so {M} {_goes(view.terms['move'])}"
+    return f"InnoBrim was holding the age (phase: hold). {mean}. {then}."
 
 
 def _saving(view: View) -> str:
     return (
-        f"{_spent(view)}, so InnoBrim kept to one {M} that is right on average, a little on the safe side "
+        f"{_spent(view)}, so InnoBrim kept one {M} that is right on average, a little on the safe side "
         "(phase: saving)."
     )
 
 
 def _paced(view: View) -> str:
     return (
-        f"The age was at the flush limit and growing while the server flushed all that {M} lets it: that was "
-        f"too low for {duration(view.terms['full_seconds'])}."
+        f"For {duration(view.terms['full_seconds'])} the age was at the flush limit and grew, although the "
+        f"server flushed all that {M} allows: {M} was too low."
     )
 
 
@@ -122,8 +122,8 @@ _LAWS = (
         "mean_rate",
         "way back from a drain",
         lambda view: (
-            f"A drain had kept the age low; {'this' if view.wrote else f'the {M} in force'} leads it back to "
-            f"the aim, at {_wanted_rate(view)}."
+            f"A drain had kept the age low. {'This' if view.wrote else f'The {M} in force'} brings it back "
+            f"to the set-point, with {_wanted_rate(view)}."
         ),
     ),
     _Law("law_gain", "approach", _approach),
@@ -134,12 +134,14 @@ _LAWS = (
     _Law(
         "proportional",
         "pid",
-        lambda _: "The policy pid moves it by how far the age is from its aim, and how fast that changes.",
+        lambda _: (
+            f"The policy pid moves {M} by how far the age is from its set-point, and how fast that changes."
+        ),
     ),
     _Law(
         "found_with",
         "pace",
-        lambda _: f"{M} goes back to what the server was found with, as no lower one is of use here.",
+        lambda _: f"{M} goes back to its original value, as a lower one is of no use here.",
     ),
     _Law("full_seconds", "pace", _paced),
 )
@@ -153,7 +155,7 @@ def _goes(log: float) -> str:
 
 def _spent(view: View) -> str:
     most = view.number("max_changes_per_hour")
-    return f"{view.record.changes_last_hour} of the {most:g} changes that an hour may have were made"
+    return f"{view.record.changes_last_hour} of the {most:g} changes allowed in an hour were made"
 
 
 def _guards(view: View) -> Iterator[str]:
@@ -161,18 +163,18 @@ def _guards(view: View) -> Iterator[str]:
     decision = view.decision
     wanted, guards = view.terms.get("wanted"), decision.guards
     target = 0 if decision.target is None else decision.target.io_capacity_max
-    asked = "" if wanted is None else f" {count(wanted)} was wanted."
+    asked = "" if wanted is None else f" The policy wanted {count(wanted)}."
     if "step" in guards:
         yield (
-            f"One write moves {M} by a factor of {view.number('step_factor'):g} at most (step_factor), so "
-            f"this is a step on the way.{asked}"
+            f"One write changes {M} by a factor of {view.number('step_factor'):g} at most (step_factor), so "
+            f"this is one step of several.{asked}"
         )
     elif "limits" in guards and "way_back" not in guards:
         yield f"{_limit(view, target, wanted)}{asked}"
     if "authority" in guards:
         given = None if view.estimate is None else view.estimate.sustained_capacity
         device = "" if given is None else f" gives about {count(given)} pages/s, and"
-        yield (f"The device{device} cannot flush more and serve the load as well: {M} goes no higher.{asked}")
+        yield f"The device{device} cannot flush more beside the load, so {M} goes no higher.{asked}"
     if "way_back" in guards:
         yield f"It goes back to a little above the value that the emergency found too low.{asked}"
 
@@ -184,22 +186,22 @@ def _limit(view: View, target: int, wanted: float | None) -> str:
         return f"{target} is the {'highest' if high else 'lowest'} that {view.setting(name)} allows."
     if high:
         return f"{target} is as high as the server, or the procedure that sets it, allows."
-    return f"{target} is as low as it may go for now: {why_no_lower(target)}."
+    return f"{target} is the lowest for now: {why_no_lower(target)}."
 
 
 def _emergency(view: View) -> Iterator[str]:
     left = view.terms.get("seconds_left")
     if left is not None:
-        then = "writers would have had to wait for redo space"
+        then = "writers would have waited for redo space"
         if view.estimate is not None and view.estimate.seconds_to_sync == left:
-            then = f"sync flushing, which {M} does not bound, would have begun"
-        yield f"At the pace of that moment {then} {duration(left)} later."
+            then = "sync flushing would have begun"
+        yield f"At that pace, {then} {duration(left)} later."
     yield (
-        f"Less than {view.settings.emergency_seconds:g} s is an emergency: {M} was raised at once, "
-        "whatever the step limit, the time since the last write and the changes left in the hour."
+        f"Less than {view.settings.emergency_seconds:g} s is an emergency: {M} was raised at once. The step "
+        "limit, the time between two writes and the changes allowed in an hour do not count then."
     )
     if view.record.holds:
-        yield "It was written in spite of a hold, as nobody else steers this server."
+        yield "It was written although there was a hold, because nobody else steers this server."
     yield from _guards(view)
 
 
@@ -207,14 +209,13 @@ def _relief(view: View) -> Iterator[str]:
     estimate = view.estimate
     if view.decision.reason == Reason.RELIEF and estimate is not None:
         yield (
-            "The device gave much less than before, and the commits starved: redo fell to "
-            f"{size(estimate.redo_rate_now)}/s within seconds. {M} was lowered at once, so that the "
-            "commits get the device (relief)."
+            "The device gave much less than before, and commits slowed down: redo fell to "
+            f"{size(estimate.redo_rate_now)}/s within seconds. {M} was lowered at once, so that commits "
+            "get the device (relief)."
         )
     else:
         yield (
-            f"The device gave again what it gave before, so {M} went back to what it was then (end of the "
-            "relief)."
+            f"The device gives as much as before again, so {M} goes back to what it was (end of the relief)."
         )
 
 
@@ -230,17 +231,16 @@ def _drain(view: View) -> Iterator[str]:
         yield sentence(f"A drain: {view.decision.detail}")
     else:
         left = duration(max(0.0, drain.ends - view.record.tick.now))
-        age = "" if view.sample is None else f" The age was {size(view.sample.checkpoint_age)} then."
         way = f"down from {size(drain.start_age)} to {size(drain.target)}"
-        does = f"brings the checkpoint age {way}"
+        does = f"brings the uncheckpointed bytes {way}"
         if drain.reached is not None:
-            does = f"has brought the checkpoint age {way}, and keeps it there"
+            does = f"has brought the uncheckpointed bytes {way}, and keeps them there"
         if drain.start_age <= drain.target:
-            does = f"keeps the checkpoint age at {size(drain.target)} at most"
-        yield f"A drain for {drain.who}, which ends in {left}, {does}.{age}"
-    aim = view.peak(view.decision.set_point)
-    if "flush_rate_wanted" in view.terms and aim is not None:
-        yield f"That takes {_wanted_rate(view)}. The aim of {share(aim)} counts again when the drain ends."
+            does = f"keeps the uncheckpointed bytes at {size(drain.target)} at most"
+        yield f"A drain for {drain.who} {does}. It ends in {left}."
+    wanted = view.decision.set_point
+    if "flush_rate_wanted" in view.terms and wanted is not None:
+        yield f"That takes {_wanted_rate(view)}. Then the set-point, {share(wanted)}, counts again."
     yield from _guards(view)
 
 
@@ -248,28 +248,25 @@ def _park(view: View) -> Iterator[str]:
     code = view.decision.detail.removeprefix("hold ")
     why = next((one.reason for one in view.record.holds if one.code.value == code), view.decision.detail)
     yield (
-        f"InnoBrim parked: it left values with room for {view.settings.park_slack:g} times the load "
-        f"(park_slack), which are safe while nobody steers. The reason: {why}."
+        f"InnoBrim parked: it wrote values with room for {view.settings.park_slack:g} times the load "
+        f"(park_slack). They are safe while nobody steers. The reason: {why}."
     )
 
 
 def _restore(view: View) -> Iterator[str]:
     if view.around.cause:
-        yield sentence(f"What led to it: {view.around.cause}")
+        yield sentence(f"The cause: {view.around.cause}")
     originals = view.record.originals
     pair = "" if originals is None else f" ({M} {originals.io_capacity_max}, {C} {originals.io_capacity})"
     what, _, pace = view.decision.detail.partition(": ")
     whom = what.replace("restoring for", "for", 1)
-    yield sentence(
-        f"The values that the server was found with{pair} come back in steps, {whom}"
-        + (f" ({pace})" if pace else "")
-    )
+    yield sentence(f"The originals{pair} come back in steps, {whom}" + (f" ({pace})" if pace else ""))
 
 
 def _trial(view: View) -> Iterator[str]:
     yield (
-        "A trial compares the originals with InnoBrim's values, which are in force in turn. Its writes are "
-        "no part of max_changes_per_hour."
+        "A trial compares the originals with InnoBrim's values, in turns. Its writes do not count for "
+        "max_changes_per_hour."
     )
     originals = view.record.originals
     if originals is None or view.decision.target is None or view.in_force is None:
@@ -277,11 +274,11 @@ def _trial(view: View) -> Iterator[str]:
     elif view.originals_turn:
         why = view.decision.detail.partition(": ")[2]
         yield (
-            f"It was the originals' turn: {named(originals)}. They come in steps, as in a restore"
+            f"It was the turn of the originals, {named(originals)}. They come back in steps, as in a restore"
             + (f" ({why})." if why else ".")
         )
     else:
-        yield "The originals' turn was over: the values that InnoBrim had before it come back in one write."
+        yield "The turn of the originals was over: InnoBrim's values from before come back in one write."
 
 
 def _keep(view: View) -> Iterator[str]:
@@ -298,27 +295,27 @@ def _keep(view: View) -> Iterator[str]:
 def _barred(view: View) -> Iterator[str]:
     record = view.record
     if view.decision.reason == Reason.ADVISORY:
-        because = f" It was advisory because {record.advisory}." if record.advisory else ""
-        yield f"InnoBrim writes nothing in advisory mode.{because}"
+        because = f" The reason: {record.advisory}." if record.advisory else ""
+        yield f"The mode was advisory: InnoBrim wrote nothing.{because}"
     for hold in record.holds:
         lasts = duration(max(0.0, record.tick.now - hold.since))
         ends = clears(hold, view.around.facts)
-        yield f"It was held for {lasts}: {hold.reason}." + (f" What ends that: {ends}." if ends else "")
+        yield f"A hold lasted for {lasts}: {hold.reason}." + (f" What ends it: {ends}." if ends else "")
     if view.decision.would is None:
-        yield "Without that nothing would have been written either."
+        yield "There was nothing to write anyway."
 
 
 def _missed(view: View) -> str:
     reading = view.record.tick.reading
     why = reading.reason if isinstance(reading, Missed) else view.decision.detail
-    return sentence(f"Without a reading InnoBrim decides nothing. The reading failed: {why}")
+    return sentence(f"The reading failed, so InnoBrim decided nothing: {why}")
 
 
 def _refused(words: Callable[[View], str]) -> Callable[[View], str]:
     def said(view: View) -> str:
         wanted = view.terms.get("wanted")
-        asked = f"{M} was to change" + ("" if wanted is None else f" to about {count(wanted)}")
-        return f"{asked}, and a guard stopped that: {words(view)}."
+        asked = f"The policy wanted another {M}" + ("" if wanted is None else f", about {count(wanted)}")
+        return f"{asked}. Nothing was written because {words(view)}."
 
     return said
 
@@ -326,25 +323,25 @@ def _refused(words: Callable[[View], str]) -> Callable[[View], str]:
 _REFUSALS: Mapping[str, Callable[[View], str]] = MappingProxyType(
     {
         Reason.DWELL: _refused(
-            lambda view: f"the last write was less than {view.setting('dwell_seconds')} seconds before"
+            lambda view: (
+                f"the last write was less than {view.number('dwell_seconds'):g} s before (dwell_seconds)"
+            )
         ),
         Reason.BUDGET: _refused(
             lambda view: (
-                f"{_spent(view)} (max_changes_per_hour); an emergency or a person could still change it"
+                f"{_spent(view)} (max_changes_per_hour); an emergency or a person may still change it"
             )
         ),
         Reason.RESERVE: _refused(
-            lambda view: f"{_spent(view)}, and the rest is kept for raises and for a slow disk"
+            lambda view: f"{_spent(view)}; the rest is kept for raises and for a slow disk"
         ),
         Reason.DEAD_BAND: _refused(lambda _: "the difference is too small to be worth a write"),
         Reason.LIMITS: _refused(lambda view: _last_part(view.decision.detail)),
         Reason.AUTHORITY: _refused(lambda view: _last_part(view.decision.detail)),
         Reason.NO_RAISE: lambda _: (
-            f"An emergency called for a raise, and {M} was as high already as limits and device allow."
+            f"It was an emergency, but {M} was already as high as limits and device allow."
         ),
-        Reason.SPACING: lambda _: (
-            "An emergency called for a raise, and the server had not had the time to answer the last one."
-        ),
+        Reason.SPACING: lambda _: "It was an emergency, but the last raise had not had the time to act.",
     }
 )
 
@@ -359,14 +356,14 @@ def _content(view: View) -> str:
     if stood == RETURNING or view.terms.keys() & {"fixed", "move"}:
         return _law(view)
     if stood == HEADING:
-        return f"The age was on its way to the aim with the {M} in force, so nothing had to be done."
+        return f"The age was on its way to the set-point with the {M} in force, so no write was needed."
     if stood == AT_AIM:
-        return "The age was at its aim, or near enough: a write would have been for nothing."
-    return f"The age was off its aim, and the policy {view.decision.policy} left {M} alone for now."
+        return "The age was at its set-point, or near enough, so no write was needed."
+    return f"The age was off its set-point. The policy {view.decision.policy} did not correct it yet."
 
 
 def _stood(view: View) -> str:
-    """Return how the age stood to its aim where no write was wanted."""
+    """Return where the age was, seen from its set-point, when no write was wanted."""
     estimate, f = view.estimate, view.decision.set_point
     if view.way_back:
         return RETURNING
@@ -386,34 +383,32 @@ _KEPT: Mapping[str, Callable[[View], str]] = MappingProxyType(
     {
         **_REFUSALS,
         Reason.MISSED: _missed,
-        Reason.NO_ESTIMATE: lambda _: "InnoBrim had only just begun to read: a rate needs two readings.",
-        Reason.WARMING_UP: lambda _: (
-            "InnoBrim had only just begun to read: rates need ten seconds of readings."
-        ),
+        Reason.NO_ESTIMATE: lambda _: "InnoBrim had just begun to read: rates need two readings.",
+        Reason.WARMING_UP: lambda _: "InnoBrim had just begun to read: rates need ten seconds of readings.",
         Reason.STOPPING: lambda _: (
-            "The daemon was stopping: nobody would have looked after a change any more."
+            "The daemon was stopping, so nobody would have watched what a change does."
         ),
         Reason.ORIGINALS_PENDING: lambda _: (
-            "The values that the server was found with were not on disk yet; nothing is written before that."
+            "The originals were not on disk yet; nothing is written before that."
         ),
-        Reason.IDLE: lambda view: sentence(f"There was nothing to tune: {view.decision.detail}"),
-        Reason.FADING: lambda _: f"The load was going away, and {M} stays as it is for its return.",
+        Reason.IDLE: lambda view: sentence(f"There was nothing to do: {view.decision.detail}"),
+        Reason.FADING: lambda _: f"The load was stopping; {M} stays as it is for when the load comes back.",
         Reason.WITHIN_BAND: _content,
         Reason.APPROACHING: _content,
         Reason.NO_AUTHORITY: lambda view: sentence(f"There was nothing to do: {no_authority(view)}"),
         Reason.SAVING: _law,
-        Reason.ADJUSTED: lambda _: "The server makes the pair in force of the one that is wanted.",
+        Reason.ADJUSTED: lambda _: "The server turns the wanted values into those in force.",
         Reason.OVERRIDE: lambda view: sentence(f"An override: {view.decision.detail}"),
         Reason.DRAINING: lambda view: " ".join(one for one in _drain(view) if one),
         Reason.DRAINED: lambda view: " ".join(one for one in _drain(view) if one),
         Reason.RESTORED: lambda view: sentence(f"The {view.decision.detail}"),
         Reason.TRIAL: lambda view: (
-            "It was the originals' turn in a trial: they stay in force until it is over."
+            "It was the turn of the originals in a trial: they stay in force until it is over."
             if view.in_force == view.record.originals
-            else sentence(f"A trial waited on its way: {view.decision.detail}")
+            else sentence(f"A trial waited between two steps: {view.decision.detail}")
         ),
-        Reason.RAISE: lambda _: "What was wanted comes to the pair in force.",
-        Reason.LOWER: lambda _: "What was wanted comes to the pair in force.",
+        Reason.RAISE: lambda _: "The wanted values were in force already.",
+        Reason.LOWER: lambda _: "The wanted values were in force already.",
     }
 )
 
@@ -439,36 +434,36 @@ SHORT: Mapping[str, str] = MappingProxyType(
         Reason.MISSED: "the server could not be read",
         Reason.NO_ESTIMATE: "too few readings",
         Reason.ADVISORY: "the mode was advisory",
-        Reason.HELD: "it was held",
+        Reason.HELD: "there was a hold",
         Reason.LIMITS: f"a limit kept {M} where it was",
-        Reason.AUTHORITY: "the device gives no more",
+        Reason.AUTHORITY: "the device could not flush more",
         Reason.DEAD_BAND: "the difference was too small to be worth a write",
         Reason.DWELL: "the last write was too recent",
-        Reason.BUDGET: "the changes of the hour were used up",
-        Reason.RESERVE: "the last changes of the hour were kept for raises",
+        Reason.BUDGET: "the changes allowed in an hour were used up",
+        Reason.RESERVE: "the last changes of the hour were kept for raises and a slow disk",
         Reason.WARMING_UP: "too few readings",
-        Reason.IDLE: "there was nothing to tune",
-        Reason.FADING: "the load was going away",
-        AT_AIM: "the age was at its aim",
-        HEADING: "the age was on its way to the aim",
-        LEFT_ALONE: "the age was off its aim, and left alone for now",
+        Reason.IDLE: "there was no load to tune for",
+        Reason.FADING: "the load was stopping",
+        AT_AIM: "the age was at its set-point",
+        HEADING: "the age was on its way to the set-point",
+        LEFT_ALONE: "the age was off its set-point, with no correction yet",
         RETURNING: "the age was on its way back from a drain",
         Reason.NO_AUTHORITY: f"no {M} moves the age",
-        Reason.SAVING: "changes were scarce, and one value was kept",
+        Reason.SAVING: "few changes were left in the hour, so one value was kept",
         Reason.UNANSWERED: f"the age did not answer to {M}",
         Reason.OVERRIDE: "an override was in force",
         Reason.DRAINING: "a drain was under way",
         Reason.DRAINED: "a drain kept the age low",
         Reason.RESTORE: "a restore waited for its next step",
-        Reason.TRIAL: "a trial had the originals in force, or was on the way there",
+        Reason.TRIAL: "a trial had the originals in force, or was on its way to them",
         Reason.STOPPING: "the daemon was stopping",
         Reason.ORIGINALS_PENDING: "the originals were not on disk yet",
         Reason.NO_RAISE: f"{M} was as high as it could be",
         Reason.SPACING: "the last raise had had no time to act",
-        Reason.ADJUSTED: "the server makes the pair in force of the one that was wanted",
-        Reason.RAISE: "what was wanted was in force",
-        Reason.LOWER: "what was wanted was in force",
-        UNRECORDED: "nothing was recorded, as no daemon ran or its ticks were lost",
+        Reason.ADJUSTED: "the server turns the wanted values into those in force",
+        Reason.RAISE: "the wanted values were in force",
+        Reason.LOWER: "the wanted values were in force",
+        UNRECORDED: "nothing was recorded: no daemon ran, or its ticks were lost",
     }
 )
 """Why nothing was written, in a few words."""

@@ -130,9 +130,9 @@ def _gap(past: Past, wall: float, before: PastChange | None) -> Why:
     remark = "nothing was recorded then: no daemon ran, or its ticks were lost"
     too_early = known is not None and wall < known[0]
     if too_early:
-        remark = "the ticks that are kept begin later"
+        remark = "the ticks that are kept begin after that moment"
     elif known is not None and wall > known[1]:
-        remark = "the ticks that are kept end before that"
+        remark = "the ticks that are kept end before that moment"
     if before is not None:
         remark += "; what follows is the last change before it"
     return Why(

@@ -1,7 +1,7 @@
 """What is known around one tick, and the words for its numbers.
 
-The age has one number everywhere: where the checkpoint age peaks between two checkpoints, as a share of Max
-Checkpoint Age; the aim is on the same scale.
+The age and its set-point are said in percent of the flush limit, as everywhere. Answers as JSON have both as
+shares of Max Checkpoint Age as well, where the checkpoint age peaks between two checkpoints.
 """
 
 from __future__ import annotations
@@ -25,6 +25,7 @@ from tuner.records import (
     TickRecord,
 )
 from tuner.settings import Settings
+from tuner.system.amounts import share
 from tuner.why.model import Seen
 
 M, C = "innodb_io_capacity_max", "innodb_io_capacity"
@@ -98,11 +99,6 @@ def sentence(text: str) -> str:
     return text if not text or text.endswith((".", "!", "?")) else f"{text}."
 
 
-def share(value: float) -> str:
-    """Return a share in percent."""
-    return f"{value:.0%}"
-
-
 def count(value: float) -> str:
     """Return a rate or a number as people read it."""
     return f"{value:,.0f}"
@@ -113,7 +109,7 @@ _DRAINS = frozenset({Reason.DRAINING, Reason.DRAINED})
 _NO_AIM = frozenset(
     {DecisionKind.OVERRIDE, DecisionKind.RESTORE, DecisionKind.PARK, Reason.OVERRIDE, Reason.RESTORE}
 )
-"""Where the age is led to no aim: what is wanted is a pair."""
+"""Where no age is wanted, but a pair."""
 
 
 def _apart(one: Capacity, other: Capacity) -> tuple[float, float]:
@@ -140,15 +136,9 @@ class View:
         self.settings = around.settings
         self.wrote = bool(self.decision.steps)
 
-    def peak(self, ratio: float | None) -> float | None:
-        """Return an age ratio on the scale of every sentence; None where that is unknown."""
-        if ratio is None or self.sample is None or self.estimate is None:
-            return None
-        return peak(ratio, self.sample, self.estimate)
-
     @property
     def drains(self) -> DrainProgress | None:
-        """Return the drain that decides, in place of the aim; None where none does."""
+        """Return the drain that decides, in place of the set-point; None where none does."""
         drain = self.record.drain
         decides = self.decision.kind is DecisionKind.DRAIN or self.decision.reason in _DRAINS
         return drain if decides else None
@@ -159,15 +149,27 @@ class View:
         return "mean_rate" in self.terms and self.drains is None
 
     @property
-    def aim(self) -> float | None:
-        """Return where the age was to be, on the scale of every sentence; None where no age was wanted."""
+    def aim_share(self) -> float | None:
+        """Return the share of Max Checkpoint Age that was wanted at the peaks; None where none was."""
         if self.drains is not None and self.sample is not None:
             return self.drains.target / self.sample.stall_point
+        if self.set_point is None or self.sample is None or self.estimate is None:
+            return None
+        return peak(self.set_point, self.sample, self.estimate)
+
+    @property
+    def set_point(self) -> float | None:
+        """Return the age ratio that was wanted; None where none was, as in a drain or an override."""
         decision = self.decision
-        elsewhere = decision.kind in _NO_AIM or decision.reason in _NO_AIM
+        elsewhere = decision.kind in _NO_AIM or decision.reason in _NO_AIM or self.drains is not None
         if decision.kind is DecisionKind.TRIAL or decision.reason == Reason.TRIAL:
             elsewhere = self.originals_turn
-        return None if elsewhere else self.peak(decision.set_point)
+        return None if elsewhere else decision.set_point
+
+    @property
+    def age(self) -> str:
+        """Return the age in percent of the flush limit; empty where it is unknown."""
+        return "" if self.estimate is None else share(self.estimate.age_ratio)
 
     @property
     def originals_turn(self) -> bool:
@@ -177,12 +179,6 @@ class View:
         if originals is None or before is None or target is None:
             return False
         return target == originals or _apart(target, originals) < _apart(before, originals)
-
-    def points(self, ratio: float) -> float:
-        """Return a difference of age ratios in percentage points of Max Checkpoint Age."""
-        return (
-            0.0 if self.sample is None else 100.0 * ratio * self.sample.flush_limit / self.sample.stall_point
-        )
 
     @property
     def in_force(self) -> Capacity | None:

@@ -21,9 +21,9 @@ const CHARTS = [
       { of: "sync_point", name: "Sync Flush Point", colour: "--warn", dash: [4, 4], steps: true },
       { of: (at) => (at.set_point == null || at.flush_limit == null ? null : at.set_point * at.flush_limit), name: "Set-Point", colour: "--good", dash: [2, 3], steps: true },
       { of: "checkpoint_age", name: "Uncheckpointed Bytes", colour: "--c0", fill: true, width: 2 },
-      { of: "modified_age", name: "Modified Age", colour: "--c1" },
+      { of: "modified_age", name: "Age (Modified Age)", colour: "--c1" },
     ],
-    said: (at) => `${bytes(at.checkpoint_age)} uncheckpointed, ${percent(ratio(at.checkpoint_age, at.stall_point))} of the max checkpoint age ${bytes(at.stall_point)}`,
+    said: (at) => `Age ${percent(ratio(at.modified_age, at.flush_limit))} of the flush limit; ${bytes(at.checkpoint_age)} uncheckpointed, max checkpoint age ${bytes(at.stall_point)}`,
   },
   {
     id: "capacity", title: "IO Capacity", unit: pages, per: "pages/s", size: "half", log: true,

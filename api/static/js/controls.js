@@ -7,7 +7,7 @@ const MINUTES = [[10, "10 minutes"], [30, "30 minutes"], [60, "1 hour"], [240, "
 // Both values now and then; `then` has both, or is what is said of each.
 const writes = ({ in_force: now }, then, mark = "") => ["io_capacity_max", "io_capacity"].map((name) =>
   [`innodb_${name}`, whole(now?.[name]), then && typeof then === "object" ? `${mark}${whole(then[name])}` : then]);
-const about = (status) => writes(status, status.park ?? "as the loop works out then", "about ");
+const about = (status) => writes(status, status.park ?? "a parked value", "about ");
 const ours = (status) => status.mode === "active" && !status.holds.length;
 const ending = (status, minutes) => `${duration(minutes * 60)}, until ${moment(status.at + minutes * 60)}`; // by the daemon's clock
 
@@ -20,19 +20,19 @@ const ACTS = {
   mode: (status) => (status.mode === "active" ? {
     title: "Watch only?", go: "Watch only", request: ["PUT", "/v1/mode"], body: () => ({ mode: "advisory" }),
     rows: () => [["Mode", "active", "advisory"], ...parked(status)],
-    note: "A setting with slack for a load half as high again is written first, unless it is there already. Nothing is written after that.",
+    note: "First a parked setting is written, which has room for a higher load, unless one is in force already. Nothing is written after that.",
   } : {
     title: "Let the loop write?", go: "Let it write", request: ["PUT", "/v1/mode"], body: () => ({ mode: "active" }),
     rows: () => [["Mode", "advisory", "active"], ...writes(status, status.decision.would ?? "no change now", "first ")],
-    note: "From then on the loop moves both values by itself, inside the configured limits. The values in force now are kept as the originals.",
+    note: "From then on InnoBrim changes both values by itself, inside the configured limits. The values in force now are kept as the originals.",
   }),
   pause: (status) => (status.holds.some((hold) => hold.resume) ? {
     title: "Resume?", go: "Resume", request: ["POST", "/v1/resume"],
     rows: () => [["Holds", status.holds.map((hold) => hold.code).join(", "), "none that waits for a person"], ...writes(status, "as the loop decides")],
-    note: "Ends the holds that wait for a person. In active mode the loop writes again.",
+    note: "Ends the holds that wait for a person. In active mode InnoBrim writes again.",
   } : {
     title: "Pause?", go: "Pause", request: ["POST", "/v1/pause"], rows: () => parked(status),
-    note: "A safe setting is written, then nothing until resumed, not even in an emergency.",
+    note: "A parked setting is written. After that nothing is written until you resume, not even in an emergency.",
   }),
   override: (status) => ({
     title: "Override?", go: "Write it", request: ["PUT", "/v1/override"], warn: barred(status),
@@ -40,42 +40,49 @@ const ACTS = {
     body: (values) => ({ io_capacity_max: Number(values.io_capacity_max), ttl: Number(values.minutes) * 60 }),
     rows: (values) => [["innodb_io_capacity_max", whole(status.in_force?.io_capacity_max), whole(Number(values.io_capacity_max))],
       ["innodb_io_capacity", whole(status.in_force?.io_capacity), "a divisor of it"], ["Lasts", "", ending(status, values.minutes)]],
-    note: "Refused outside the configured limits. The guards stay in force; afterwards the loop goes back to its set-point.",
+    note: "A value outside the configured limits is refused. Afterwards InnoBrim goes back to its set-point.",
   }),
   unoverride: (status) => ({
     title: "End the override?", go: "End it", request: ["DELETE", "/v1/override"],
     rows: () => [["innodb_io_capacity_max", whole(status.in_force?.io_capacity_max), "as the loop decides"]],
-    note: "The loop goes back to its set-point, within its step limit.",
+    note: "InnoBrim goes back to its set-point, within its step limit.",
   }),
   drain: (status) => ({
     title: "Drain?", go: "Drain", request: ["POST", "/v1/drain"], warn: barred(status),
-    fields: [{ name: "to_age", label: "Checkpoint age to come down to (lowest: as low as it safely goes; or 64M, or a share of the redo capacity: 10%)", type: "text", value: "lowest" }, lasting()],
+    fields: [{ name: "to_age", label: "Uncheckpointed bytes to come down to: lowest (the lowest that is safe), bytes (64M), or a share of the redo capacity (10%)", type: "text", value: "lowest" }, lasting()],
     body: (values) => ({ to_age: values.to_age.trim(), ttl: Number(values.minutes) * 60 }),
-    rows: (values) => [["Checkpoint age", bytes(status.estimate?.checkpoint_age), values.to_age.trim() === "lowest" ? "as low as it safely goes" : values.to_age],
+    rows: (values) => [["Uncheckpointed", bytes(status.estimate?.checkpoint_age), target(values.to_age.trim(), status)],
       ...writes(status, "raised step by step, inside the limits"), ["Lasts", "", ending(status, values.minutes)]],
-    note: "For a quick shutdown, backup or upgrade. Costs page writes while it lasts.",
+    note: "For a quick shutdown, backup or upgrade. The server writes more pages while it lasts.",
   }),
   undrain: (status) => ({
     title: "End the drain?", go: "End it", request: ["DELETE", "/v1/drain"],
-    rows: () => [["Checkpoint age", `at most ${bytes(status.drain?.target)}`, "the loop's set-point"], ...writes(status, "as the loop decides")],
+    rows: () => [["Uncheckpointed", `at most ${bytes(status.drain?.target)}`, "as with the set-point"], ...writes(status, "as the loop decides")],
     note: "The age rises again to the set-point.",
   }),
   unsettle: (status) => ({
     title: "Back to the file's settings?", go: "Go back", request: ["DELETE", "/v1/settings"],
     rows: () => Object.entries(status.overlay?.values ?? {}).map(([name, value]) => [name, String(value), "as the configuration has it"]),
-    note: "What was changed while the daemon runs ends; nothing is written for it by itself.",
+    note: "The settings of the configuration file count again. This alone writes nothing.",
   }),
   park: (status) => ({
     title: "Park?", go: "Park", request: ["POST", "/v1/park"], warn: status.mode === "advisory" ? "Refused in advisory mode." : "",
     rows: () => about(status),
-    note: "A setting that is safe without a daemon, then hands off until resumed.",
+    note: "Writes a setting that is safe without a daemon. After that nothing is written until you resume.",
   }),
   restore: (status) => ({
     title: "Restore the originals?", go: "Restore", request: ["POST", "/v1/restore"], warn: status.mode === "advisory" ? "Refused in advisory mode." : "",
     rows: () => writes(status, status.originals ?? "unknown"),
-    note: "In steps, each waiting for the write latency, so that it causes no flush storm. Advisory afterwards.",
+    note: "In steps: each waits until writes are fast again, so that there is no flush storm. The mode is advisory afterwards.",
   }),
 };
+
+// What a drain goes to; a share is one of the redo capacity.
+function target(asked, { limits }) {
+  if (asked === "lowest") return "the lowest that is safe";
+  const share = /^(\d+(?:\.\d+)?) *%$/.exec(asked);
+  return share && limits ? `${bytes(share[1] / 100 * limits.redo_capacity)}, ${asked} of the redo capacity` : asked;
+}
 
 function barred(status) {
   if (status.mode === "advisory") return "Refused in advisory mode.";

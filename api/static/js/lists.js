@@ -3,6 +3,9 @@ import { duration, element, moment, pair, words } from "./format.js";
 
 const SHOWN = 80;
 
+// Kinds of decisions whose code is no word that people use.
+const KINDS = { keep: "no change", set: "change", relief: "relief of the device" };
+
 const stamp = (wall) => element("time", { datetime: new Date(wall * 1000).toISOString() }, moment(wall));
 
 const told = (wall) => element("button", { type: "button", class: "more", "data-at": String(wall), "aria-haspopup": "dialog", "aria-label": `Why in full: ${moment(wall)}` }, "Why in full");
@@ -44,9 +47,9 @@ export class Decisions {
       const wrote = decision.steps.length > 0;
       const aim = decision.would ? `would be ${pair(decision.would)}` : pair(decision.target);
       return element("tr", { class: wrote ? "wrote" : "" }, element("td", {}, stamp(wall)),
-        element("td", {}, element("span", { class: `tag ${decision.kind}` }, words(decision.kind)), wrote ? " wrote" : ""),
+        element("td", {}, element("span", { class: `tag ${decision.kind}` }, KINDS[decision.kind] ?? words(decision.kind)), wrote ? " written" : ""),
         element("td", { class: "numbers" }, aim),
-        element("td", {}, decision.detail, element("small", {}, ` ${words(decision.reason)} `), told(wall)));
+        element("td", {}, `${decision.detail} `, told(wall)));
     }));
     if (at) this.place.querySelector(`[data-at="${at}"]`)?.focus();
     if (!this.#found.length) this.place.append(element("tr", {}, element("td", { colspan: "4" }, "None yet.")));
@@ -85,6 +88,6 @@ export class Events {
 export function drawHolds(place, status) {
   const held = status?.holds ?? [];
   place.replaceChildren(...held.map((hold) => element("li", {},
-    element("strong", {}, words(hold.code)), ` for ${duration(hold.seconds)}: ${hold.reason}. `, element("small", {}, `Ends by: ${hold.clears}`))));
-  if (!held.length) place.append(element("li", { class: "none" }, status?.mode === "active" ? "None: the loop may write." : "None."));
+    element("strong", {}, words(hold.code)), ` for ${duration(hold.seconds)}: ${hold.reason}. `, element("small", {}, `What ends it: ${hold.clears}`))));
+  if (!held.length) place.append(element("li", { class: "none" }, status?.mode === "active" ? "None: InnoBrim may write." : "None."));
 }

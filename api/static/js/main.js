@@ -6,7 +6,7 @@ import { element, percent, pair, whole, zone } from "./format.js";
 import { Decisions, drawHolds, Events } from "./lists.js";
 import { Series } from "./series.js";
 import { Stream } from "./stream.js";
-import { besides, doing, filled, judged, tiles, why, without } from "./verdict.js";
+import { besides, doing, judged, tiles, why, without } from "./verdict.js";
 import { Why } from "./why.js";
 
 const POINTS = 1800;
@@ -166,9 +166,9 @@ function draw() {
   text("server", status?.server ? named(status.server) : "no server yet");
   const speed = pace();
   place("pace").hidden = speed === 1;
-  text("pace", speed === 1 ? "" : `Demo: time runs ${speed} times as fast. One second of yours is ${speed} seconds of the server's, in every chart, time and duration here.`);
+  text("pace", speed === 1 ? "" : `Demo: time runs ${speed} times as fast. One real second is ${speed} seconds in every chart, time and duration here.`);
   if (status?.process) text("daemon", `InnoBrim ${status.process.version} · ${whole(status.process.resident_bytes / 1048576)} MiB · ${(100 * status.process.core_share).toFixed(2)} % of a core · a tick every ${status.process.interval} s`);
-  document.title = `${verdict.sign} ${verdict.state}${status?.estimate && link.state === "live" ? ` · ${percent(filled(status))} · ${pair(status.in_force)}` : ""} · InnoBrim`;
+  document.title = `${verdict.sign} ${verdict.state}${status?.estimate && link.state === "live" ? ` · age ${percent(status.estimate.age_ratio)} · ${pair(status.in_force)}` : ""} · InnoBrim`;
   drawTiles(tiles(status));
   drawHolds(place("holds"), status);
   controls.set(link.state === "live" ? status : null);

@@ -32,7 +32,7 @@ export class Why {
       const number = story?.change?.number;
       if (number) this.title.textContent = `Change ${number}, at ${moment(story.wall)}`;
       const said = story ? [element("p", { class: "headline" }, story.headline), ...story.sentences.map((one) => element("p", {}, one))] : [];
-      if (!story || Math.abs(story.wall - Number(at)) > 0.001) said.unshift(element("p", {}, `Of the moment itself nothing more is known: ${remark || "its tick is gone"}.`));
+      if (!story || Math.abs(story.wall - Number(at)) > 0.001) said.unshift(element("p", {}, `More is not known of this moment: ${remark || "its tick is gone"}.`));
       this.body.replaceChildren(...said);
     } catch (error) {
       if (mine === this.#asked) this.body.replaceChildren(element("p", { class: "error" }, error.message));

@@ -84,15 +84,15 @@ def worse(baseline: Shown, ours: Shown, *, errors: float = ERRORS, part: float =
     More pages, waits or starved time are none where more rows come through, nor are more pages than a
     baseline writes that keeps the age where it may not be.
     """
-    length = f"{ours.rows.count} minutes of InnoBrim's values, {baseline.rows.count} of the server's own"
+    length = f"{ours.rows.count} minutes with InnoBrim's values, {baseline.rows.count} with the originals"
     before, after = baseline.concurrency, ours.concurrency
     if min(before.mean, after.mean, baseline.rows.mean) > 0.0:
         kept = min(1.0, after.mean / before.mean)
         lost = 1.0 - ours.rows.mean / baseline.rows.mean / kept
         noise = math.hypot(*(_relative(one) for one in (baseline.rows, ours.rows, before, after)))
         if lost > max(part * ROWS, errors * noise if errors else 0.0):
-            figures = f"{ours.rows.mean:.0f} row changes/s in place of {baseline.rows.mean:.0f}"
-            yield f"{figures}, with as many statements under way ({length})"
+            figures = f"{ours.rows.mean:.0f} row changes/s instead of {baseline.rows.mean:.0f}"
+            yield f"{figures}, with as many statements running ({length})"
     if ours.rows.mean > (1.0 + ROWS) * baseline.rows.mean:
         return
     allowed = baseline.beyond.mean < STARVED
@@ -108,7 +108,7 @@ def worse(baseline: Shown, ours: Shown, *, errors: float = ERRORS, part: float =
     ):
         noise = errors * math.hypot(old.error, new.error) if errors else 0.0
         if new.mean - old.mean > max(part * least, noise) and (allowed or old is not baseline.pages):
-            yield f"{new.mean:.3g} {what} in place of {old.mean:.3g} ({length})"
+            yield f"{new.mean:.3g} {what} instead of {old.mean:.3g} ({length})"
 
 
 def _relative(mean: Mean) -> float:

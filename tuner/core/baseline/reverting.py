@@ -20,7 +20,9 @@ BUDGETS = frozenset({SetPointSource.RECOVERY, SetPointSource.SHUTDOWN})
 
 DIP_SECONDS = 3.0
 
-UNTIL = "; that holds until the load is another one, the server does no better by itself, or a person resumes"
+UNTIL = (
+    "; this lasts until the load changes, the server does no better with the originals, or a person resumes"
+)
 
 
 def update(
@@ -40,7 +42,7 @@ def update(
     if guard.returned is not None and state.mode is Mode.ACTIVE and state.restoring != BASELINE_GUARD:
         state = replace(state, baseline_guard=guard.forgiven())
     if before is not None and state.baseline_guard.returned is None:
-        said = "the baseline guard's word is over: somebody said otherwise, or another server answers"
+        said = "the baseline guard is over: a person decided otherwise, or another server answers"
         return state, [Event(code="baseline_left", message=said)]
     if sample is None or state.estimate is None:
         return state, []
@@ -120,11 +122,11 @@ def _may_return(state: State) -> bool:
 
 
 def _back(state: State, ended: Ended, *, now: float) -> tuple[State, list[Event]]:
-    why = f"the server did worse under InnoBrim's values than under its own: {ended.loss}"
+    why = f"the server did worse with InnoBrim's values than with the originals: {ended.loss}"
     returned = Returned(why=why, context=ended.kind.context, ours=ended.kind.ours)
     guard = replace(state.baseline_guard, returned=returned)
     pair = "" if state.originals is None else f", {state.originals.capacity},"
-    said = f"{why}; the originals{pair} come back in steps, and the loop is advisory then{UNTIL}"
+    said = f"{why}; the originals{pair} come back in steps, and then the mode is advisory{UNTIL}"
     state = begin_restore(replace(state, baseline_guard=guard), BASELINE_GUARD, now=now)
     return state, [Event(code="baseline_back", message=said)]
 
@@ -132,10 +134,10 @@ def _back(state: State, ended: Ended, *, now: float) -> tuple[State, list[Event]
 def _left(state: State, returned: Returned) -> tuple[State, list[Event]]:
     """Be active again where the load is another one, or the baseline is no better after all."""
     if returned.apart >= APART_SECONDS:
-        guard, why = replace(state.baseline_guard, returned=None), "the load is another one"
+        guard, why = replace(state.baseline_guard, returned=None), "the load has changed"
     elif baseline.no_better(returned):
         guard, minutes = state.baseline_guard.relearned(), returned.again.rows.count
-        why = f"the server did no better under its own values in {minutes} minutes, so the load had changed"
+        why = f"the server did no better with the originals in {minutes} minutes, so the load had changed"
     else:
         return state, []
     state = change_mode(replace(state, baseline_guard=guard), Mode.ACTIVE, "")

@@ -26,7 +26,7 @@ from tuner.core.trials import optimising
 from tuner.core.writes.plan import near
 from tuner.records import LOW_WATER_MARK, Acknowledgement, Capacity, Estimate, Event, Hold, HoldCode, Remedy
 from tuner.settings import Mode
-from tuner.system.amounts import size
+from tuner.system.amounts import duration, share, size
 
 
 def originals_name(identity: str, capacity: Capacity) -> str:
@@ -89,7 +89,7 @@ def _settings(state: State, context: CommandContext) -> Outcome:
     ]
     said = ", ".join(f"{name} {getattr(before, name)} → {getattr(settings, name)}" for name in changed)
     in_force, kept, gone = overlay.over(state, settings)
-    said += f"; no longer in force, beside the new configuration: {gone}" if gone else ""
+    said += f"; these changes end with the new configuration: {gone}" if gone else ""
     state = overlay.adopt(state, in_force, configured=settings, overlay=kept)
     if settings.mode is not before.mode:
         state = change_mode(state, settings.mode, "the configuration says so")
@@ -101,10 +101,10 @@ def _originals_saved(state: State, context: CommandContext) -> Outcome:
         return Outcome(state, "no originals were waiting")
     about, waiting = context.command.value, originals_name(state.facts.identity, state.originals.capacity)
     if about is not None and about != waiting:
-        return refused(state, f"{about} is on disk, and {waiting} is waited for")
+        return refused(state, f"{about} is on disk, but {waiting} was expected")
     return Outcome(
         transitions.originals_saved(state),
-        "originals are on disk",
+        "the originals are on disk",
         event="originals_saved",
     )
 
@@ -146,7 +146,7 @@ def _pause(state: State, context: CommandContext) -> Outcome:
     hold = Hold(code=HoldCode.PAUSED, since=context.now, reason=reason)
     left = _left_in_force(state, context)
     state = transitions.give_way(transitions.latch(state, hold))
-    return Outcome(state, f"paused{left}; hands off until resumed", event="paused")
+    return Outcome(state, f"paused{left}; nothing is written until resumed", event="paused")
 
 
 def _left_in_force(state: State, context: CommandContext) -> str:
@@ -155,8 +155,8 @@ def _left_in_force(state: State, context: CommandContext) -> str:
         return ""
     pair, ours = context.sample.capacity, state.writes.own == context.sample.capacity
     parks = ours and state.mode is Mode.ACTIVE and not state.holds and not state.restoring
-    kept = "is in force, and replaced by a parked pair unless it is safe" if parks else "stays in force"
-    return f"; {pair}, {'InnoBrim' if ours else 'not InnoBrim'}'s, {kept}"
+    kept = "a parked pair replaces it, unless it is safe already" if parks else "it stays in force"
+    return f"; in force: {pair.in_words}, {'set' if ours else 'not set'} by InnoBrim; {kept}"
 
 
 def _resume(state: State, context: CommandContext) -> Outcome:
@@ -174,9 +174,11 @@ def _resume(state: State, context: CommandContext) -> Outcome:
     if state.baseline_guard.returned is not None:
         state = change_mode(state, Mode.ACTIVE, "")
         if not cleared and state.drain is None:
-            return Outcome(state, "resumed; InnoBrim's values are tried again", event="resumed")
+            return Outcome(state, "resumed; InnoBrim tries its values again", event="resumed")
     if not cleared and state.drain is None and refusal:
-        return Outcome(state, f"resumed; {LOW_WATER_MARK} is tried again{_advisory(state)}", event="resumed")
+        return Outcome(
+            state, f"resumed; InnoBrim tries {LOW_WATER_MARK} again{_advisory(state)}", event="resumed"
+        )
     if not cleared and state.drain is None:
         nothing = "nothing to resume: not paused, and no hold waits for a person"
         return refused(state, f"{nothing}{_advisory(state)}", *_to_write(state))
@@ -251,10 +253,12 @@ def _drain(state: State, context: CommandContext) -> Outcome:
         if lowest:
             why = unsteered(state)
             target, limit = lowest_safe_target(state, sample, estimate)
-            bound = f", as low as it safely goes ({limit})"
+            bound = f", the lowest that is safe ({limit})"
         else:
             target = bytes_of(command.value, redo_capacity=sample.redo_capacity)
             why = refusal(state, sample, estimate, target)
+            of_log = f"{share(target / sample.redo_capacity)} of the redo capacity"
+            bound = f" ({of_log})" if command.value.endswith("%") else ""
     except ValueError as error:
         return refused(state, str(error))
     if why:
@@ -263,7 +267,7 @@ def _drain(state: State, context: CommandContext) -> Outcome:
     cost = _dearer(state, estimate, target)
     return Outcome(
         transitions.give_way(replace(state, drain=made)),
-        f"{way_of(made)}{bound}, for {ttl:.0f} s; then back to the set-point{cost}",
+        f"{way_of(made)}{bound}, for {duration(ttl)}; then back to the set-point{cost}",
         event="drain",
     )
 
@@ -278,8 +282,8 @@ def _dearer(state: State, estimate: Estimate, target: float) -> str:
         for by in (-2 * error, 2 * error)
     )
     return (
-        f". At that age this load writes {low:.1f} to {high:.1f} times as many pages; where the device "
-        "has no room for them, it commits less meanwhile"
+        f". At so low an age this load writes {low:.1f} to {high:.1f} times as many pages; where the device "
+        "cannot write that many, it commits less"
     )
 
 
@@ -315,12 +319,12 @@ def _park(state: State, context: CommandContext) -> Outcome:
         return refused(state, why)
     pair = state.park_target
     if pair is None:
-        return refused(state, "no estimate yet, so no parked setting is known")
+        return refused(state, "there is no estimate yet, so no parked setting is known")
     reason = f"parked by {context.command.who}"
     hold = Hold(code=HoldCode.PAUSED, since=context.now, reason=reason)
     state = transitions.owe_park(transitions.latch(state, hold), OwedPark(ParkFor.PERSON, reason))
     state = transitions.give_way(state)
-    return Outcome(state, f"parking at {pair}; hands off until resumed", event="park")
+    return Outcome(state, f"parking at {pair.in_words}; then nothing is written until resumed", event="park")
 
 
 def _restore(state: State, context: CommandContext) -> Outcome:
@@ -332,7 +336,7 @@ def _restore(state: State, context: CommandContext) -> Outcome:
     pair = state.originals.capacity
     return Outcome(
         transitions.begin_restore(state, context.command.who, now=context.now),
-        f"restoring {pair} in steps; advisory when done, until a person says otherwise",
+        f"restoring {pair.in_words} in steps; then the mode is advisory until a person says otherwise",
         event="restore",
     )
 

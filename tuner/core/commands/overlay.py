@@ -61,7 +61,7 @@ def put(state: State, context: CommandContext) -> Outcome:
 def cancel(state: State, context: CommandContext) -> Outcome:  # noqa: ARG001 - a handler's signature
     """Go back to the configuration's settings."""
     if state.overlay is None:
-        return refused(state, "no setting is changed; all are as the file has them")
+        return refused(state, "no setting was changed; all are as in the file")
     base = configured(state)
     said = _said(state.settings, base, base)
     return Outcome(
@@ -119,9 +119,9 @@ def laid_over(base: Settings, values: Mapping[str, float], facts: Facts) -> Sett
     for name, value in values.items():
         limit = getattr(base, name)
         if name in AT_MOST and limit is not None and value > limit:
-            raise ValueError(f"{name} {value:g} is above the file's {limit:g}, and may be lower only")
+            raise ValueError(f"{name} {value:g} is above the file's {limit:g}; it may only be lowered")
         if name in AT_LEAST and value < limit:
-            raise ValueError(f"{name} {value:g} is below the file's {limit:g}, and may be higher only")
+            raise ValueError(f"{name} {value:g} is below the file's {limit:g}; it may only be raised")
     try:
         made = msgspec.convert({**msgspec.to_builtins(base), **values}, Settings)
     except msgspec.ValidationError as error:

@@ -76,7 +76,7 @@ def _listed(window: Window) -> str:
 def _overruled(window: Window, deciding: dict[str, Window]) -> str:
     """Return which of a window's effects do not count, and beside whose; empty where all do."""
     lost = [
-        f"{effect} counts as {deciding[effect].who} has it"
+        f"{effect} comes from {deciding[effect].who}"
         for effect, value in effects(window).items()
         if getattr(deciding[effect], effect) != value
     ]

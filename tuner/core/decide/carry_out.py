@@ -54,7 +54,11 @@ def guard_and_plan(
     if target is None or target == current:
         return state, barred(state, base)
     if target == state.writes.adjusted and current == state.writes.own:
-        base = replace(base, reason=Reason.ADJUSTED, detail=f"{wish.detail}; the server makes this of it")
+        base = replace(
+            base,
+            reason=Reason.ADJUSTED,
+            detail=f"{wish.detail}; the server turns that into the pair in force",
+        )
         return state, barred(state, base)
     last = state.estimator.last
     urgent = wish.kind is DecisionKind.EMERGENCY
@@ -62,7 +66,7 @@ def guard_and_plan(
     why = may_not_write(state, despite_holds=passes)
     if why is not None:
         reason, detail = why
-        return state, replace(base, reason=reason, detail=f"{detail}; would: {wish.detail}", would=target)
+        return state, replace(base, reason=reason, detail=f"{detail}; otherwise: {wish.detail}", would=target)
     raised_from = emergency_from(state, current)
     back = guards.leads_back(raised_from, current, target.io_capacity_max)
     counts = wish.kind in {DecisionKind.DRAIN, DecisionKind.RELIEF} or (
@@ -165,11 +169,11 @@ def may_not_write(state: State, *, despite_holds: bool = False) -> tuple[Reason,
     if state.mode is not Mode.ACTIVE:
         return Reason.ADVISORY, "advisory mode writes nothing"
     if state.lifecycle is Lifecycle.STOPPING:
-        return Reason.STOPPING, "nobody would look after a change any more"
+        return Reason.STOPPING, "the daemon is stopping, so nobody would watch what a change does"
     if state.holds and not despite_holds:
         return Reason.HELD, listed(state.holds)
     if state.originals is None or not state.originals.saved:
-        return Reason.ORIGINALS_PENDING, "originals are not on disk yet"
+        return Reason.ORIGINALS_PENDING, "the originals are not on disk yet"
     return None
 
 
@@ -182,4 +186,4 @@ def barred(state: State, base: Decision) -> Decision:
     if why is None or why[0] not in BARS:
         return base
     reason, detail = why
-    return replace(base, reason=reason, detail=f"{detail}; would keep it ({base.reason}): {base.detail}")
+    return replace(base, reason=reason, detail=f"{detail}; otherwise no change either: {base.detail}")

@@ -41,7 +41,7 @@ LOWER = 0.9
 """The target follows the load down once this share of it could be reached, and up as soon as it could not."""
 
 NOT_YET = "rates need ten seconds of readings"
-LOW_ALREADY = "the age is held as low already as a drain would bring it"
+LOW_ALREADY = "the age is already as low as a drain would bring it"
 
 
 def begun(
@@ -73,10 +73,10 @@ def way_of(drain: Drain, *, advisory: bool = False) -> str:
     """Return in words where a drain that begins takes the age, which may be below its target just then."""
     if drain.start_age > drain.target:
         words = "would drain" if advisory else "draining"
-        return f"{words} to {size(drain.target)} of checkpoint age, from {size(drain.start_age)}"
+        return f"{words} the uncheckpointed bytes from {size(drain.start_age)} to {size(drain.target)}"
     words = "would keep" if advisory else "keeping"
-    now = f"it is {size(drain.start_age)} at this moment"
-    return f"{words} the checkpoint age at {size(drain.target)} at most, and {now}"
+    now = f"they are {size(drain.start_age)} now"
+    return f"{words} the uncheckpointed bytes at {size(drain.target)} at most; {now}"
 
 
 def unsteered(state: State) -> str:
@@ -92,7 +92,7 @@ def refusal(state: State, sample: Sample, estimate: Estimate, target: int) -> st
         return f"{size(target)} cannot be reached: {why}"
     if state.set_point is not None and held_as_low(state, sample, target):
         held = state.set_point * sample.flush_limit / AIM + lag
-        return f"{size(target)} is no less than the loop holds anyway: ask for less than {size(held)}"
+        return f"{size(target)} is not below what is held anyway: ask for less than {size(held)}"
     lowest, why = lowest_target(state, sample, estimate)
     if target < lowest:
         least = size(lowest, up=True)
@@ -133,8 +133,8 @@ def update(state: State, sample: Sample | None, *, now: float) -> tuple[State, l
     if drain.reached is None and below and sample.checkpoint_age <= drain.target:
         drain = replace(drain, reached=now)
         message = (
-            f"checkpoint age {size(sample.checkpoint_age)}, at or below {size(drain.target)}"
-            f"{', as low as it safely goes' if drain.lowest else ' as asked'}"
+            f"uncheckpointed {size(sample.checkpoint_age)}, at or below {size(drain.target)}"
+            f"{', the lowest that is safe' if drain.lowest else ' as asked'}"
         )
         events.append(Event(code="drained", message=message, who=drain.who))
     return replace(state, drain=drain), events

@@ -11,6 +11,7 @@ from tuner.core.laws import asleep, catches_up, slept
 from tuner.core.state import State
 from tuner.core.writes.guards import DEAD_BAND, EMERGENCY_SPACING
 from tuner.records import Estimate, Sample
+from tuner.system.amounts import share
 
 RECOVER_SECONDS = 10.0  # A raise asks for the pages that bring the age to the set-point in this time
 LEAST_FACTOR = 1.5  # A raise asks for so many times the demand at least
@@ -35,9 +36,9 @@ def called_for(state: State, sample: Sample, estimate: Estimate) -> Raise | None
     if not state.clocks.believes(state.estimator.window):
         return None
     law = LAWS[state.facts.flush_law]
-    points = [(estimate.seconds_to_stall, "stall point")]
+    points = [(estimate.seconds_to_stall, "a stall")]
     if not catches_up(state):  # the sync point is where that began
-        points.append((estimate.seconds_to_sync, "sync point"))
+        points.append((estimate.seconds_to_sync, "sync flushing"))
     near = [
         (seconds, name)
         for seconds, name in points
@@ -59,8 +60,7 @@ def called_for(state: State, sample: Sample, estimate: Estimate) -> Raise | None
     wanted = max(LEAST_FACTOR * demand, _beyond(state, law, sample, estimate, flushed=flushed))
     if wanted <= sample.capacity.gain * (1.0 + DEAD_BAND):
         return None
-    share = estimate.checkpoint_age / sample.stall_point
-    detail = f"{name} in {seconds:.0f} s, with the checkpoint age at {share:.0%} of Max Checkpoint Age"
+    detail = f"{name} in {seconds:.0f} s; age {share(ratio)} of the flush limit"
     return Raise(io_capacity_max=wanted, detail=detail, seconds_left=seconds)
 
 

@@ -196,7 +196,10 @@ def _not_now(state: State, sample: Sample | None, *, now: float) -> str:
         (state.override is not None, "an override is in force"),
         (bool(drains), drains),
         (bool(state.restoring) or state.park_owed is not None, "a restore or a park is under way"),
-        (state.low_water.ours, "with loop.low_water_mark the originals of C and M alone are no baseline"),
+        (
+            state.low_water.ours,
+            "with loop.low_water_mark the original io_capacity and io_capacity_max alone are no baseline",
+        ),
         (estimate is None or cold, "rates need ten seconds of readings; ask again then"),
         (
             state.originals is not None and not _allowed(state, state.originals.capacity),
@@ -265,11 +268,11 @@ def _waits(state: State, sample: Sample | None) -> str:
     if sample is None:
         return ""
     if state.clocks.gap is not None:
-        return "a clock ran apart, and rates begin anew"
+        return "a clock jumped, so the rates begin again"
     if sample.degraded:
         return state.facts.without_counters
     if not state.occurrences.learns(sample.monotonic):
-        return f"going on: {', '.join(state.occurrences.names) or 'something beside the load'}"
+        return f"going on: {', '.join(state.occurrences.names) or 'something other than the load'}"
     return ""
 
 
@@ -290,7 +293,7 @@ def _end_now(
         TrialEnd.EMERGENCY: f"an emergency in a block of {side_text(running.side)}: {decision.detail}",
         TrialEnd.HELD: f"held: {listed(state.holds)}",
         **_overruled(state, running),
-        TrialEnd.ORIGINALS: "the originals are others now",
+        TrialEnd.ORIGINALS: "the originals have changed",
         TrialEnd.BASELINE_GUARD: "InnoBrim's own baseline guard brings the originals back"
         + ("" if returned is None else f": {returned.why}"),
         TrialEnd.RESTARTED: "mysqld was restarted",
@@ -299,7 +302,7 @@ def _end_now(
     ours = running.side is TrialSide.OURS and not state.holds
     if end is TrialEnd.EMERGENCY and ours and running.baseline.io_capacity_max >= target.io_capacity_max:
         state = transitions.begin_restore(state, transitions.TRIAL, now=now)
-        why += "; the originals come back in steps, and the loop is advisory then"
+        why += "; the originals come back in steps, and then the mode is advisory"
     event = Event(
         code=EventCode.BASELINE_TRIAL_ENDED,
         message=f"trial ended, {why}; {verdict_text(result)}",

@@ -22,19 +22,19 @@ from tuner.core.laws import asleep, catches_up, law_of, why_m_moves_no_age
 from tuner.core.state import Drain, Override, Return, State
 from tuner.core.trials import optimising
 from tuner.records import Capacity, DecisionKind, Estimate, Reason, Sample
-from tuner.system.amounts import size
+from tuner.system.amounts import duration, share, size
 
 FADING = 0.5
 """A load whose R of the last seconds is below this share of its R is going away: no M is lowered to that."""
 
-CATCHING_UP = "the page cleaner flushes all that was dirty when the age was at the flush limit"
+CATCHING_UP = "the page cleaner has just woken, and flushes all pages that were dirty at the flush limit"
 NEAR_FACTOR = 2.0
 """So many times what makes an emergency is near the stall point, for lowering M on the way."""
 
 KEPT_CHANGES = 0.25
 """Share of the hour's changes that a drain leaves once the age is there: the way back needs some."""
 
-_FADING = "the load is going away, and innodb_io_capacity_max stays for its return"
+_FADING = "the load is stopping; innodb_io_capacity_max stays as it is for when the load comes back"
 
 ON_COURSE = 0.05
 """Age ratio off the set-point within which a policy that writes nothing is said to be on course."""
@@ -76,7 +76,8 @@ def ask_policy(
 def overridden(override: Override, *, now: float) -> Wish:
     """Return what a person's override asks for."""
     left = override.ends - now
-    held = f"{override.who} holds innodb_io_capacity_max {override.io_capacity_max} for {left:.0f} s more"
+    held = f"{override.who} asked for innodb_io_capacity_max {override.io_capacity_max}"
+    held = f"{held}; the override ends in {duration(left)}"
     m = float(override.io_capacity_max)
     return Wish(DecisionKind.OVERRIDE, Reason.OVERRIDE, held, m, source="person")
 
@@ -103,8 +104,7 @@ def of_policy(
     remark = why_m_moves_no_age(law) or (law.beyond if x >= 1.0 else "")
     remarks = (remark, *state.caution.remarks) if remark else state.caution.remarks
     remarks = (*remarks, _saves(state, now=situation.now)) if proposal.saves else remarks
-    held = _share(f, sample, estimate)
-    where = ", ".join((f"{_age(sample, estimate)}, to be held at {held:.0%}", *remarks))
+    where = "; ".join((f"{_age(estimate)}; set-point {share(f)}", *remarks))
     up = proposal.io_capacity_max > situation.io_capacity_max
     starves = not up and _raised(state, sample.capacity, now=situation.now)
     why = silent(state, sample) if starves else idle(state, sample, estimate)
@@ -115,34 +115,29 @@ def of_policy(
         return _relieves(change, where, proposal.terms)
     if not proposal.act:
         return _left_alone(state, proposal, situation, where)
-    who = policy_of(state).name if state.returning is None else "the way back from a drain"
+    who = f"the policy {policy_of(state).name}" if state.returning is None else "the way back from a drain"
     if not up and _fades(estimate) and estimate.authority >= AUTHORITY_LOST:
         return Wish(DecisionKind.KEEP, Reason.FADING, f"{where}: {_FADING}", terms=proposal.terms)
     return Wish(
         kind=DecisionKind.SET,
         io_capacity_max=proposal.io_capacity_max,
         reason=Reason.RAISE if up else Reason.LOWER,
-        detail=f"{where}, heading for {_share(f + situation.error_ahead, sample, estimate):.0%}: "
+        detail=f"{where}; heading for {share(max(0.0, f + situation.error_ahead))}: "
         f"{who} wants innodb_io_capacity_max {proposal.io_capacity_max:.0f}",
         terms=proposal.terms,
     )
 
 
-def _age(sample: Sample, estimate: Estimate) -> str:
-    return f"checkpoint age at {estimate.checkpoint_age / sample.stall_point:.0%} of Max Checkpoint Age"
-
-
-def _share(ratio: float, sample: Sample, estimate: Estimate) -> float:
-    """Return an age ratio as a share of Max Checkpoint Age, with what the checkpoint age lies above it by."""
-    return (ratio * sample.flush_limit + estimate.checkpoint_lag) / sample.stall_point
+def _age(estimate: Estimate) -> str:
+    return f"age {share(estimate.age_ratio)} of the flush limit"
 
 
 def at_rest(state: State, sample: Sample, estimate: Estimate, until: float, *, now: float) -> Wish:
     """Return the best M that was seen, where the age does not answer to M; until then it rests there."""
     best = state.unanswered.best or sample.io_capacity_max
     left = until - now
-    rests = f"innodb_io_capacity_max rests at the best that was seen, and is tried again in {left:.0f} s"
-    why = f"{_age(sample, estimate)}, {state.unanswered.why}: {rests}"
+    rests = f"innodb_io_capacity_max stays at the best value seen; the next try is in {duration(left)}"
+    why = f"{_age(estimate)}; {state.unanswered.why}: {rests}"
     kind = DecisionKind.KEEP if best == sample.io_capacity_max else DecisionKind.SET
     return Wish(kind, Reason.UNANSWERED, why, float(best))
 
@@ -171,10 +166,10 @@ def _left_alone(state: State, proposal: Proposal, situation: Situation, where: s
 
 
 def _saves(state: State, *, now: float) -> str:
-    """Return that the policy saves its changes, and how many there are, in words."""
+    """Return that the policy has few changes left, and how many, in words."""
     budget = state.settings.max_changes_per_hour
     left = state.writes.tokens.tokens(now=now, budget=budget)
-    return f"the policy saves its changes, {left} at hand, and keeps to one innodb_io_capacity_max"
+    return f"few changes are left ({left}), so the policy keeps one innodb_io_capacity_max"
 
 
 def _catching_up(state: State, estimate: Estimate, *, up: bool) -> str:
@@ -208,8 +203,8 @@ def drained(state: State, wanted: Drain, sample: Sample, estimate: Estimate, *, 
         drift_allowed=trajectory.OVERDUE_DRIFT if overdue else trajectory.DRIFT,
     )
     detail = (
-        f"{wanted.who} wants a checkpoint age of at most {size(wanted.target)} "
-        f"for {wanted.ends - now:.0f} s more; it is {size(estimate.checkpoint_age)}"
+        f"uncheckpointed {size(estimate.checkpoint_age)}; the drain for {wanted.who} wants at most "
+        f"{size(wanted.target)}, and ends in {duration(wanted.ends - now)}"
     )
     down = way.io_capacity_max < sample.io_capacity_max
     fades = _fades(estimate) or idled(state.estimator.window)
@@ -240,11 +235,13 @@ def way_back(
 def _why_kept(state: State, situation: Situation) -> str:
     """Return in words why nothing is written although somebody may wonder."""
     if state.settings.policy == "fixed" and state.returning is None:
-        return "innodb_io_capacity_max is where it was asked to be, wherever the age goes"
+        return "innodb_io_capacity_max has the value that the configuration names"
     off, ahead = abs(situation.error), abs(situation.error_ahead)
     if off <= ON_COURSE:
-        return "on course"
-    return "on its way there" if ahead < off - ON_COURSE else "off, and left alone for now"
+        return "close enough, so nothing is changed"
+    if ahead < off - ON_COURSE:
+        return "the age is on its way to the set-point"
+    return "the age is off its set-point, but the policy does not correct it yet"
 
 
 def raised(state: State, sample: Sample, estimate: Estimate, *, now: float) -> Wish | None:

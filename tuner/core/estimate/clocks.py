@@ -89,4 +89,4 @@ def _said(name: str, ahead: float, elapsed: float) -> str:
     if abs(ahead) <= SLACK + DRIFT * elapsed:
         return ""
     how = "more" if ahead > 0 else "less"
-    return f"{name} went on by {abs(ahead):.0f} s {how} than the daemon's monotonic clock"
+    return f"{name} moved {abs(ahead):.0f} s {how} than the daemon's monotonic clock"

@@ -38,7 +38,7 @@ class Occurrence(StrEnum):
 
 
 MEANING = {
-    Occurrence.BACKUP_LOCK: "somebody holds LOCK INSTANCE FOR BACKUP, so a backup reads along",
+    Occurrence.BACKUP_LOCK: "somebody holds LOCK INSTANCE FOR BACKUP, so a backup is probably running",
     Occurrence.READ_LOCK: "somebody holds FLUSH TABLES WITH READ LOCK, so nobody can write",
     Occurrence.CLONE: "a clone is under way, which reads or writes all of the data",
     Occurrence.DDL: "tables are altered, indexed or optimised",
@@ -155,7 +155,7 @@ def update(
     return state, (*events, *usual)
 
 
-_KEPT_OUT = f"nothing is learned of load and device until {CALM_SECONDS:.0f} s after"
+_KEPT_OUT = f"nothing is learned about load and device until {CALM_SECONDS:.0f} s after its end"
 
 
 def _shown(last: Sample | None, sample: Sample, *, warming: bool) -> set[Occurrence]:
@@ -183,6 +183,6 @@ def _grow_used_to(state: Occurrences, sample: Sample) -> tuple[Occurrences, list
     if not statements or at - state.busy < HABIT_SECONDS:
         return state, []
     habits = (*state.habits, *(Habit(one.name, one.shown) for one in statements))
-    usual = f"taken for the load's habit after {HABIT_SECONDS / 60:.0f} minutes, and learned from"
+    usual = f"it went on for {HABIT_SECONDS / 60:.0f} minutes, so it counts as part of the load now"
     events = [Event(code=f"end_{one.name.value}", message=usual) for one in statements]
     return replace(state, underway=(), ended=None, busy=None, habits=habits), events

@@ -143,7 +143,7 @@ def called_for(
         return None
     return Change(
         io_capacity_max=wanted,
-        detail=f"the device gives {given:.0%} of the pages that are asked for, and the load starves",
+        detail=f"the device gives {given:.0%} of the pages that are asked for, and commits slow down",
         begins=True,
     )
 
@@ -160,7 +160,7 @@ def _end(relief: Relief, sample: Sample, redo_rate: float, *, now: float) -> Cha
     if relief.since is None or redo_rate < RETURNED * relief.rate_before:
         return None
     wanted = 0.0 if relief.flaps(now=now) or relief.before <= sample.capacity.gain else float(relief.before)
-    return Change(io_capacity_max=wanted, detail="the device gives what it gave before", begins=False)
+    return Change(io_capacity_max=wanted, detail="the device gives as much as before again", begins=False)
 
 
 def _waits(relief: Relief, *, now: float) -> bool:

@@ -149,8 +149,8 @@ def _disturbance(estimate: Estimate) -> float:
 
 def _why(lru_share: float) -> str:
     if lru_share >= LRU_DECIDES:
-        return "the buffer pool is short of free pages, and LRU flushing decides the age"
-    return "the age does not move as the flush law foretells, and innodb_io_capacity_max does not decide it"
+        return "the buffer pool is short of free pages, so LRU flushing decides the age"
+    return "the age does not move as the flush law predicts: innodb_io_capacity_max does not decide it"
 
 
 def _with(

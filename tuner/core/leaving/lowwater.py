@@ -135,8 +135,8 @@ def see_end(state: State, sample: Sample | None, *, now: float) -> tuple[State, 
     else:
         return state, []
     said = (
-        f"{LOW_WATER_MARK} = {percent(LOWEST_ABOVE_ZERO)} is ours and stays in force: {why}; "
-        f"{percent(low_water.original or 0)} was found, and a park or a restore puts it back"
+        f"{LOW_WATER_MARK} = {percent(LOWEST_ABOVE_ZERO)} was set by InnoBrim and stays in force: {why}; "
+        f"a park or a restore sets the original, {percent(low_water.original or 0)}, again"
     )
     state = replace(state, low_water=replace(low_water, until=None))
     return state, [Event(code=NOT_BACK, message=said)]
@@ -258,7 +258,7 @@ def _compared(state: State, sample: Sample, *, now: float) -> tuple[State, list[
     if in_force in expected:
         return state, []
     if untouched:
-        return _given_up(state, f"it is {percent(in_force)} now, which is not ours, and stays")
+        return _given_up(state, f"it is {percent(in_force)} now, which InnoBrim did not set, so it stays")
     return _yielded(state, in_force, now=now)
 
 
@@ -266,7 +266,7 @@ def _yielded(state: State, in_force: int, *, now: float) -> tuple[State, list[Ev
     """Yield as where C or M was changed: the mark is now that of whoever changed it."""
     own = state.low_water.own
     was = "as it was found" if own is None else percent(own)
-    message = f"{LOW_WATER_MARK} was {was} and is {percent(in_force)}, and it was not us"
+    message = f"{LOW_WATER_MARK} was {was} and is {percent(in_force)}, and InnoBrim did not change it"
     state, hold = replace(state, low_water=_forgotten(state.low_water)), None
     if state.mode is Mode.ACTIVE and state.latches.foreign is None:
         hold = Hold(code=HoldCode.FOREIGN_CHANGE, since=now, reason=message)
@@ -277,7 +277,7 @@ def _yielded(state: State, in_force: int, *, now: float) -> tuple[State, list[Ev
 
 def _given_up(state: State, why: str) -> tuple[State, list[Event]]:
     """Forget an operator's mark that there is nothing to go back to any more."""
-    message = f"{LOW_WATER_MARK} was {percent(state.low_water.original or 0)} before us: {why}"
+    message = f"{LOW_WATER_MARK} was {percent(state.low_water.original or 0)} before InnoBrim: {why}"
     state = replace(state, low_water=_forgotten(state.low_water))
     return state, [Event(code="low_water_left", message=message)]
 

@@ -174,7 +174,7 @@ def given_up(state: State, sample: Sample | None) -> str:
     """Return in words that a park is given up, why, and what stays in force as far as that is known."""
     why = "the server does not answer" if sample is None else "its readings give no estimate"
     pair = state.writes.expected if sample is None else sample.capacity
-    left = "what is in force is unknown" if pair is None else f"{pair} is in force"
+    left = "what is in force is unknown" if pair is None else f"in force: {pair.in_words}"
     return f"not parked: {why}; {left}"
 
 
@@ -200,11 +200,13 @@ def park(
     asked = owed.kind is ParkFor.PERSON
     beside = contradiction(state.settings, state.facts)
     if beside or not_writer(state, sample) or (codes & NEVER_PARKED and not asked):
-        return state, replace(base, detail=f"{why}; {beside or 'the values in force are not ours to change'}")
+        return state, replace(
+            base, detail=f"{why}; {beside or 'the values in force are not for InnoBrim to change'}"
+        )
     if not asked and state.writes.own != current:
-        return state, replace(base, detail=f"{why}; nothing of ours is in force")
+        return state, replace(base, detail=f"{why}; the values in force were not set by InnoBrim")
     if owed.kind in PARKED_BEFORE and codes:
-        return state, replace(base, detail=f"{why}; parked when the hold began")
+        return state, replace(base, detail=f"{why}; already parked when the hold began")
     whole = target = state.park_target
     owed = replace(owed, in_steps=owed.in_steps or state.clocks.gap is not None)
     if whole is not None and owed.in_steps:
@@ -214,8 +216,10 @@ def park(
         return transitions.owe_park(state, owed), replace(base, detail=f"{why}; waiting for {awaited}")
     goes_on = target not in {whole, current} and owed.kind not in NOW_OR_NEVER
     if _as_safe(current, target):
-        slack = f"with room for {state.settings.park_slack:g} times the load"
-        return state, replace(base, detail=f"{why}; {current} is already safe, {slack}: nothing is written")
+        slack = f"it has room for {state.settings.park_slack:g} times the load"
+        return state, replace(
+            base, detail=f"{why}; {current.in_words} is safe already, as {slack}: nothing is written"
+        )
     steps: Steps = plan(current, target)
     paced = now if owed.kind is ParkFor.ROLE else None
     state = written(state, target, now=paced, counts=False)

@@ -85,7 +85,7 @@ def restore(state: State, sample: Sample, *, needed: Needed | None, now: float) 
         needed=needed if up else None,
     )
     if made.reason is Reason.ADJUSTED:
-        return _given_back(state, base, f"the server makes {current} of them")
+        return _given_back(state, base, f"the server turns them into {current.in_words}")
     return state, replace(made, source="restore") if made.steps else made
 
 
@@ -116,7 +116,9 @@ def step_back(
     if needed is not None and target.io_capacity_max < needed.pair.io_capacity_max:
         target = needed.pair if needed.pair.io_capacity_max < originals.io_capacity_max else originals
     if target == state.writes.adjusted:
-        return state, replace(base, reason=Reason.ADJUSTED, detail=f"{what}: the server adjusts it")
+        return state, replace(
+            base, reason=Reason.ADJUSTED, detail=f"{what}: the server changed the value that was written"
+        )
     state = written(state, target, now=now, counts=False)
     state = transitions.pace_restore(state, restore_pace.stepped(pace, now=now))
     return state, replace(
@@ -150,4 +152,6 @@ def _given_back(state: State, base: Decision, how: str) -> tuple[State, Decision
     )
     state = transitions.given_back(state, why)
     still = f", still held ({held})" if held else ""
-    return state, replace(base, reason=Reason.RESTORED, detail=f"originals: {how}; advisory now{still}")
+    return state, replace(
+        base, reason=Reason.RESTORED, detail=f"originals: {how}; the mode is advisory now{still}"
+    )

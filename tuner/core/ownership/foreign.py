@@ -35,7 +35,7 @@ def compare(state: State, sample: Sample, *, now: float) -> tuple[State, list[Ev
         change = f"{PAIR} were left at {left} and are {sample.capacity}"
         message = f"{change}: somebody else changed them while no daemon ran"
     else:
-        message = f"{PAIR} were {expected} and are {sample.capacity}, and it was not us"
+        message = f"{PAIR} were {expected} and are {sample.capacity}: somebody else changed them"
         state = transitions.see(state, sample.capacity, ours=None)
     state, held, hold = transitions.lost_own(state), state.latches.foreign, None
     if state.mode is Mode.ACTIVE and (held is None or state.settings.baseline is not None):
@@ -90,5 +90,6 @@ def _readopt(state: State, capacity: Capacity, *, now: float) -> tuple[State, li
         return state, []
     lately = _lately(state, now)
     state = replace(transitions.unlatch(state, HoldCode.FOREIGN_CHANGE), readopted=(*lately, now))
-    message = f"baseline {capacity} taken over again, {len(lately) + 1} of {READOPTIONS} in the hour"
+    again = f"{len(lately) + 1} of {READOPTIONS} times that an hour may have"
+    message = f"the baseline, {capacity.in_words}, is taken over again ({again})"
     return state, [Event(code="baseline", message=message)]

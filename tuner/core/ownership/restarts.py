@@ -32,7 +32,7 @@ def begin_anew(state: State, sample: Sample, *, now: float) -> tuple[State, list
             events.append(Event(code=EventCode.BASELINE_TRIAL_ENDED, message=said, who=running.who))
         return replace(_other_server(state, sample), proof=proof), events
     if state.previous_server:
-        event = _answers(sample, f"; the last run ended beside {state.previous_server}")
+        event = _answers(sample, f"; the last run was with the server {state.previous_server}")
         return replace(state, previous_server=""), [event]
     if last is not None and restarted(sample, last):
         told = "mysqld was restarted; its values are its own again"

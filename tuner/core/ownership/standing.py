@@ -31,7 +31,7 @@ class Standing(Struct, frozen=True):
     proof: Proof = Proof()  # a trial against the baseline that is under way, and what the last one came to
 
 
-ANEW = "the daemon was started anew"  # What a trial waits for at a start
+ANEW = "the daemon was restarted"  # What a trial waits for at a start
 
 
 def another_server(identity: str) -> str:
@@ -64,8 +64,8 @@ def why_not_active(state: State) -> tuple[str, tuple[Remedy, ...]]:
         return "; ".join(said), ()
     if state.previous_server:
         said.append(
-            f"advisory: {state.facts.identity} answers where "
-            f"the last run ended beside {state.previous_server}"
+            f"advisory: {state.facts.identity} answers, but the last run was with the server "
+            f"{state.previous_server}"
         )
     elif state.mode is not state.settings.mode:
         said.append(f"advisory: {why_advisory(state)}")

@@ -67,13 +67,13 @@ def said(total: Savings, *, page_size: int) -> str:
     largest = max(abs(total.least), abs(total.most), total.written) * page_size
     unit, name = (GIB, "GiB") if largest >= GIB else (MIB, "MiB")
     times = page_size / unit
-    sign, what = (1.0, "saved") if total.likely >= 0.0 else (-1.0, "more, not saved,")
+    sign, did = (1.0, "saved") if total.likely >= 0.0 else (-1.0, "cost")
     low, high = (total.least, total.most) if sign > 0.0 else (total.most, total.least)
     likely, least, most = (f"{sign * one * times:z,.1f}" for one in (total.likely, low, high))
     shares = [f"{100.0 * sign * total.share(one):z.0f}" for one in (total.likely, low, high)]
-    share = f"{shares[0]} % ({shares[1]} to {shares[2]} %) of what the settings found would have written"
+    share = f"{shares[0]} % ({shares[1]} to {shares[2]} %) of what the originals would have written"
     days = total.seconds / 86_400.0
     minutes = round(total.seconds / 60.0)
     length = f"{days:.1f} days" if days >= 1.0 else f"{minutes} minute{'' if minutes == 1 else 's'}"
-    saved = f"{likely} {name} ({least} to {most}) of page writes {what}"
-    return f"{saved} in {length} of InnoBrim's values: {share}"
+    saved = f"{did} {likely} {name} ({least} to {most}) of page writes"
+    return f"{saved} in {length} with InnoBrim's values: {share}"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from types import MappingProxyType
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -11,11 +12,30 @@ from policies.setpoint import LOWEST, NOISE, STEP, SetPointSource
 from tuner.core.setpoint.budgets import KEYS, Budget
 from tuner.core.setpoint.debounce import Debounced
 from tuner.records import Event
+from tuner.system.amounts import share
 
 NEWS = frozenset(
     {SetPointSource.RECOVERY, SetPointSource.SHUTDOWN, SetPointSource.ROLE, SetPointSource.FREE_PAGES}
 )
 """Bounds that are news when they decide; the others are everyday."""
+
+DECIDED_BY: Mapping[str, str] = MappingProxyType(
+    {
+        SetPointSource.PERSON: "set by a person",
+        SetPointSource.SCHEDULE: "set by the schedule",
+        SetPointSource.OPTIMISER: "set by the optimiser",
+        SetPointSource.HEADROOM: "leaves room for this load's bursts",
+        SetPointSource.ALARM: "limited by max_checkpoint_age_ratio",
+        SetPointSource.HIGHEST: "the highest there is",
+        SetPointSource.RECOVERY: "limited by max_recovery_seconds",
+        SetPointSource.SHUTDOWN: "limited by max_shutdown_seconds",
+        SetPointSource.DEGRADED: "lower because InnoDB's counters are off",
+        SetPointSource.FLUSH_LAW: "limited by the server's flush law",
+        SetPointSource.FREE_PAGES: "lower because sessions wait for free pages",
+        SetPointSource.ROLE: "limited by max_replica_set_point",
+    }
+)
+"""What decides the set-point, in words."""
 
 OVER_SECONDS = 30.0  # A bound that has not decided for so long is over
 
@@ -117,14 +137,17 @@ def _follow_deciding(
     deciding, events = dict(state.deciding), []
     if source is not None and source in NEWS:
         if source not in deciding:
-            message = f"the set-point is bounded by {source}: {set_point:.3f}"
+            message = f"the set-point is now {share(set_point)}: {DECIDED_BY[source]}"
             events.append(Event(code=f"bound_{source}", message=message))
         deciding[source] = now
     for name, at in state.deciding:
         if name != source and now - at >= OVER_SECONDS:
             del deciding[name]
             by = who if source is SetPointSource.SCHEDULE else source
-            message = f"the set-point is no longer bounded by {name}: {set_point:.3f} by {by}"
+            how = DECIDED_BY.get(str(by), by)
+            message = (
+                f"the set-point is now {share(set_point)}: {how}. No longer: {DECIDED_BY.get(name, name)}"
+            )
             events.append(Event(code=f"unbound_{name}", message=message))
     return tuple(deciding.items()), events
 
@@ -139,7 +162,7 @@ def _exceeded(name: str, budget: Budget, *, wished: tuple[float, str] | None, se
     ratio, who = wished
     whose = "" if who == "person" else f" of {who}"
     in_force = "" if set_point == ratio else f" ({set_point:.2f} in force)"
-    held = f"set_point = {ratio:g}{whose} stands{in_force}"
+    held = f"set_point = {ratio:g}{whose} counts{in_force}"
     right = f"a set_point of at most {budget.ratio:.2f} keeps it" if budget.in_reach else least
     message = f"{held} and {key} is not kept: {now}; {right}"
     return Event(code="budget_overruled", message=message)

@@ -19,6 +19,7 @@ from policies.setpoint import LOWEST, NOISE, Headroom, highest_ratio
 from tuner.core.estimate.recovery import Recovery
 from tuner.records import Estimate, Sample
 from tuner.settings import Settings
+from tuner.system.amounts import share
 
 Name = Literal["recovery", "shutdown"]
 
@@ -101,32 +102,32 @@ class Budget(Struct, frozen=True):
             set_point: the age ratio that is held in its place, whose page writes the costs are told in.
         """
         if not self.m_moves_age:
-            needs = f"no innodb_io_capacity_max moves the age here, which keeps {KEYS[name]} = "
-            return f"{needs}{math.ceil(self.there)} or more{self._less_redo(set_point, set_point)}"
+            needs = f"no innodb_io_capacity_max moves the age here; {KEYS[name]} = {math.ceil(self.there)}"
+            return f"{needs} or more is kept{self._less_redo(set_point, set_point)}"
         if not self.in_reach:
             needs = (
-                f"the lowest set-point, {LOWEST:.2f}, keeps {KEYS[name]} = {math.ceil(self.least)} or more"
+                f"the lowest set-point, {share(LOWEST)}, keeps {KEYS[name]} = {math.ceil(self.least)} or more"
             )
             return f"{needs}{self._cost(LOWEST, set_point)}{self._less_redo(LOWEST, set_point)}"
         needs = (
-            f"the baseline settings rest at an age ratio of {self.baseline:.2f}, and no budget asks for less"
+            f"the originals hold the age at {share(self.baseline)} of the flush limit, and no budget lowers "
+            f"it further: {KEYS[name]} = {math.ceil(self.there)} or more is kept there"
         )
-        needs += f": {KEYS[name]} = {math.ceil(self.there)} or more is kept there"
         held = math.floor(100.0 * self.ratio) / 100.0
         return f"{needs}, and set_point = {max(LOWEST, held):g} keeps this one{self._cost(held, set_point)}"
 
     def _less_redo(self, held: float, set_point: float) -> str:
         """Return how much less redo capacity keeps it where an age ratio is held; empty where none does."""
-        share = (self.ratio + NOISE) / (held + NOISE)
-        if share < LEAST_SHARE:
+        less = (self.ratio + NOISE) / (held + NOISE)
+        if less < LEAST_SHARE:
             return ""
         cost = self._cost(self.ratio + NOISE, set_point)
-        return f"; at most {100.0 * share:.0f} % of this redo capacity keeps this one{cost}"
+        return f"; a redo log of at most {share(less)} of this size keeps this one{cost}"
 
     def _cost(self, ratio: float, set_point: float) -> str:
         """Return what an age as low as this ratio of today's flush limit costs; empty for next to nothing."""
         times = (set_point / max(LEAST_SHARE, ratio)) ** self.exponent
-        told = f", at about {times:.1f} times the page writes of the set-point {set_point:.2f}"
+        told = f", at about {times:.1f} times the page writes of the set-point {share(set_point)}"
         return told if times >= WORTH_SAYING else ""
 
 
@@ -269,7 +270,7 @@ class Durations(Struct, frozen=True):
             likely = "" if self.likely is None else f"likely {duration(self.likely)} and "
             parts.append(f"{likely}at most {duration(self.set_point)} at the set-point")
         if self.baseline is not None:
-            parts.append(f"at most {duration(self.baseline)} with the baseline settings")
+            parts.append(f"at most {duration(self.baseline)} with the originals")
         return ", ".join(parts)
 
 

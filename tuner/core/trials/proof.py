@@ -48,7 +48,7 @@ ENDED = {
     TrialEnd.ADVISORY: "advisory mode ended it",
     TrialEnd.LOW_WATER: "loop.low_water_mark ended it",
     TrialEnd.LIMITS: "it ended as the limits left the originals out",
-    TrialEnd.ORIGINALS: "it ended as the originals are others now",
+    TrialEnd.ORIGINALS: "it ended as the originals have changed",
     TrialEnd.BASELINE_GUARD: "InnoBrim's own baseline guard ended it",
     TrialEnd.RESTARTED: "it ended as mysqld was restarted",
     TrialEnd.OTHER_SERVER: "it ended as another server answered",

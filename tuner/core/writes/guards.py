@@ -169,9 +169,9 @@ def dead_band(wish: GuardedWish, context: GuardContext) -> GuardedWish:
         return wish.stopped(Reason.LIMITS, _at_limit(context))
     if "authority" in wish.touched:
         given = f"the device gives {context.sustained_capacity or 0.0:.0f} pages/s"
-        asked = f"innodb_io_capacity_max {in_force[0]} asks for more already"
+        asked = f"innodb_io_capacity_max {in_force[0]} already asks for more"
         return wish.stopped(Reason.AUTHORITY, f"{given}, and {asked}")
-    return wish.stopped(Reason.DEAD_BAND, f"a change of {change:+.1%} is inside the dead band")
+    return wish.stopped(Reason.DEAD_BAND, f"a change of {100.0 * change:+.1f} % is too small for a write")
 
 
 def _at_limit(context: GuardContext) -> str:
@@ -193,7 +193,9 @@ def dwell(wish: GuardedWish, context: GuardContext) -> GuardedWish:
         return wish
     left = context.settings.dwell_seconds - (context.now - context.last_write)
     return (
-        wish.stopped(Reason.DWELL, f"the last write is too recent, {left:.0f} s to go") if left > 0 else wish
+        wish.stopped(Reason.DWELL, f"the last write is too recent; the next is possible in {left:.0f} s")
+        if left > 0
+        else wish
     )
 
 
@@ -207,14 +209,14 @@ def budget(wish: GuardedWish, context: GuardContext) -> GuardedWish:
         return wish
     most, spent = context.settings.max_changes_per_hour, context.changes
     if spent >= most:
-        return wish.stopped(Reason.BUDGET, f"{spent} changes in the last hour, all that the budget allows")
+        return wish.stopped(Reason.BUDGET, f"{spent} changes in the last hour, which is the limit")
     if context.reserved and spent >= most - context.reserved:
         return wish.stopped(
-            Reason.RESERVE, f"{spent} of {most} changes in the last hour: the rest is for a slow disk"
+            Reason.RESERVE, f"{spent} of {most} changes in the last hour: the rest is kept for a slow disk"
         )
     if spent >= most - int(RESERVE * most) and wish.io_capacity_max < context.current.io_capacity_max:
         return wish.stopped(
-            Reason.RESERVE, f"{spent} of {most} changes in the last hour: the rest is for raises"
+            Reason.RESERVE, f"{spent} of {most} changes in the last hour: the rest is kept for raises"
         )
     return wish
 
@@ -228,7 +230,7 @@ def raises(wish: GuardedWish, context: GuardContext) -> GuardedWish:
     if wish.io_capacity_max > current.gain and wish.io_capacity_max >= current.io_capacity_max:
         return wish
     return wish.stopped(
-        Reason.NO_RAISE, "innodb_io_capacity_max is as high already as limits and device allow"
+        Reason.NO_RAISE, "innodb_io_capacity_max is already as high as limits and device allow"
     )
 
 

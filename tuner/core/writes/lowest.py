@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from tuner.core.estimate.sawtooth import SURGE_SECONDS
+from tuner.system.amounts import share
 
 FLOOR = 200  # M that the policy does not go below before the load has shown to be calm, pages/s
 CALM_SECONDS = 180.0  # How long it has to be watched for that, without a surge in the last hours
@@ -16,10 +17,10 @@ def why_no_lower(lowest: int) -> str:
     """Return in words why a policy takes M no lower than this just now, pages/s, where the limits would."""
     if lowest > FLOOR:
         least = TOO_LOW_SECONDS / 60.0
-        return f"in the last {least:.0f} minutes an emergency found little less too low"
+        return f"an emergency in the last {least:.0f} minutes showed that less is too low"
     if lowest == FLOOR:
         return (
-            f"less than {FLOOR} is for a load that was watched for {CALM_SECONDS / 60:.0f} minutes, had no "
-            f"surge in {SURGE_SECONDS / 3600:.0f} hours, and of which no burst is expected"
+            f"a value below {FLOOR} needs a load that was watched for {CALM_SECONDS / 60:.0f} minutes, had "
+            f"no surge in {SURGE_SECONDS / 3600:.0f} hours, and has no bursts to be expected"
         )
-    return f"with less the age would rest above {HIGHEST:.0%} of the flush limit"
+    return f"a lower value would hold the age above {share(HIGHEST)} of the flush limit"
