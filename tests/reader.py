@@ -384,7 +384,7 @@ class Reader:
         said = ""
         for line in daemon.stdout:
             said += line
-            if '"started"' in line:
+            if '"clear_' in line:  # the flush law is verified, with which every daemon begins
                 return 0, said, ""
         return daemon.wait(SOON), said, ""
 
