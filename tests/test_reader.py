@@ -11,10 +11,7 @@ import pytest
 from tests.reader import USERS, Reader, blocks, statements_of, typed_of, unlike, wrong_sql
 
 ROOT = Path(__file__).parents[1]
-LATER = {"guide.md"}
-"""Pages that show words which commands do not print yet."""
-
-PAGES = [page for page in USERS if "```" in page.read_text(encoding="utf-8") and page.name not in LATER]
+PAGES = [page for page in USERS if "```" in page.read_text(encoding="utf-8")]
 
 
 @pytest.fixture(scope="module")
