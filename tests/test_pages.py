@@ -33,6 +33,7 @@ TYPED = (
 """Pages whose commands are typed as they stand there."""
 
 MOST_WORDS = 30_000
+README_LINES = 90
 LONG = 25
 """Words from which on a paragraph is looked for elsewhere."""
 
@@ -109,6 +110,11 @@ def test_a_user_has_no_book_to_read() -> None:
     words = sum(bool(re.search(r"\w", word)) for page in USERS for word in prose(page).split())
 
     assert words <= MOST_WORDS
+
+
+def test_the_readme_is_one_screen() -> None:
+    """Whoever comes sees in 90 lines what it is for."""
+    assert len((ROOT / "README.md").read_text(encoding="utf-8").splitlines()) <= README_LINES
 
 
 def runs(page: Path) -> list[tuple[str, frozenset[tuple[str, ...]]]]:

@@ -121,6 +121,7 @@ CASES = (
         )
         for server in ("8.0.31", "9.7")
     ),
+    *(Case(f"binary-log-{server}", "binary-log", f"{server}-binlog") for server in ("8.0.31", "9.7")),
 )
 
 INTRODUCTION = f"""\
