@@ -15,6 +15,9 @@ _FENCED = re.compile(r"^[ \t]*```.*?^[ \t]*```", re.MULTILINE | re.DOTALL)
 _LIST = re.compile(r"^(?![ \t]|[-*] |\d+\. )(.+)\n(?=(?:[-*]|\d+\.) )", re.MULTILINE)
 _TITLE = re.compile(r"^# (.+)$", re.MULTILINE)
 
+BEHIND = 0.2
+"""Weight in the search of pages that say why: those that say what to do come first."""
+
 
 def folders(config: MkDocsConfig) -> list[str]:
     """Return the folders that the navigation names, each with a slash at its end."""
@@ -56,6 +59,8 @@ def on_page_markdown(markdown: str, *, page: Page, files: Files, **_: MkDocsConf
     to the folder's list. A list needs no empty line before it.
     """
     here = PurePosixPath(page.file.src_uri).parent
+    if here.parts:  # a decision, a result or the lab
+        page.meta.setdefault("search", {"boost": BEHIND})
 
     def link(found: re.Match[str]) -> str:
         words, target = found.groups()
