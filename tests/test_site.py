@@ -14,6 +14,9 @@ import pytest
 ROOT = Path(__file__).parents[1]
 _LOADED = re.compile(r"<(?:script|img|iframe|link)\b[^>]*?\b(?:src|href)=\"?((?:https?:)?//[^\s\">]+)")
 
+_CODE = re.compile(r"<(pre|script|code)\b.*?</\1>", re.DOTALL)
+_DASH = re.compile(r"\n(?:-|\d+\.) .{0,60}")
+
 
 @pytest.fixture(scope="module")
 def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
@@ -49,3 +52,13 @@ def test_it_asks_no_other_host(site: Path) -> None:
 
     assert asked == set()
     assert any("innodb_io_capacity_max" in entry["text"] for entry in json.loads(index)["docs"])
+
+
+def test_a_list_is_shown_as_one(site: Path) -> None:
+    """No dash of a list stands in the text of a page: MkDocs wants empty lines that GitHub does not."""
+    shown = {
+        page.relative_to(site): _DASH.findall(_CODE.sub("", page.read_text(encoding="utf-8")))
+        for page in site.rglob("*.html")
+    }
+
+    assert {page: dashes for page, dashes in shown.items() if dashes} == {}

@@ -56,7 +56,8 @@ def on_page_markdown(markdown: str, *, page: Page, files: Files, **_: MkDocsConf
     """Return a page's text as Markdown in Python reads it, where GitHub reads it otherwise.
 
     A link to a file outside ``docs/`` becomes its words and the path in the repository, one to a folder leads
-    to the folder's list. A list needs no empty line before it.
+    to the folder's list. A list needs no empty line before it,
+    nor after an example.
     """
     here = PurePosixPath(page.file.src_uri).parent
     if here.parts:  # a decision, a result or the lab
@@ -80,6 +81,6 @@ def on_page_markdown(markdown: str, *, page: Page, files: Files, **_: MkDocsConf
 
     parts, at = [], 0
     for fence in _FENCED.finditer(markdown):
-        parts += [shown(markdown[at : fence.start()]), fence[0]]
+        parts += [shown(markdown[at : fence.start()]), fence[0], "\n"]
         at = fence.end()
     return "".join((*parts, shown(markdown[at:])))
