@@ -29,10 +29,11 @@ SITUATIONS: dict[str, tuple[str, dict[str, object], int]] = {
     "advise-m-is-the-limit": ("flush-sync-off", {}, 0),
     "advise-no-authority": ("h17-mariadb-light", {}, 5),
     "advise-managed": ("steady-1200iops", {"managed": "Amazon RDS"}, 0),
+    "advise-rising": (str(Path(__file__).parent / "rising.toml"), {}, 6),
     "advise-no-load": ("idle-wake", {"lived": 1800}, 6),
     "advise-blocked": ("steady-1200iops", {"blockers": ("it is a copy",)}, 1),
 }
-"""Scenario, what its server shows besides, and the exit code, by the name of the file."""
+"""Scenario or its file, what its server shows besides, and the exit code, by the name of the file."""
 
 
 CHECKED: dict[str, tuple[str, dict[str, object], tuple[str, ...], int]] = {

@@ -238,7 +238,7 @@ def test_the_verdict_is_the_first_line_and_the_exit_code(situation: str) -> None
 
     assert said.stdout == (FOLDER / f"{situation}.txt").read_text(encoding="utf-8")
     assert (said.exit_code, machine.exit_code) == (code, code)
-    assert {"gain": 0, "nothing": 5, "no-load": 6, "cannot": 1}[advised.verdict.answer] == code
+    assert {"gain": 0, "nothing": 5, "rising": 6, "no-load": 6, "cannot": 1}[advised.verdict.answer] == code
 
 
 def test_no_pair_is_to_be_set_where_there_is_nothing_to_gain() -> None:

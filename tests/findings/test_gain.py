@@ -132,6 +132,16 @@ def test_a_setting_that_is_too_low_is_a_gain_on_other_servers_too(
     assert limit in found.because
 
 
+@pytest.mark.parametrize(("lived", "answer"), [(60, "rising"), (180, "rising"), (900, "gain")])
+def test_an_age_that_still_rises_promises_no_figure(lived: int, answer: str) -> None:
+    """While the redo log of a server just started fills, no gain is told; one is once the age is at rest."""
+    path = Path(__file__).parents[1] / "cli/rising.toml"
+    found = judged(*watched(replace(load_scenario(str(path)), measured_from=lived)))
+
+    assert found.answer == answer
+    assert (found.page_writes_saved is None) == (answer == "rising")
+
+
 @pytest.mark.parametrize("counted", [0.6, 1.0, 1.6])
 @pytest.mark.parametrize("share", [0.3, 0.9])
 def test_an_age_that_comes_down_saves_no_page_and_the_reason_says_as_many(

@@ -16,7 +16,7 @@ from policies.setpoint import LOWEST
 from tuner.cli.answer import (
     FINE,
     NO,
-    NO_LOAD,
+    NO_VERDICT,
     NOTHING_TO_GAIN,
     Refused,
     Unreachable,
@@ -69,7 +69,13 @@ from tuner.system.clock import Clock, SystemClock
 
 PROGRESS_TICKS = 10
 
-EXITS: dict[Answer, int] = {"gain": FINE, "nothing": NOTHING_TO_GAIN, "no-load": NO_LOAD, "cannot": NO}
+EXITS: dict[Answer, int] = {
+    "gain": FINE,
+    "nothing": NOTHING_TO_GAIN,
+    "rising": NO_VERDICT,
+    "no-load": NO_VERDICT,
+    "cannot": NO,
+}
 
 
 class Advised(Struct, frozen=True):
@@ -149,9 +155,9 @@ def advise(
     It needs no daemon and no configuration file, and works on managed servers as well. The first line is the
     verdict for the load that was seen, with its range. Each advice has a stable id and SQL to paste.
 
-    Exit 0: there is something to gain. Exit 5: there is nothing to gain. Exit 6: no load was seen, so there
-    is no verdict. Exit 1: this server cannot be controlled as it is, or too little was seen. Exit 3: nothing
-    answers.
+    Exit 0: there is something to gain. Exit 5: there is nothing to gain. Exit 6: there is no verdict yet,
+    as no load was seen or the age still rises. Exit 1: this server cannot be controlled as it is, or too
+    little was seen. Exit 3: nothing answers.
 
     With --from it reads a recording instead, of innobrim record or of a daemon. For each hour it prints load,
     age, the best static pair, and what active mode would have gained, or did gain.
@@ -331,7 +337,7 @@ def tell(advised: Advised) -> None:
     if verdict.answer == "no-load":
         say("  do:      ask again at a busy hour; or innobrim record --for 24h --output day.db, and then")
         say("           innobrim advise --from day.db")
-    elif verdict.answer != "cannot":
+    elif verdict.answer not in {"cannot", "rising"}:
         say(f"  sure:    {verdict.sure}, for the load seen: another hour may gain more, or less")
     if verdict.answer == "gain":
         say(f"  because: {verdict.because}")
@@ -352,6 +358,8 @@ def headline(verdict: Verdict) -> str:
         return f"cannot be controlled, because {verdict.because}"
     if verdict.answer == "no-load":
         return f"no load was seen, so nothing can be predicted: {verdict.because}"
+    if verdict.answer == "rising":
+        return f"no gain can be told yet, because {verdict.because}"
     if verdict.answer == "nothing":
         return f"nothing {'was gained' if verdict.brought else 'to gain'}, because {verdict.because}"
     pages, commits = verdict.page_writes_saved, verdict.commits_gained

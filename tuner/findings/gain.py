@@ -5,6 +5,7 @@ It is the row of today's redo log in the table of ``sizing``, and whether that i
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Annotated, Literal
 
@@ -34,14 +35,18 @@ TOLD = 0.005
 IN_FULL = 0.9
 """Share of M, or of C, that is flushed from which on it, and not the device, holds flushing back."""
 
-Answer = Literal["gain", "nothing", "no-load", "cannot"]
+SOONEST, LATEST = 5, 60
+"""Minutes after which a rising age is looked at again, at least and at most."""
+
+Answer = Literal["gain", "nothing", "rising", "no-load", "cannot"]
 
 
 class Verdict(Struct, frozen=True):
     """What active mode would bring to this server under the load seen."""
 
     answer: Annotated[
-        Answer, Meta(description="gain, nothing to gain, no load was seen, or cannot be controlled")
+        Answer,
+        Meta(description="gain, nothing to gain, the age still rises, no load seen, or cannot be controlled"),
     ]
     because: Annotated[str, Meta(description="why, in words")]
     page_writes_saved: Annotated[
@@ -144,7 +149,31 @@ def _verdict(load: Load | None, state: State, last: Sample | None, set_point: fl
     )
     if load.age_ratio > held:
         return _from_above(found, load, state, last, at)
-    return replace(found, answer="gain", because=at) if worth_it(found.page_writes_saved, commits) else found
+    if not worth_it(found.page_writes_saved, commits):
+        return found
+    return _from_below(found, load, state, at)
+
+
+def _from_below(found: Verdict, load: Load, state: State, at: str) -> Verdict:
+    """Return the gain where the age is below what active mode would hold; no figure while it still rises."""
+    if load.rising is None:
+        return replace(found, answer="gain", because=at)
+    why = _rises(*load.rising, load, state)
+    return replace(
+        found, answer="rising", because=why, page_writes_saved=None, commits_gained=None, sure="low"
+    )
+
+
+def _rises(first: float, last: float, load: Load, state: State) -> str:
+    """Return why an age that still rises tells no gain, and when it may have come to rest."""
+    rests = None if state.estimate is None else state.estimate.baseline_ratio
+    way = max(0.0, (rests or 1.0) - last) / (last - first) * 2.0 / 3.0 * load.seconds
+    minutes = min(LATEST, max(SOONEST, math.ceil(2.0 * way / 60.0)))
+    return (
+        f"the age still rises, from {share(first)} to {share(last)} of the flush limit while it was watched: "
+        f"{load.dirty_rate:.0f} pages/s became dirty and {load.flush_rate + load.lru_rate:.0f} were "
+        f"written, so that any figure would be too high; ask again in {minutes} minutes"
+    )
 
 
 def _from_above(found: Verdict, load: Load, state: State, last: Sample, at: str) -> Verdict:

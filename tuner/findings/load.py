@@ -54,6 +54,12 @@ EARLY = 0.7
 CLEARLY = 0.5
 """Share of innodb_adaptive_flushing_lwm below which an age does not merely swing around it."""
 
+RISEN, MORE = 1.1, 1.15
+"""Age of the last third over that of the first, and pages newly dirtied over written, of a rising age."""
+
+OUTSIDE = 0.1
+"""Share of the ages of either third that may lie among those of the other."""
+
 MOST_CREATED = 0.95
 """Share of the pages flushed that new ones are taken to be at most."""
 
@@ -95,6 +101,9 @@ class Load(Struct, frozen=True):
     page_cost: PageCost
     combining: Combining = Combining(())
     ages_seen: int = 0  # classes of ages
+    rising: tuple[float, float] | None = (
+        None  # mean age ratio of the first and last third, where the age rose
+    )
 
     @property
     def density(self) -> float:
@@ -155,6 +164,9 @@ def load_of(records: Sequence[TickRecord], writes: DeviceWrites | None = None) -
         space_waits=rate(lambda one: one.redo_space_waits),
         low_water_age=samples[-1].low_water_age,
         moved=_uneven(redo),
+        rising=_rising(
+            [one.age_ratio for one in samples], dirty_rate / max(LEAST_PAGES, flush_rate + lru_rate)
+        ),
         page_cost=_page_cost(pairs, writes),
     )
     return _with_combining(_with_early(load) if samples[-1].degraded else load, records)
@@ -212,6 +224,23 @@ def _busiest(rates: Sequence[float]) -> float:
 def _uneven(rates: Sequence[float]) -> bool:
     blocks = [statistics.fmean(rates[i : i + BLOCK]) for i in range(0, len(rates) - BLOCK + 1, BLOCK)]
     return len(blocks) > 1 and statistics.pstdev(blocks) > UNEVEN * statistics.fmean(blocks)
+
+
+def _rising(ages: Sequence[float], dirtied: float) -> tuple[float, float] | None:
+    """Return the mean age ratio of the first and the last third of the time; None where the age did not rise.
+
+    While it rises, pages become dirty that are not written yet: more than are written at rest.
+
+    Args:
+        ages: age ratios, in order.
+        dirtied: pages newly dirtied over pages written.
+    """
+    third = len(ages) // 3
+    first, last = sorted(ages[:third]), sorted(ages[len(ages) - third :])
+    if not third or dirtied < MORE or last[int(OUTSIDE * third)] <= first[-1 - int(OUTSIDE * third)]:
+        return None
+    before, after = statistics.fmean(first), statistics.fmean(last)
+    return (before, after) if after >= RISEN * before else None
 
 
 def _page_cost(pairs: Sequence[tuple[Sample, Sample]], writes: DeviceWrites | None) -> PageCost:

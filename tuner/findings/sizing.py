@@ -299,7 +299,8 @@ class Table:
     def _sure(self, set_point: float, limit: float, saved: Figure) -> Sure:
         today = self._load.age_ratio * self._load.flush_limit / limit
         short = self._load.seconds < SHORT_SECONDS
-        if short or self._load.moved or self._last.degraded or set_point > FARTHEST * today:
+        moves = self._load.moved or self._load.rising is not None
+        if short or moves or self._last.degraded or set_point > FARTHEST * today:
             return "low"
         known = self._load.page_cost.device_is_limit is not None
         return "high" if known and saved.high - saved.low <= NARROW else "medium"
