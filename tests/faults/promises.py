@@ -69,7 +69,7 @@ HOLDS = {
         ),
         (
             "the end of that session; `read_only` OFF, or `allow_read_only_writes`; other limits or bounds; "
-            "`innobrim resume`; a restart of the daemon"
+            "`innobrim resume`; a restart of the daemon; nothing, if it is the provider"
         ),
     ),
     HoldCode.PRIVILEGE_LOST: (
