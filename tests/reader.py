@@ -222,6 +222,7 @@ class Reader:
             for other in ("3306", "3307"):
                 path.with_name(f"{other}.sock").symlink_to(path)
             opened.enter_context(self._daemon())
+            opened.callback(self._leave_none)
             yield
 
     @contextlib.contextmanager
@@ -240,6 +241,7 @@ class Reader:
                 for name in ("innobrim", "innobrim-3306", "innobrim-3307"):
                     self.state.with_name(name).symlink_to(made[0].parent)
                 while self._said("status", "--json").get("mode") != "active":
+                    assert demo.poll() is None, "the demo has ended"
                     time.sleep(0.5)
                 yield
             finally:
@@ -349,7 +351,11 @@ class Reader:
             words += ["--state-directory", str(self.state)]
         if name == "demo":
             shown = subprocess.run(  # noqa: S603 - our own program
-                [sys.executable, "-c", RUN, *words], capture_output=True, text=True, check=False
+                [sys.executable, "-c", RUN, *words],
+                capture_output=True,
+                text=True,
+                timeout=10 * SOON,
+                check=False,
             )
             return shown.returncode, shown.stdout, shown.stderr
         if name == "run":
@@ -388,14 +394,21 @@ class Reader:
                 return 0, said, ""
         return daemon.wait(SOON), said, ""
 
+    def _leave_none(self) -> None:
+        """End what a page started and did not live to stop."""
+        for daemon in self._running:
+            daemon.kill()
+            daemon.wait(SOON)
+
     def ends(self) -> list[int]:
         """Stop the daemons that the page started, as a service manager does; return their exit codes."""
         codes = []
-        for daemon in self._running:
+        while self._running:
+            daemon = self._running[-1]
             daemon.send_signal(signal.SIGTERM)
             daemon.communicate(timeout=SOON)
             codes.append(daemon.returncode)
-        self._running.clear()
+            self._running.pop()
         return codes
 
 

@@ -17,7 +17,10 @@ PAGES = [page for page in USERS if "```" in page.read_text(encoding="utf-8")]
 @pytest.fixture(scope="module")
 def reader() -> Iterator[Reader]:
     """Return a reader beside a daemon in active mode."""
-    with pytest.MonkeyPatch.context() as patched, tempfile.TemporaryDirectory(prefix="r") as folder:
+    with (
+        pytest.MonkeyPatch.context() as patched,
+        tempfile.TemporaryDirectory(prefix="r", dir="/tmp") as folder,
+    ):
         one = Reader(Path(folder))
         patched.setattr("tuner.config.load.DEFAULT_PATH", f"{folder}/etc/innobrim/innobrim.toml")
         with one.served():

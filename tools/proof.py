@@ -411,6 +411,11 @@ def in_force() -> str:
     return git(ROOT, "log", *asked, "--", *DECIDING)
 
 
+def is_whole() -> bool:
+    """Tell whether the history is there and goes back to its beginning."""
+    return git(ROOT, "rev-parse", "--is-shallow-repository") == "false"
+
+
 def changes_since(commit: str) -> Since:
     """Return what counts the changes of the policy, up to a commit, that are younger than a revision."""
 
@@ -420,6 +425,8 @@ def changes_since(commit: str) -> Since:
         span = f"{revision}..{commit}"
         if not git(ROOT, "rev-parse", "--verify", "--quiet", f"{revision}^{{commit}}"):
             return None
+        if not git(ROOT, "rev-list", "--count", span):
+            raise ReportError(f"git does not say what changed in {span}")
         asked = ("--no-merges", "--diff-filter=M", "--format=%h", span)
         return len(git(ROOT, "log", *asked, "--", *DECIDING).split())
 
@@ -462,8 +469,8 @@ def stale(place: Path, since: Since) -> Iterator[str]:
 def main(*, only_stale: bool) -> None:
     """Write docs/results/README.md from the rows of the bench, or say which of them are old."""
     commit = in_force()
-    if not commit:
-        raise click.ClickException(f"{ROOT} has no history; the age of rows is known in a clone alone")
+    if not commit or not is_whole():
+        raise click.ClickException(f"{ROOT} has no whole history, by which rows have their age")
     since = changes_since(commit)
     try:
         if only_stale:

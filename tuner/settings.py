@@ -129,8 +129,8 @@ class Settings(Struct, frozen=True, forbid_unknown_fields=True):
         Annotated[str, Meta(pattern=r"^[0-9]{1,10}/[0-9]{1,10}$", examples=["200/2000"])] | None,
         Meta(
             description="innodb_io_capacity/innodb_io_capacity_max that configuration management sets; the "
-            "loop goes on from it after five minutes, while any other change waits for a person; set the "
-            "maximum first when raising and last when lowering, or MySQL clips innodb_io_capacity to it"
+            "loop goes on from it after five minutes, while any other change waits for a person; to "
+            "raise, set the maximum first, and to lower, innodb_io_capacity first, or MySQL clips a value"
         ),
     ] = None
     emergency_seconds: float = 8.0

@@ -17,9 +17,9 @@ INVARIANTS = {
     3: (
         "No more changes than dwell and hourly budget allow, none larger than the step factor. Exempt: "
         "emergency raise; relief of a slow device and its end (at most 20 an hour); override; restore; "
-        "the two changes of each pair of blocks of a trial; a park by known rates. Of these relief alone "
-        "uses up the budget. The way back from an emergency, down to what was in force before, is bound by "
-        "the dwell alone."
+        "the two changes of each pair of blocks of a trial; a park once the load has been measured. Of "
+        "these relief alone uses up the budget. The way back from an emergency, down to what was in force "
+        "before, is bound by the dwell alone."
     ),
     4: (
         "Advisory mode writes nothing. A hold permits one park on entry, where the table of holds says so "
@@ -63,13 +63,13 @@ HOLDS = {
     ),
     HoldCode.NOT_WRITER: (
         (
-            "another session has the writer lock; the server is `read_only` or `super_read_only`; limits and "
-            "the procedure's bounds have no value in common; three writes in a row were refused; or the "
-            "journal's thread is dead"
+            "another session has the writer lock; the server is `read_only` or `super_read_only`; its "
+            "provider lets no account set the two variables; limits and the procedure's bounds have no value "
+            "in common; three writes in a row were refused; or the journal's thread is dead"
         ),
         (
             "the end of that session; `read_only` OFF, or `allow_read_only_writes`; other limits or bounds; "
-            "`innobrim resume`; a restart of the daemon"
+            "`innobrim resume`; a restart of the daemon; nothing, if it is the provider"
         ),
     ),
     HoldCode.PRIVILEGE_LOST: (

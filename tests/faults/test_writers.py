@@ -138,7 +138,7 @@ def test_two_daemons_at_once(rig: Rig) -> None:
     Group.WRITERS,
     what="Of two daemons the first ends and parks",
     left="parked",
-    back="the second cannot tell that park from a person's change: `innobrim resume`",
+    back="the second takes that park for a person's change: `innobrim resume`",
     invariants=(4, 6, 10),
 )
 def test_the_first_of_two_daemons_parks(rig: Rig) -> None:

@@ -131,7 +131,7 @@ def test_a_larger_log_saves_what_was_foretold(
     ranges = [foretold[size]["page_writes_saved"] for size in SIZES]
     saved = [1.0 - one.pages_per_row / done[0].pages_per_row for one in done]
     assert saved == sorted(saved)
-    for told, one, count in zip(ranges, saved, done, strict=True):
+    for told, one, count in list(zip(ranges, saved, done, strict=True))[1:]:
         # it is foretold of the same age ratio: as many times the age saves as many times the pages, at most
         rested = done[0].age_ratio / count.age_ratio
         assert 1.0 - (1.0 - told["low"]) * max(1.0, rested) <= one, saved

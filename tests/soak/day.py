@@ -211,7 +211,7 @@ def main(*, name: str, hours: int, seed: int | None, rows: Path, only_report: bo
         raise click.ClickException(str(error)) from error
     finally:
         click.echo("\n".join(report(rows)))
-        if rows == RESULTS / FILE:
+        if rows.resolve() == (RESULTS / FILE).resolve():
             PAGE.write_text(page(), encoding="utf-8")
 
 

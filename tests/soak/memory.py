@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import itertools
 import math
+import signal
 import socket
 import subprocess
 import sys
@@ -23,6 +24,7 @@ import httpx
 
 from lab.statistics import slope
 from tests.servers.hostile import FLUSHED, PAGES, REDO, Honest, Hostile
+from tests.soak.__main__ import terminated
 
 HOUR, MEBIBYTE = 3600.0, 2**20
 PATHS = ("/metrics", "/v1/status", "/v1/history", "/metrics", "/v1/events", "/v1/decisions", "/")
@@ -101,7 +103,7 @@ def asked(path: Path) -> Iterator[None]:
 
 @click.command()
 @click.option(
-    "--ticks", type=click.IntRange(min=1), default=21_600, show_default=True, help="At a second each."
+    "--ticks", type=click.IntRange(min=FEWEST), default=21_600, show_default=True, help="At a second each."
 )
 @click.option("--api/--no-api", default=True, show_default=True, help="Serve an API, and ask it.")
 @click.option(
@@ -112,6 +114,7 @@ def main(*, ticks: int, api: bool, frames: int) -> None:
 
     Example: python -m tests.soak.memory --no-api --ticks 20000
     """
+    signal.signal(signal.SIGTERM, terminated)
     with (
         tempfile.TemporaryDirectory(prefix="innobrim-memory-") as place,
         socket.create_server(("127.0.0.1", 0)) as listener,
@@ -138,13 +141,17 @@ def main(*, ticks: int, api: bool, frames: int) -> None:
                 program, stdout=subprocess.PIPE, stderr=log, text=True
             ) as process,
         ):
-            for line in process.stdout or ():
-                if not line[0].isdigit():
-                    click.echo(f"  {line.rstrip()}")
-                    continue
-                tick, resident, objects = map(int, line.split())
-                found.append((tick / HOUR, resident / MEBIBYTE))
-                click.echo(f"{tick} ticks: {resident / MEBIBYTE:.1f} MiB resident, {objects} objects")
+            try:
+                for line in process.stdout or ():
+                    if not line[0].isdigit():
+                        click.echo(f"  {line.rstrip()}")
+                        continue
+                    tick, resident, objects = map(int, line.split())
+                    found.append((tick / HOUR, resident / MEBIBYTE))
+                    click.echo(f"{tick} ticks: {resident / MEBIBYTE:.1f} MiB resident, {objects} objects")
+            except SystemExit:
+                process.kill()
+                raise
         if process.returncode != 0:
             raise click.ClickException((there / "log").read_text(encoding="utf-8")[-2000:])
     half = found[len(found) // 2 :]

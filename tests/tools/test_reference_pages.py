@@ -60,9 +60,10 @@ MENDED = [named(first) for first, _ in HEEDING if first[:2] in {begin[:2] for be
             "configuration.md",
             [
                 *(DEFAULT_PATH, PASSWORD_VARIABLE, PASSWORD_FILE_VARIABLE, IDENTITY_VARIABLE, *SOCKETS),
-                f"{CONNECTS_OF_A_TICK} connects of {STATEMENTS_OF_A_CONNECT} statements",
-                f"{STATEMENTS_OF_THE_FACTS} more",
                 f"{CONNECTS_OF_A_TICK + STATEMENTS_OF_A_TICK} times `server.timeout`",
+                f"for {CONNECTS_OF_A_TICK} connects",
+                f"{STATEMENTS_OF_A_TICK} statements ({STATEMENTS_OF_A_CONNECT} for each connect",
+                f"{STATEMENTS_OF_THE_FACTS} more",
             ],
         ),
         ("../README.md", [all_measured()]),

@@ -217,8 +217,7 @@ def _limited_by_m(load: Load, last: Sample, state: State) -> str:
 
 
 BEYOND_M = (
-    "how many more commits/s: that depends on what the device can write beyond "
-    "innodb_io_capacity_max, which is "
+    "how many more commits/s: that depends on what the device can write beyond these settings, which is "
     "not known"
 )
 

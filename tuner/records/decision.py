@@ -88,7 +88,7 @@ class DecisionKind(StrEnum):
     def in_words(self) -> str:
         """Return it as people read it."""
         words = {"keep": "no change", "set": "change", "relief": "relief of the device"}
-        return words.get(self.value, self.value.replace("_", "-"))
+        return words.get(self.value, self.value.replace("_", " "))
 
 
 class Reason(StrEnum):

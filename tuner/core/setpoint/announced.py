@@ -143,8 +143,9 @@ def _follow_deciding(
     for name, at in state.deciding:
         if name != source and now - at >= OVER_SECONDS:
             del deciding[name]
-            by = who if source is SetPointSource.SCHEDULE else source
-            how = DECIDED_BY.get(str(by), by)
+            how = who
+            if source is not SetPointSource.SCHEDULE:
+                how = DECIDED_BY.get(source, source) if source else "nothing bounds it"
             message = (
                 f"the set-point is now {share(set_point)}: {how}. No longer: {DECIDED_BY.get(name, name)}"
             )
