@@ -269,6 +269,10 @@ class Status(Struct, frozen=True):
         Without | None,
         Meta(description="the same load with the originals; none where that is what is seen, or unknown"),
     ] = None
+    effect: Annotated[
+        str | None,
+        Meta(description="what the set-point would bring, in advisory mode; none where unknown, or active"),
+    ] = None
     park: Annotated[
         Capacity | None, Meta(description="about what a park would write now; none where unknown")
     ] = None

@@ -36,6 +36,7 @@ from tuner.core.memory import Learned, known_of
 from tuner.core.setpoint.budgets import KEYS, Durations, Name, durations_of
 from tuner.core.trials.paired import verdict_text
 from tuner.core.trials.proof import ENDED
+from tuner.findings.advice import expected_effect
 from tuner.findings.redo_growth import Growing
 from tuner.findings.remedies import clears, needs_resume, told
 from tuner.records import (
@@ -117,11 +118,20 @@ def status_of(
         changes_allowed=settings.max_changes_per_hour if settings else None,
         burst=burst_of(record, settings),
         without=without_of(record, facts),
+        effect=_effect(record, facts, settings),
         park=parked_of(record, facts, settings),
         overlay=_overlay(record),
         unkept=record.unkept,
         low_water=record.low_water,
     )
+
+
+def _effect(record: TickRecord, facts: Facts | None, settings: Settings | None) -> str | None:
+    """Return what an advisory loop expects of its set-point, in words; None in active mode, or unknown."""
+    estimate, set_point = record.estimate, record.decision.set_point
+    if record.mode is not Mode.ADVISORY or estimate is None or set_point is None:
+        return None
+    return expected_effect(estimate, set_point, facts=facts, settings=settings)
 
 
 def state_of(record: TickRecord) -> State:

@@ -102,6 +102,14 @@ def test_the_expected_effect_is_honest(ratio: float, combining: float, said: str
     assert said in expected_effect(estimate(age_ratio=ratio, combining_exponent=combining), 0.8)
 
 
+def test_no_more_is_promised_than_the_lowest_value_allows() -> None:
+    """An age that the lowest value allowed keeps where it is saves nothing, whatever the set-point."""
+    now, settings = estimate(age_ratio=0.4, combining_exponent=0.5), Settings(min_io_capacity_max=20_000)
+
+    assert "20000 is the lowest" in expected_effect(now, 0.8, facts=FACTS, settings=settings)
+    assert "fewer" not in expected_effect(now, 0.8, facts=FACTS, settings=settings)
+
+
 @given(
     old=st.builds(lambda c, more: Capacity(c, c + more), st.integers(100, 9_000), st.integers(0, 20_000)),
     new=st.builds(lambda c, k: Capacity(c, k * c), st.integers(100, 9_000), st.integers(1, 10)),

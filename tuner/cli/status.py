@@ -41,7 +41,6 @@ from tuner.core.memory import Known
 from tuner.core.setpoint.budgets import SHORT, Durations, durations_of
 from tuner.core.trials.evidence import describe
 from tuner.core.trials.paired import side_text
-from tuner.findings.advice import expected_effect
 from tuner.findings.remedies import ENABLE, report, who_changed
 from tuner.records import (
     Decision,
@@ -374,10 +373,8 @@ def _without(status: Status) -> str:
     law = _flush_law(status)
     if status.mode is not Mode.ADVISORY or law is None or not law.m_moves_age or law.sleeps:
         return ""
-    if status.estimate is None or status.set_point is None:
-        return "as now: nothing is written"
-    effect = expected_effect(status.estimate, status.set_point)
-    return f"as now: nothing is written. At the set-point: {effect}"
+    expected = f". At the set-point: {status.effect}" if status.effect else ""
+    return f"as now: nothing is written{expected}"
 
 
 def _flush_law(status: Status) -> FlushLaw | None:

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 
-from policies.flushlaw import LEGACY
+from policies.flushlaw import LEGACY, FlushLaw
 from policies.registry import LAWS
 from tuner.core.commands.schedule import settings_of
+from tuner.core.limits import allowed
 from tuner.core.setpoint.budgets import KEYS, SHORT, WARN_SECONDS, Budget, Durations, Name, durations_of
+from tuner.core.setpoint.resting import MOST_RATIO, resting_ratio
 from tuner.core.writes.plan import Steps, near, plan
 from tuner.findings.finding import Finding
 from tuner.findings.m_moves_age import (
@@ -34,6 +37,9 @@ from tuner.system.amounts import share, size
 SMALL_REDO_SECONDS = 30.0
 """A redo log that the load fills faster than this leaves no room to tune in."""
 
+NEAR = 1.1
+"""Times the age of now up to which a higher one is about the same."""
+
 ASK_REDO = "innobrim redo says which size is enough for this load, and how it is set"
 
 
@@ -52,7 +58,7 @@ def advise(
     sample = record.tick.reading if isinstance(record.tick.reading, Sample) else None
     estimate = record.estimate
     if sample is not None and estimate is not None:
-        wish = _wish(record, sample, estimate)
+        wish = _wish(record, sample, estimate, facts, settings)
         if wish is not None:
             findings.append(wish)
         findings += _noticed(sample, estimate, settings, facts)
@@ -165,10 +171,27 @@ def statements(old: Capacity, new: Capacity) -> tuple[str, ...]:
     return tuple(f"SET GLOBAL {name} = {value}" for name, value in steps)
 
 
-def expected_effect(estimate: Estimate, set_point: float) -> str:
-    """Return what holding the set-point should bring, from the write combining measured."""
+def expected_effect(
+    estimate: Estimate, set_point: float, *, facts: Facts | None = None, settings: Settings | None = None
+) -> str:
+    """Return what holding the set-point should bring, from the write combining measured.
+
+    Args:
+        estimate: of now.
+        set_point: age ratio to hold.
+        facts: of the server; with the settings they say how high the lowest M allowed lets the age come.
+        settings: the loop's.
+    """
     if estimate.age_ratio <= 0 or estimate.combining_exponent <= 0:
         return "no effect can be predicted yet: too little write combining was seen"
+    if facts is not None and settings is not None:
+        lowest, _ = allowed(settings, facts)
+        highest = _held_by(lowest, estimate, LAWS.get(facts.flush_law, LEGACY))
+        if highest < min(set_point, MOST_RATIO):
+            bound = f"{lowest} is the lowest innodb_io_capacity_max allowed"
+            if highest <= NEAR * estimate.age_ratio:
+                return f"next to none, as the age cannot rise: {bound}"
+            return f"{expected_effect(estimate, highest)}; the age would rise no higher, as {bound}"
     saved = 1.0 - (estimate.age_ratio / set_point) ** estimate.combining_exponent
     if abs(saved) < 0.01:  # noqa: PLR2004 - a percent is inside the noise of any server
         return "the age is at its set-point; the number of page writes stays the same"
@@ -180,11 +203,26 @@ def expected_effect(estimate: Estimate, set_point: float) -> str:
     )
 
 
+def _held_by(io_capacity_max: int, estimate: Estimate, law: FlushLaw) -> float:
+    """Return the age ratio at which the age rests with an M, pages/s, under the load of now."""
+    at, exponent = math.log(estimate.age_ratio), estimate.combining_exponent
+    return resting_ratio(
+        law,
+        lambda log_ratio: estimate.new_density * math.exp(exponent * (at - log_ratio)),
+        pair=Capacity(max(1, io_capacity_max // 2), io_capacity_max),
+        redo_rate=estimate.redo_rate,
+        flush_rate=estimate.flush_rate,
+        response=estimate.flush_response,
+    )
+
+
 def _held(mode: Mode) -> str:
     return "held" if mode is Mode.ACTIVE else "active mode would be held"
 
 
-def _wish(record: TickRecord, sample: Sample, estimate: Estimate) -> Finding | None:
+def _wish(
+    record: TickRecord, sample: Sample, estimate: Estimate, facts: Facts, settings: Settings
+) -> Finding | None:
     decision = record.decision
     wanted = decision.would
     if wanted is None and decision.kind is not DecisionKind.KEEP:
@@ -197,7 +235,8 @@ def _wish(record: TickRecord, sample: Sample, estimate: Estimate) -> Finding | N
         title=f"set {wanted.in_words}",
         reason=f"age {share(estimate.age_ratio)} of the flush limit; set-point {share(decision.set_point)}; "
         f"{estimate.demand:.0f} pages/s would hold the age",
-        effect=f"one step of several; at the set-point: {expected_effect(estimate, decision.set_point)}",
+        effect="one step of several; at the set-point: "
+        f"{expected_effect(estimate, decision.set_point, facts=facts, settings=settings)}",
         fix="paste the statements in this order, or let active mode do it; "
         "the best value moves with the load",
         sql=statements(sample.capacity, wanted),

@@ -19,6 +19,7 @@ from tuner.core.estimate.window import flushed_share, idled, warm
 from tuner.core.fallback import relief, unanswered
 from tuner.core.fallback.unanswered import Unanswered
 from tuner.core.laws import asleep, catches_up, law_of, why_m_moves_no_age
+from tuner.core.limits import bounds
 from tuner.core.state import Drain, Override, Return, State
 from tuner.core.trials import optimising
 from tuner.records import Capacity, DecisionKind, Estimate, Reason, Sample
@@ -123,9 +124,18 @@ def of_policy(
         io_capacity_max=proposal.io_capacity_max,
         reason=Reason.RAISE if up else Reason.LOWER,
         detail=f"{where}; heading for {share(max(0.0, f + situation.error_ahead))}: "
-        f"{who} wants innodb_io_capacity_max {proposal.io_capacity_max:.0f}",
+        f"{who} wants innodb_io_capacity_max {proposal.io_capacity_max:.0f}"
+        f"{_bounded(state, proposal.io_capacity_max)}",
         terms=proposal.terms,
     )
+
+
+def _bounded(state: State, io_capacity_max: float) -> str:
+    """Return what the limits make of a wish for an M, pages/s, in words; empty inside them."""
+    lowest, highest = bounds(state)
+    if io_capacity_max < lowest:
+        return f", and {lowest} is the lowest allowed"
+    return f", and {highest} is the highest allowed" if io_capacity_max > highest else ""
 
 
 def _age(estimate: Estimate) -> str:
