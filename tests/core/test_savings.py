@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
+from pathlib import Path
 
 import msgspec
 import pytest
 from msgspec.structs import replace
 
+from lab.scenarios import load_scenario
+from lab.simulate_loop import run_policy
 from tests.bench import Bench, FakeServer
 from tests.core.learned_document import full
 from tests.factory import DEFAULT, FACTS, command
@@ -196,3 +199,12 @@ def test_the_log_has_a_line_once_a_week() -> None:
     lines = bench.said("saved", since=since)
     assert len(lines) == 1
     assert " to " in lines[0]
+
+
+def test_the_first_minutes_beside_an_age_that_no_value_lowered_save_next_to_nothing() -> None:
+    """Below innodb_adaptive_flushing_lwm no settings hold an age down, so an age there saves nothing."""
+    scenario = replace(load_scenario(str(Path(__file__).parents[1] / "cli/rising.toml")), seconds=910)
+    found = run_policy(scenario, Settings(min_io_capacity_max=200), active_from=840.0).savings
+
+    assert found.least <= 0.0 <= found.most
+    assert abs(found.likely) < 0.05 * found.written

@@ -244,20 +244,23 @@ def _exponent(state: State) -> tuple[float, float]:
 
 
 def _away(state: State, sample: Sample, estimate: Estimate, minute: _Minute, exponent: float) -> float:
-    """Return ln(x / x0): how far the age was from where the settings found would hold it."""
+    """Return ln(x / x0): how far the age was from where the settings found would hold it.
+
+    No M holds an age below innodb_adaptive_flushing_lwm, so that one seen below it saves nothing.
+    """
     operator, at = state.low_water.operators_beside_ours, math.log(minute.ratio)
     law, originals = baseline_law(law_of(state), operator), state.originals
     if not law.m_moves_age or originals is None:
         return at
     density = (1.0 - state.caution.lru_share) * minute.dirtied / minute.redo
-    return at - math.log(
-        resting_ratio(
-            law,
-            lambda log_ratio: density * math.exp(-exponent * (log_ratio - at)),
-            pair=originals.capacity,
-            redo_rate=minute.redo / minute.seconds,
-            flush_rate=minute.flushed / minute.seconds,
-            response=estimate.flush_response,
-            heeded=heeded_from(sample, operator, combining_exponent=exponent),
-        )
+    rests = resting_ratio(
+        law,
+        lambda log_ratio: density * math.exp(-exponent * (log_ratio - at)),
+        pair=originals.capacity,
+        redo_rate=minute.redo / minute.seconds,
+        flush_rate=minute.flushed / minute.seconds,
+        response=estimate.flush_response,
+        heeded=heeded_from(sample, operator, combining_exponent=exponent),
     )
+    unflushed = min(minute.ratio, sample.low_water_age / sample.flush_limit)
+    return at - math.log(max(rests, unflushed))
