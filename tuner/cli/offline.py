@@ -102,7 +102,7 @@ def restore_without_daemon(
         if if_written:
             return f"nothing to restore: {nothing}"
         raise Refused(f"{nobody.message}; and {nothing}")
-    say(f"{nobody.message}; going by the journal in {directory}{_of_whom(last)}")
+    say(f"no daemon answers, so this goes by the journal in {directory}{_of_whom(last)} ({nobody.message})")
     server = real_server(config, SystemClock(), last=last, say=say)
     notes = _notes(directory, config)
     try:
@@ -168,7 +168,7 @@ def park_without_daemon(config: Config, nobody: NoDaemon, *, say: Callable[[str]
         found, last = ending(directory), _facts(directory)
     if found is None:
         return "nothing to park: no daemon ever wrote to a server from here"
-    say(f"{nobody.message}; going by the journal in {directory}{_of_whom(last)}")
+    say(f"no daemon answers, so this goes by the journal in {directory}{_of_whom(last)} ({nobody.message})")
     return _park(config, found, last, say=say, unattended=False)
 
 
