@@ -302,7 +302,7 @@ def test_status_has_the_ledger_with_its_bounds(seen: Seen) -> None:
         for figure in ("pages_saved", "bytes_saved", "share_saved"):
             one = ledger[figure]
             assert one["least"] < one["likely"] < one["most"]
-    (line,) = (one for one in seen.of("status").stdout.splitlines() if one.startswith("saved "))
+    (line,) = (one for one in seen.of("status").stdout.splitlines() if one.startswith("page writes "))
     assert re.search(r"\(-?[\d.,]+ to -?[\d.,]+\) of page writes", line)
 
 
