@@ -51,7 +51,8 @@ def test_super_read_only_is_set_and_cleared(sharing: Sharing) -> None:
         before = global_sets(sharing.server)
         hold = sharing.daemon.await_hold("not_writer")
         assert "super_read_only is ON" in hold["reason"]
-        assert f"left at {left}, ours" in hold["reason"]
+        stays = f"io_capacity {left.io_capacity}, io_capacity_max {left.io_capacity_max}, set by InnoBrim"
+        assert stays in hold["reason"]
         assert "OFF" in hold["clears"]
         sharing.daemon.await_ticks(QUIET_TICKS)
         assert global_sets(sharing.server) == before
