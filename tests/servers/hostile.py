@@ -380,3 +380,19 @@ def main() -> None:
 
 if __name__ == "__main__":
     main()
+
+
+def configured(there: Path, port: int, *, api: bool = True) -> Path:
+    """Write a daemon's configuration for a server on this port, and return its path."""
+    login = there / "client.cnf"
+    login.touch(mode=0o600)
+    login.write_text("[client]\nuser=innobrim\npassword=of-this-run-alone\n", encoding="utf-8")
+    (there / "state").mkdir()
+    path = there / "innobrim.toml"
+    path.write_text(
+        f'[server]\nhost = "127.0.0.1"\nport = {port}\ntls = "off"\ndefaults_file = "{login}"\n'
+        f'[loop]\nmode = "active"\n[daemon]\nstate_directory = "{there / "state"}"\n'
+        f'[api]\nport = 0\nsocket = "{there / "api" if api else "-"}"\n',
+        encoding="utf-8",
+    )
+    return path

@@ -17,6 +17,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from tests.servers.hostile import configured
+
 SECONDS = float(os.environ.get("HOSTILE_SECONDS", "4"))
 FIRST_SECONDS = 60.0
 """A daemon that shares its processors is up, and asks, within these."""
@@ -34,22 +36,6 @@ def wrong_writes(statements: list[str]) -> Iterator[str]:
         found = WRITE.fullmatch(statement)
         if found is None or not LOWEST <= int(found[2]) <= HIGHEST:
             yield statement
-
-
-def configured(there: Path, port: int) -> Path:
-    """Write a daemon's configuration for a server on this port, and return its path."""
-    login = there / "client.cnf"
-    login.touch(mode=0o600)
-    login.write_text("[client]\nuser=innobrim\npassword=of-this-run-alone\n", encoding="utf-8")
-    (there / "state").mkdir()
-    path = there / "innobrim.toml"
-    path.write_text(
-        f'[server]\nhost = "127.0.0.1"\nport = {port}\ntls = "off"\ndefaults_file = "{login}"\n'
-        f'[loop]\nmode = "active"\n[daemon]\nstate_directory = "{there / "state"}"\n'
-        f'[api]\nport = 0\nsocket = "{there / "api"}"\n',
-        encoding="utf-8",
-    )
-    return path
 
 
 def resident(daemon: subprocess.Popen[bytes], seconds: float) -> int:

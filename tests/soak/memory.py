@@ -23,7 +23,7 @@ import click
 import httpx
 
 from lab.statistics import slope
-from tests.servers.hostile import FLUSHED, PAGES, REDO, Honest, Hostile
+from tests.servers.hostile import FLUSHED, PAGES, REDO, Honest, Hostile, configured
 from tests.soak.__main__ import terminated
 
 HOUR, MEBIBYTE = 3600.0, 2**20
@@ -56,22 +56,6 @@ class Living(Honest):
         for name, count in self._counts.items():
             self.reading.metrics[name] = (self.reading.metrics[name][0], str(count))
         self.reading.status["Uptime"] = str(self._uptime + self._lived)
-
-
-def configured(there: Path, port: int, *, api: bool) -> Path:
-    """Write a daemon's configuration for a server on this port, and return its path."""
-    login = there / "client.cnf"
-    login.touch(mode=0o600)
-    login.write_text("[client]\nuser=innobrim\npassword=of-this-run-alone\n", encoding="utf-8")
-    (there / "state").mkdir()
-    path = there / "innobrim.toml"
-    path.write_text(
-        f'[server]\nhost = "127.0.0.1"\nport = {port}\ntls = "off"\ndefaults_file = "{login}"\n'
-        f'[loop]\nmode = "active"\n[daemon]\nstate_directory = "{there / "state"}"\n'
-        f'[api]\nport = 0\nsocket = "{there / "api" if api else "-"}"\n',
-        encoding="utf-8",
-    )
-    return path
 
 
 @contextlib.contextmanager
