@@ -38,11 +38,12 @@ LEAN = 400
 REFUSED, AFTER_RESUME = 1000, 700
 """M that a daemon wants while it may not write, and once a person has resumed it."""
 
-FIRST_WRITE = 30.0
-"""Seconds until a daemon under load has written; it needs ten for its rates and the gate some."""
+FIRST_WRITE = 90.0
+"""Seconds until a daemon under load has written; it needs ten for its rates, and the gate three readings with
+flushing by age: beside a slow disk most readings are of sync flushing, which tells it nothing."""
 
-BACK = 30.0
-"""Seconds in which the loop must be back after whatever needs no person."""
+BACK = FIRST_WRITE
+"""Seconds in which the loop must be back after whatever needs no person: a new start passes the gate again."""
 
 LATEST_TICK = 2.0
 """Seconds between two ticks, at the most, of a loop that nothing delays."""
