@@ -20,6 +20,8 @@ cp -a "$ROOT/." "$TREE/"
 mv "$TREE/lib/systemd/system" "$UNITS"
 mv "$TREE/usr/share/zsh/vendor-completions" "$TREE/usr/share/zsh/site-functions"
 rm -r "$TREE/DEBIAN" "$TREE/lib"
+# Where MySQL and MariaDB of Rocky have their socket.
+sed -i "s,/run/mysqld/mysqld.sock,/var/lib/mysql/mysql.sock," "$TREE/etc/innobrim/innobrim.toml"
 if [ "$RELEASE" = el8 ]; then
   for unit in innobrim innobrim@; do
     install -D -m 0644 "rpm/$unit.el8.conf" "$UNITS/$unit.service.d/el8.conf"

