@@ -81,16 +81,16 @@ program_of() {
 
 # Tell whether a server of those wanted is to be made this way; a build for x86_64 is left out elsewhere.
 wants() {
-  local line name how
+  local line name how from
   for line in "${WANTED[@]}"; do
-    read -r name how _ <<<"$line"
-    [ "$how" = "$1" ] && is_missing "$name" "$how" && return
+    read -r name how from <<<"$line"
+    [ "$how" = "$1" ] && is_missing "$name" "$how" "$from" && return
   done
   return 1
 }
 is_missing() {
   case $2 in
-    debian) ! have_image "$(image_of "$1")" ;;
+    debian) ! have_image "$(image_of "$1")" || { [[ $1 = systemd-* ]] && ! has_packages "$(image_of "$1")" "${3#* }"; } ;;
     *) [ "$(uname -m)" = x86_64 ] && [ -z "$(program_of "$1")" ] ;;
   esac
 }
@@ -140,6 +140,8 @@ packages() {
 }
 
 daemon_answers() { command -v docker >/dev/null && docker version >/dev/null 2>&1; }
+# Of a machine for tests an older image may lack what a newer tree needs.
+has_packages() { [ "$(docker image inspect --format '{{index .Config.Labels "innobrim.packages"}}' "$1")" = "$2" ]; }
 have_image() { docker image inspect "$1" >/dev/null 2>&1; }
 start_daemon() {
   daemon_answers && return
@@ -177,7 +179,8 @@ make_debian() {
     --aptopt='Acquire::Retries "2"' --include="$packages" "$suite" "$folder/fs" \
     "deb [signed-by=/usr/share/keyrings/debian-archive-keyring.gpg] $from $suite main" >".cache/$name.log" 2>&1 ||
     judge "$image ($suite's $packages)" ".cache/$name.log"
-  tar -C "$folder/fs" -c . | docker import - "$image" >/dev/null || fail "$image: Docker did not take what was built"
+  tar -C "$folder/fs" -c . | docker import --change "LABEL innobrim.packages=$packages" - "$image" >/dev/null ||
+    fail "$image: Docker did not take what was built"
   rm -rf "$folder"
 }
 
@@ -293,7 +296,7 @@ for line in "${WANTED[@]}"; do
   read -r name how from <<<"$line"
   [ "$how" != debian ] || start_daemon
   # shellcheck disable=SC2086 # each word of it is an argument
-  if is_missing "$name" "$how"; then "make_$how" "$name" $from; fi
+  if is_missing "$name" "$how" "$from"; then "make_$how" "$name" $from; fi
 done
 ! wants_axe || fetch_axe
 for line in "${WANTED[@]}"; do
