@@ -80,7 +80,13 @@ def test_a_person_at_a_terminal_is_asked(desk: Desk, typed: str, writes: int) ->
     """What changes is shown, and nothing is written without a yes."""
     result = desk.types(*APPLY[:-1], answer=typed)
 
-    ended(result, 0 if writes else 1, f"{C}: 200 → 444", f"{M}: 2000 → 444", "innobrim hosted restore")
+    ended(
+        result,
+        0 if writes else 1,
+        "in force: 200/2000 → 444/444",
+        f"{C} is the provider's default",
+        "innobrim hosted restore",
+    )
     assert len(desk.account.asked) == writes
     assert bool(desk.kept()) is bool(writes)
 

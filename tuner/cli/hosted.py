@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import click
 from msgspec import Meta, Struct
@@ -26,7 +25,6 @@ from tuner.cli.options import (
     Duration,
     configuration,
     endpoint,
-    entered,
     json_option,
     real_server,
     server_options,
@@ -37,31 +35,13 @@ from tuner.hosted.change import RAISED_BY, Change
 from tuner.hosted.kept import KeptError
 from tuner.hosted.opened import NAMES, opened
 from tuner.hosted.port import HostedError, NotInTimeError
-from tuner.journal.resized import ResizeError, alone
+from tuner.journal.resized import BusyError, ResizeError, alone
 from tuner.records import Capacity
 from tuner.system.clock import SystemClock
 
 LONGEST_TIMEOUT = 86_400.0
 LEFT = "stopped; what was written stays at the provider: innobrim hosted restore sets back what was found"
-
-
-class Pair(click.ParamType[Capacity]):
-    """Both variables as ``advise`` prints them, such as 444/444."""
-
-    name = "pair"
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Capacity:  # noqa: ANN401 - click's signature
-        """Return the pair."""
-        if isinstance(value, Capacity):
-            return value
-        named = re.fullmatch(r"([1-9]\d{0,9})/([1-9]\d{0,9})", str(value).strip())
-        if named is None:
-            self.fail(
-                f"{value!r} is no pair: write innodb_io_capacity/innodb_io_capacity_max, such as 444/444",
-                param,
-                ctx,
-            )
-        return Capacity(int(named[1]), int(named[2]))
+MEANS = {NotInTimeError: Unfinished, HostedError: Refused, KeptError: Refused, ResizeError: Refused}
 
 
 class HostedDone(Struct, frozen=True):
@@ -70,7 +50,16 @@ class HostedDone(Struct, frozen=True):
     place: Annotated[str, Meta(description="what keeps the variables at the provider")]
     before: Annotated[Capacity, Meta(description="the pair that was in force")]
     in_force: Annotated[Capacity, Meta(description="the pair that is in force now, as the server shows it")]
-    seconds: Annotated[float, Meta(description="how long that took; 0 where nothing was to be done")]
+    seconds: Annotated[float, Meta(description="how long that took")]
+
+
+def _pair(_context: click.Context, _param: click.Parameter, text: str) -> Capacity:
+    """Return the pair that somebody typed."""
+    named = re.fullmatch(r"([1-9]\d{0,9})/([1-9]\d{0,9})", text.strip())
+    if named is None:
+        what = "innodb_io_capacity/innodb_io_capacity_max, such as 444/444"
+        raise click.BadParameter(f"{text!r} is no pair: write {what}")
+    return Capacity(int(named[1]), int(named[2]))
 
 
 change_options = with_options(
@@ -100,20 +89,11 @@ def hosted() -> None:
 
 @hosted.command()
 @click.option(
-    "--to", "wanted", type=Pair(), required=True, metavar="C/M", help="The pair, as advise prints it."
+    "--to", "wanted", callback=_pair, required=True, metavar="C/M", help="The pair, as advise prints it."
 )
 @click.option("--adopt", is_flag=True, help="Take what somebody else set since for what restore sets back.")
 @change_options
-def apply(
-    config_path: str | None,
-    *,
-    wanted: Capacity,
-    adopt: bool,
-    yes: bool,
-    timeout: float,
-    as_json: bool,
-    **server_flags: object,
-) -> None:
+def apply(config_path: str | None, *, wanted: Capacity, adopt: bool, **options: object) -> None:
     """Show what changes, ask, have the provider set the pair, and wait until the server shows it.
 
     What was found is on disk before the first write. One variable is set at a time, in the order that is
@@ -125,27 +105,12 @@ def apply(
 
     Example: innobrim hosted apply --config innobrim.toml --to 444/444
     """
-
-    def to_be_done(change: Change) -> tuple[Capacity, str]:
-        if why := change.refusal(wanted, adopt=adopt):
-            raise Refused(why)
-        return wanted, "innobrim hosted restore"
-
-    _changed(
-        config_path,
-        server_flags,
-        to_be_done,
-        lambda change: change.apply(wanted, timeout=timeout),
-        yes=yes,
-        as_json=as_json,
-    )
+    _carry_out(config_path, wanted, adopt=adopt, **options)  # type: ignore[arg-type]  # click knows their types
 
 
 @hosted.command()
 @change_options
-def restore(
-    config_path: str | None, *, yes: bool, timeout: float, as_json: bool, **server_flags: object
-) -> None:
+def restore(config_path: str | None, **options: object) -> None:
     """Show what changes, ask, and have the provider keep again what the first apply found there.
 
     A variable that had the provider's default is reset to it. No waiting time and no number of changes a day
@@ -156,42 +121,26 @@ def restore(
 
     Example: innobrim hosted restore --config innobrim.toml
     """
-
-    def to_be_done(change: Change) -> tuple[Capacity, str]:
-        if change.kept is None:
-            raise Refused(f"innobrim hosted has changed nothing in {change.now.seen.place} from here")
-        if why := change.foreign():
-            if yes:
-                raise Refused(f"{why}: somebody else changed it; without --yes you are asked")
-            say(f"warning: {why}: somebody else changed it", err=True)
-        return change.kept.found, "innobrim hosted apply"
-
-    _changed(
-        config_path,
-        server_flags,
-        to_be_done,
-        lambda change: change.restore(timeout=timeout),
-        yes=yes,
-        as_json=as_json,
-    )
+    _carry_out(config_path, None, **options)  # type: ignore[arg-type]  # click knows their types
 
 
-def _changed(
+def _carry_out(
     config_path: str | None,
-    server_flags: dict[str, object],
-    to_be_done: Callable[[Change], tuple[Capacity, str]],
-    do: Callable[[Change], None],
+    wanted: Capacity | None,
     *,
+    adopt: bool = False,
     yes: bool,
+    timeout: float,
     as_json: bool,
+    **server_flags: object,
 ) -> None:
-    means = {NotInTimeError: Unfinished, HostedError: Refused, KeptError: Refused, ResizeError: Refused}
-    with answering(as_json=as_json, means=means):
+    """Set a pair, or where none is given what was found."""
+    with answering(as_json=as_json, means=MEANS):
         must_be_asked_or_told(yes=yes)
         config = configuration(config_path, {**server_flags, "loop.mode": "advisory"})
+        directory = Path(config.daemon.state_directory)
         if config.hosted is None:
             raise Unusable("no table [hosted] in the configuration: docs/hosted.md says what it needs")
-        directory = Path(config.daemon.state_directory)
         if not directory.is_dir():
             raise Unusable(
                 f"{directory}: no such directory, and what is found has to be on disk first; name one with "
@@ -200,7 +149,7 @@ def _changed(
         clock = SystemClock()
         store, server = opened(config.hosted), real_server(config, clock)
         try:
-            with _locked(directory):
+            with alone(directory):
                 change = Change(
                     server,
                     store,
@@ -211,41 +160,42 @@ def _changed(
                     say=lambda line: say(line, err=as_json),
                 )
                 before = change.now.in_force
-                wanted, undo = to_be_done(change)
-                say(*_told(change, wanted, undo), err=as_json)
-                if not yes and not click.confirm("Set it?", err=True):
-                    raise Refused("nothing was set: not confirmed")
+                target = change.to_be_set(wanted, adopt=adopt)
+                if wanted is None and (why := change.foreign()):
+                    if yes:
+                        raise Refused(f"{why}: somebody else changed it; without --yes you are asked")
+                    say(f"warning: {why}: somebody else changed it", err=True)
+                say(*_told(change, target), err=as_json)
                 if not yes:
+                    if not click.confirm("Set it?", err=True):
+                        raise Refused("nothing was set: not confirmed")
                     change.must_be_as_told()
                 began = clock.monotonic()
                 with like_ctrl_c(), interruptible(LEFT):
-                    do(change)
+                    if wanted is None:
+                        change.restore(timeout=timeout)
+                    else:
+                        change.apply(wanted, timeout=timeout)
                 took = clock.monotonic() - began
+        except BusyError as error:
+            raise Refused(f"another innobrim hosted is at work from {directory}: wait for its end") from error
         finally:
             server.close()
     if as_json:
-        say_json(HostedDone(change.now.seen.place, before, wanted, took))
+        say_json(HostedDone(change.now.seen.place, before, target, took))
     else:
-        say(f"{wanted} is in force")
+        say(f"{target} is in force")
 
 
-def _told(change: Change, wanted: Capacity, undo: str) -> Iterator[str]:
+def _told(change: Change, target: Capacity) -> Iterator[str]:
     """Yield what a person is told before the question."""
     now = change.now
     yield f"{now.seen.place}, the server {change.facts.endpoint}:"
-    values = zip(NAMES, (wanted.io_capacity, wanted.io_capacity_max), strict=True)
-    in_force = zip((now.in_force.io_capacity, now.in_force.io_capacity_max), NAMES, strict=True)
-    for (name, value), (is_now, _) in zip(values, in_force, strict=True):
-        yield f"  {name}: {is_now} → {value} (at the provider: {now.seen.parameters[name]})"
+    yield f"  in force: {now.in_force} → {target}"
+    for name in NAMES:
+        yield f"  at the provider: {name} is {now.seen.parameters[name]}"
     for other in now.seen.beside:
         yield f"  also on: {other}, whose values are not looked at"
-    if wanted.io_capacity_max > now.in_force.io_capacity_max:
+    if target.io_capacity_max > now.in_force.io_capacity_max:
         yield f"  raised in steps of at most {RAISED_BY:g} times, each in force before the next one"
-    yield f"  it may take minutes; it stays over restarts of the server; undo: {undo}"
-
-
-@contextmanager
-def _locked(directory: Path) -> Iterator[None]:
-    """Be the only one who changes something from this state directory, as whoever it belongs to."""
-    with entered(directory), alone(directory):
-        yield
+    yield "  it may take minutes, and stays over restarts of the server; undo: innobrim hosted restore"

@@ -121,13 +121,28 @@ class Change:
             if kept.wrote.get(name) and kept.foreign(name, values[name])
         )
 
-    def refusal(self, wanted: Capacity, *, adopt: bool) -> str:
-        """Return why such a pair is not to be set now; empty where it may be.
+    def to_be_set(self, wanted: Capacity | None, *, adopt: bool) -> Capacity:
+        """Return the pair that is to be in force.
 
         Args:
-            wanted: the pair.
+            wanted: by a person; None for what was found.
             adopt: what somebody else set is to count as found.
+
+        Raises:
+            HostedError: it is not to be set now.
         """
+        if wanted is None:
+            return self._found().found
+        if why := self._refusal(wanted, adopt=adopt):
+            raise HostedError(why)
+        return wanted
+
+    def _found(self) -> Kept:
+        if self.kept is None:
+            raise HostedError(f"innobrim hosted has changed nothing in {self.now.seen.place} from here")
+        return self.kept
+
+    def _refusal(self, wanted: Capacity, *, adopt: bool) -> str:
         if wanted == self.now.in_force:
             return f"{wanted} is in force already"
         if why := self._not_allowed(wanted):
@@ -195,9 +210,7 @@ class Change:
 
     def restore(self, *, timeout: float) -> None:
         """Have in force what was found, and at the provider what it kept then; raises what ``apply`` does."""
-        kept = self.kept
-        if kept is None:
-            raise HostedError(f"innobrim hosted has changed nothing in {self.now.seen.place} from here")
+        kept = self._found()
         self._go(kept.found, timeout)
         for name in NAMES:
             if self._store.look().parameters[name].value != kept.values[name]:

@@ -13,7 +13,7 @@ from msgspec import Struct
 
 from tuner.journal.store import FILE_MODE
 from tuner.records import Capacity
-from tuner.system.statedir import read_plain, write_private
+from tuner.system.statedir import as_owner, read_plain, write_private
 
 NAME = "hosted.json"
 MOST_BYTES = 1_048_576
@@ -58,7 +58,8 @@ def keep(directory: Path, key: str, kept: Kept | None) -> None:
     path = directory / NAME
     content = msgspec.json.encode([*others, *([] if kept is None else [kept])])
     try:
-        write_private(path, msgspec.json.format(content, indent=1) + b"\n", FILE_MODE)
+        with as_owner(directory):
+            write_private(path, msgspec.json.format(content, indent=1) + b"\n", FILE_MODE)
     except OSError as error:
         raise KeptError(f"{path} cannot be written: {error}") from error
 
@@ -66,7 +67,8 @@ def keep(directory: Path, key: str, kept: Kept | None) -> None:
 def _read(directory: Path) -> list[Kept]:
     path = directory / NAME
     try:
-        return msgspec.json.decode(read_plain(path, MOST_BYTES)[1], type=list[Kept])
+        with as_owner(directory):
+            return msgspec.json.decode(read_plain(path, MOST_BYTES)[1], type=list[Kept])
     except FileNotFoundError:
         return []
     except (OSError, msgspec.DecodeError, UnicodeDecodeError) as error:
