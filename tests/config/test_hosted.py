@@ -8,6 +8,7 @@ from tests.config.support import Given
 
 ARN = "arn:aws:rds:eu-west-1:123456789012:db:db1"
 IN_CHINA = "arn:aws-cn:rds:cn-north-1:123456789012:db:db1"
+ON_AZURE = "/subscriptions/1/resourcegroups/g/providers/microsoft.dbformysql/flexibleServers/db1"
 
 
 @pytest.mark.parametrize("instance", [ARN, IN_CHINA])
@@ -17,6 +18,14 @@ def test_an_instance_is_known_by_its_arn(given: Given, instance: str) -> None:
 
     assert table is not None
     assert (table.instance, table.parameter_group, table.shared_group) == (instance, "mine", False)
+
+
+def test_a_server_on_azure_is_known_by_its_resource_id(given: Given) -> None:
+    """Its letters may be large or small, and there is no group."""
+    table = given.load(f'[hosted]\ninstance = "{ON_AZURE}"\n').hosted
+
+    assert table is not None
+    assert (table.instance, table.parameter_group) == (ON_AZURE, None)
 
 
 def test_without_the_table_there_is_no_hosted_server() -> None:
@@ -33,6 +42,7 @@ def test_without_the_table_there_is_no_hosted_server() -> None:
         (f'instance = "{ARN}"', ("hosted.parameter_group is missing",)),
         ('parameter_group = "mine"', ("hosted.instance is missing",)),
         (f'instance = "{ARN}"\nparameter_group = "default.mysql8.0"', ("default.mysql8.0", "of your own")),
+        (f'instance = "{ON_AZURE}"\nparameter_group = "mine"', ("Azure has no such groups",)),
         (f'instance = "{ARN}"\nparameter_group = ""', ("hosted.parameter_group", '""')),
         (
             f'instance = "{ARN}"\ngroup = "mine"',

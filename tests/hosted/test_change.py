@@ -16,8 +16,8 @@ from tuner.hosted.kept import NAME
 from tuner.hosted.rds import client
 from tuner.records import Capacity, Missed
 
-APPLY = ("hosted", "apply", "--to", "444/444", "--yes")
-RESTORE = ("hosted", "restore", "--yes")
+APPLY = ("hosted", "apply", "--to", "444/444", "--timeout", "20s", "--yes")
+RESTORE = ("hosted", "restore", "--yes", "--timeout", "20s")
 
 
 def test_a_pair_is_in_force_once_the_server_shows_it(desk: Desk) -> None:

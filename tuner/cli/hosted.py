@@ -33,8 +33,8 @@ from tuner.cli.options import (
 from tuner.cli.redo_growth import must_be_asked_or_told
 from tuner.hosted.change import RAISED_BY, Change
 from tuner.hosted.kept import KeptError
-from tuner.hosted.opened import NAMES, opened
-from tuner.hosted.port import HostedError, NotInTimeError
+from tuner.hosted.opened import opened
+from tuner.hosted.port import NAMES, HostedError, NotInTimeError
 from tuner.journal.resized import BusyError, ResizeError, alone
 from tuner.records import Capacity
 from tuner.system.clock import SystemClock

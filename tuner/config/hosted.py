@@ -8,8 +8,14 @@ from tuner.config.keys import BRACKETS, HOSTED, HOSTED_KEYS, toml
 from tuner.config.schedule import values_of
 from tuner.config.schema import HostedTable
 
-RDS = re.compile(r"arn:aws[a-z-]*:rds:(?P<region>[a-z0-9-]+):\d{12}:db:(?P<name>[A-Za-z][A-Za-z0-9-]*)")
+RDS = r"arn:aws[a-z-]*:rds:(?P<region>[a-z0-9-]+):\d{12}:db:(?P<name>[A-Za-z][A-Za-z0-9-]*)"
 """The ARN of an instance of Amazon RDS."""
+
+AZURE = (
+    r"/subscriptions/(?P<subscription>[^/]+)/resourceGroups/(?P<group>[^/]+)"
+    r"/providers/Microsoft\.DBforMySQL/flexibleServers/(?P<name>[^/]+)"
+)
+"""The resource ID of a flexible server of Azure, whose letters may be large or small."""
 
 
 def read_hosted(place: str, table: object) -> tuple[HostedTable | None, list[str]]:
@@ -22,19 +28,20 @@ def read_hosted(place: str, table: object) -> tuple[HostedTable | None, list[str
     if not isinstance(table, dict):
         return None, [f"{place} must be a table: write {BRACKETS[HOSTED]}"]
     values, problems = values_of(place, table, HOSTED_KEYS, "a hosted server")
-    instance, group = values.get("instance"), values.get("parameter_group")
-    if instance is not None and not RDS.fullmatch(instance):
+    instance, group = values.get("instance", ""), values.get("parameter_group") or ""
+    here, rds = f"{place}.parameter_group", re.fullmatch(RDS, instance) is not None
+    if instance and not rds and not re.fullmatch(AZURE, instance, re.IGNORECASE):
         problems.append(
             f"{place}.instance = {toml(instance)}: must be the ARN of an Amazon RDS instance, such as "
-            f"{(HOSTED_KEYS['instance'].bounds.examples or [''])[0]}"
+            f"{(HOSTED_KEYS['instance'].bounds.examples or [''])[0]}, or the resource ID of a flexible server"
         )
-    elif instance is not None and "parameter_group" not in table:
+    elif rds and "parameter_group" not in table:
+        problems.append(f"{here} is missing; it must be the name of the instance's DB parameter group")
+    elif instance and not rds and group:
+        problems.append(f"{here} = {toml(group)}: Azure has no such groups; leave it out")
+    elif group.startswith("default."):
         problems.append(
-            f"{place}.parameter_group is missing; it must be the name of the instance's DB parameter group"
-        )
-    elif isinstance(group, str) and group.startswith("default."):
-        problems.append(
-            f"{place}.parameter_group = {toml(group)}: Amazon RDS lets nobody change a default group; make "
-            "one of your own, and give it to the instance"
+            f"{here} = {toml(group)}: Amazon RDS lets nobody change a default group; make one of your own, "
+            "and give it to the instance"
         )
     return (None if problems else HostedTable(**values)), problems

@@ -293,12 +293,15 @@ class HostedTable(Struct, frozen=True, forbid_unknown_fields=True):
         Meta(
             min_length=1,
             examples=["arn:aws:rds:eu-west-1:123456789012:db:db1"],
-            description="which instance of the provider's the server is: on Amazon RDS its ARN",
+            description="which instance of the provider's the server is: on Amazon RDS its ARN, on Azure the "
+            "resource ID of the flexible server",
         ),
     ]
     parameter_group: Annotated[
         NonEmpty | None,
-        Meta(description="name of the instance's DB parameter group; on Amazon RDS it must be given"),
+        Meta(
+            description="name of the instance's DB parameter group; must be given on Amazon RDS, there alone"
+        ),
     ] = None
     shared_group: Annotated[
         bool, Meta(description="other instances may have the parameter group, too, and get the same values")

@@ -17,8 +17,8 @@ from tuner.core.leaving.restore import restore_step
 from tuner.core.limits import allowed
 from tuner.core.writes.plan import CAPACITY, CAPACITY_MAX, plan
 from tuner.hosted.kept import Kept, keep, kept_of
-from tuner.hosted.opened import NAMES, barred, not_in_force, values_of
-from tuner.hosted.port import HostedError, Look, NotInTimeError, Store
+from tuner.hosted.opened import barred, not_in_force, values_of
+from tuner.hosted.port import NAMES, HostedError, Look, NotInTimeError, Store
 from tuner.records import Capacity, Facts, Missed, Sample
 from tuner.servers.port import Server, ServerError
 from tuner.settings import Settings

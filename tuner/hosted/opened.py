@@ -8,15 +8,16 @@ from tuner.config.schema import HostedTable
 from tuner.core.writes.plan import CAPACITY, CAPACITY_MAX
 from tuner.findings.finding import Finding
 from tuner.findings.providers import left_to
-from tuner.hosted.port import HostedError, Look, Parameter, Store
+from tuner.hosted.azure import ServerParameters
+from tuner.hosted.port import NAMES, HostedError, Look, Parameter, Store
 from tuner.hosted.rds import ParameterGroup
 from tuner.records import Capacity, Facts
-
-NAMES = (CAPACITY, CAPACITY_MAX)
 
 
 def opened(table: HostedTable) -> Store:
     """Return the store that a table names; raises ``HostedError`` where its extra is not installed."""
+    if table.instance.startswith("/"):
+        return ServerParameters(table.instance)
     return ParameterGroup(table)
 
 

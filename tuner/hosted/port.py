@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from typing import Protocol
 
 from msgspec import Struct
 
+from tuner.core.writes.plan import CAPACITY, CAPACITY_MAX
 from tuner.servers.port import MESSAGE_CHARACTERS
 from tuner.system.printable import printable
+
+NAMES = (CAPACITY, CAPACITY_MAX)
 
 CONNECT_SECONDS, ANSWER_SECONDS, TRIES = 5, 20, 3
 """Time limits of every call to a provider, and how often it is tried in all."""
@@ -43,6 +47,12 @@ class Parameter(Struct, frozen=True):
     def __str__(self) -> str:
         """Return the value in words."""
         return "the provider's default" if self.value is None else self.value
+
+
+def bounds_of(text: str | None) -> tuple[int, int | None]:
+    """Return the lowest and highest value of a range as providers write it, such as 100-20000."""
+    bounds = re.fullmatch(r"(\d+)-(\d+)", text or "")
+    return (int(bounds[1]), int(bounds[2])) if bounds else (0, None)
 
 
 class Look(Struct, frozen=True):

@@ -14,12 +14,19 @@ from typing import Any
 
 from tuner.config.hosted import RDS
 from tuner.config.schema import HostedTable
-from tuner.core.writes.plan import CAPACITY, CAPACITY_MAX
-from tuner.hosted.port import ANSWER_SECONDS, CONNECT_SECONDS, TRIES, HostedError, Look, Parameter
+from tuner.hosted.port import (
+    ANSWER_SECONDS,
+    CONNECT_SECONDS,
+    NAMES,
+    TRIES,
+    HostedError,
+    Look,
+    Parameter,
+    bounds_of,
+)
 
 EXTRA = "pip install 'innobrim[rds]'"
 ENGINES = frozenset({"mysql", "mariadb"})
-NAMES = (CAPACITY, CAPACITY_MAX)
 PENDING = "it is pending-reboot: reboot the instance first, or the group's values may not be those in force"
 
 
@@ -50,7 +57,7 @@ class ParameterGroup:
 
     def __init__(self, table: HostedTable) -> None:
         """Take the instance and its group; raises ``HostedError`` where the SDK is not there."""
-        named = RDS.fullmatch(table.instance)
+        named = re.fullmatch(RDS, table.instance)
         if named is None or table.parameter_group is None:
             raise HostedError(f"{table.instance} with {table.parameter_group} is no instance of Amazon RDS")
         self._arn, self._group, self._shared = table.instance, table.parameter_group, table.shared_group
@@ -141,10 +148,8 @@ def _parameter(shown: dict[str, Any]) -> Parameter:
         barred = "Amazon RDS lets nobody change it"
     elif shown.get("ApplyType") != "dynamic":
         barred = f"it is {shown.get('ApplyType')}, and takes a reboot"
-    bounds = re.fullmatch(r"(\d+)-(\d+)", shown.get("AllowedValues", ""))
-    lowest, highest = (int(bounds[1]), int(bounds[2])) if bounds else (0, None)
     value = shown.get("ParameterValue") if shown.get("Source") == "user" else None
-    return Parameter(value, lowest, highest, barred)
+    return Parameter(value, *bounds_of(shown.get("AllowedValues")), barred)
 
 
 @contextmanager
