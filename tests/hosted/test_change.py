@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import sys
 from typing import Any
 
@@ -343,3 +344,22 @@ def test_every_call_has_a_time_limit(desk: Desk) -> None:
     assert config.connect_timeout <= 5
     assert config.read_timeout <= 20
     assert config.retries["total_max_attempts"] <= 3
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="whoever is not root is nobody else either")
+def test_root_asks_the_provider_and_the_file_is_the_services(desk: Desk) -> None:
+    """Root's own credentials reach the SDK, and the daemon's account can read what was kept."""
+    desk.directory.parent.chmod(0o755)
+    os.chown(desk.directory, 4321, 4321)
+    asking: list[int] = []
+    look = desk.account._DescribeDBInstances
+
+    def noted(request: dict[str, Any]) -> dict[str, Any]:
+        asking.append(os.geteuid())
+        return look(request)
+
+    desk.account._DescribeDBInstances = noted  # type: ignore[method-assign]  # this account alone
+    ended(desk.types(*APPLY), 0, "444/444 is in force")
+
+    assert set(asking) == {0}
+    assert (desk.directory / NAME).stat().st_uid == 4321

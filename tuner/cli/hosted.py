@@ -165,7 +165,8 @@ def _carry_out(
                     if yes:
                         raise Refused(f"{why}: somebody else changed it; without --yes you are asked")
                     say(f"warning: {why}: somebody else changed it", err=True)
-                say(*_told(change, target), err=as_json)
+                undo = "" if wanted is None else "; undo: innobrim hosted restore"
+                say(*_told(change, target, undo), err=as_json)
                 if not yes:
                     if not click.confirm("Set it?", err=True):
                         raise Refused("nothing was set: not confirmed")
@@ -187,7 +188,7 @@ def _carry_out(
         say(f"{target} is in force")
 
 
-def _told(change: Change, target: Capacity) -> Iterator[str]:
+def _told(change: Change, target: Capacity, undo: str) -> Iterator[str]:
     """Yield what a person is told before the question."""
     now = change.now
     yield f"{now.seen.place}, the server {change.facts.endpoint}:"
@@ -197,5 +198,5 @@ def _told(change: Change, target: Capacity) -> Iterator[str]:
     for other in now.seen.beside:
         yield f"  also on: {other}, whose values are not looked at"
     if target.io_capacity_max > now.in_force.io_capacity_max:
-        yield f"  raised in steps of at most {RAISED_BY:g} times, each in force before the next one"
-    yield "  it may take minutes, and stays over restarts of the server; undo: innobrim hosted restore"
+        yield f"  innodb_io_capacity_max rises by a factor of {RAISED_BY:g} at most in a step"
+    yield "  it may take minutes, and stays over restarts of the server" + undo
