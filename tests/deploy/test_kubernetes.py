@@ -6,6 +6,7 @@ import os
 import re
 import subprocess
 from pathlib import Path
+from typing import Any
 
 import pytest
 import yaml
@@ -57,6 +58,13 @@ def helm(*words: str) -> subprocess.CompletedProcess[str]:
     )
 
 
+def fits(document: dict[str, Any], version: str) -> None:
+    """Ask that a document fits the schema of a release of Kubernetes, with no field unknown there."""
+    import kubernetes_validate  # noqa: PLC0415 - thousands of files; .venv may be of before them
+
+    kubernetes_validate.validate(document, version, strict=True)
+
+
 @pytest.mark.parametrize("way", WAYS)
 def test_the_chart_is_sound(way: str) -> None:
     """Helm finds nothing to complain of in the chart, with the values of each way."""
@@ -88,12 +96,10 @@ def test_the_plain_manifests_are_those_of_the_chart(tmp_path: Path) -> None:
 @pytest.mark.parametrize("way", WAYS)
 def test_kubernetes_knows_every_field(way: str, version: str) -> None:
     """Each object fits the schema of its kind, and so does the pod of a patch; no field is unknown."""
-    import kubernetes_validate  # noqa: PLC0415 - thousands of files, which one test needs
-
     objects = [one for one in documents(f"{way}.yaml") if one["kind"] != "PodMonitor"]
     objects.append({"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "a"}, "spec": pod(way)})
     for one in objects:
-        kubernetes_validate.validate(one, version, strict=True)
+        fits(one, version)
 
 
 def test_mariadb_operator_knows_every_field() -> None:
@@ -223,3 +229,15 @@ def test_a_new_configuration_restarts_the_deployment() -> None:
     }
 
     assert len(made) == 2
+
+
+def test_a_name_of_digits_stays_a_name() -> None:
+    """Names that YAML would read as numbers come out as text, which Kubernetes asks for."""
+    odd = {"server.ca.secret": "123", "login.secret": "456", "state.storageClass": "7e8"}
+    words = [word for name, value in odd.items() for word in ("--set-string", f"{name}={value}")]
+    done = helm("template", "2024", str(CHART), *with_values(GOOD), *words)
+    made = [one for one in yaml.safe_load_all(done.stdout) if one]
+
+    for one in made:
+        fits(one, SCHEMAS[-1])
+    assert {one["metadata"]["name"] for one in made} == {"2024"}

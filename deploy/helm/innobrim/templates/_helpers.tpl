@@ -1,6 +1,6 @@
 {{- define "innobrim.labels" -}}
 app.kubernetes.io/name: innobrim
-app.kubernetes.io/instance: {{ .Release.Name }}
+app.kubernetes.io/instance: {{ .Release.Name | quote }}
 {{- end }}
 
 {{/* What the schema cannot say, because it takes two values. */}}
@@ -136,24 +136,24 @@ timeoutSeconds: 10
 {{/* mariadb-operator knows of a Secret its name and its mode. */}}
 {{- define "innobrim.volumes" -}}
 - name: innobrim-config
-  configMap: {name: {{ .Release.Name }}}
+  configMap: {name: {{ .Release.Name | quote }}}
 - name: innobrim-login
-  secret: {secretName: {{ .Values.login.secret }}, defaultMode: 0440}
+  secret: {secretName: {{ .Values.login.secret | quote }}, defaultMode: 0440}
 {{- if hasPrefix "/ca/" (include "innobrim.caFile" .) }}
 - name: innobrim-ca
   secret:
-    secretName: {{ include "innobrim.caSecret" . }}
+    secretName: {{ include "innobrim.caSecret" . | quote }}
     {{- if ne .Values.way "mariadb-operator" }}
-    items: [{key: {{ .Values.server.ca.key }}, path: {{ .Values.server.ca.key }}}]
+    items: [{key: {{ .Values.server.ca.key | quote }}, path: {{ .Values.server.ca.key | quote }}}]
     {{- end }}
 {{- end }}
 {{- if eq .Values.api.reach "tls" }}
 - name: innobrim-api
-  secret: {secretName: {{ .Values.api.tlsSecret }}, defaultMode: 0440}
+  secret: {secretName: {{ .Values.api.tlsSecret | quote }}, defaultMode: 0440}
 {{- end }}
 - name: innobrim-state
   {{- if eq .Values.way "hosted" }}
-  persistentVolumeClaim: {claimName: {{ .Release.Name }}}
+  persistentVolumeClaim: {claimName: {{ .Release.Name | quote }}}
   {{- else }}
   emptyDir: {}
   {{- end }}
