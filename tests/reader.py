@@ -48,7 +48,7 @@ PROGRAMS = dict.fromkeys(RUN_AS_THEY_ARE.split(), "") | {
         "apt apt-get": "tests/real/test_install.py installs packages",
         "pip pipx python3": "tests/deploy installs the wheel",
         "systemctl systemd-sysusers journalctl": "tests/real/test_systemd_deb.py has systemd",
-        "docker kubectl": "tests/real/test_compose.py has Docker; there is no cluster",
+        "docker helm kubectl": "tests/real has Docker and an API server; there is no cluster",
         "make": "is what is tested here, but for make demo",
         "chown": "there is no account innobrim",
         "mysql": "statements are looked at instead",
