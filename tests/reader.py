@@ -75,6 +75,7 @@ NOT_RUN = {
     "innobrim bench": "needs a database server of its own: tests/real/test_bench.py",
     "innobrim trial begin": "takes hours: tests/cli/test_trial.py",
     "innobrim restore": "comes after the daemon was stopped: tests/cli/test_offline.py",
+    "innobrim hosted": "asks a provider: tests/hosted",
     "innobrim redo --to": "the recorded server has no files to grow: tests/cli/test_redo_growth.py",
 }
 """Commands that are not run here, and why."""
