@@ -73,6 +73,7 @@ STAND_INS = {"curl": STREAM, "make": DEMO, "mysql": CLIENT}
 NOT_RUN = {
     "deploy/wheel.sh": "makes the wheel: tests/deploy",
     "innobrim bench": "needs a database server of its own: tests/real/test_bench.py",
+    "innobrim fleet": "needs a Prometheus and many daemons: tests/deploy/test_fleet.py",
     "innobrim trial begin": "takes hours: tests/cli/test_trial.py",
     "innobrim restore": "comes after the daemon was stopped: tests/cli/test_offline.py",
     "innobrim redo --to": "the recorded server has no files to grow: tests/cli/test_redo_growth.py",

@@ -22,6 +22,7 @@ PAGES = sorted([ROOT / "README.md", ROOT / "CONTRIBUTING.md", *DOCS.rglob("*.md"
 TYPED = (
     "faq.md",
     "first-hour.md",
+    "fleet.md",
     "guide.md",
     "hosted.md",
     "install.md",

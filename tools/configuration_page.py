@@ -5,7 +5,7 @@ from __future__ import annotations
 from msgspec import Struct
 
 from tools.markdown import Parts, table
-from tuner.config.keys import KEYS, SCHEDULE_KEYS, SECTION_TYPES, Key, toml
+from tuner.config.keys import FLEET_KEYS, KEYS, SCHEDULE_KEYS, SECTION_TYPES, Key, toml
 from tuner.config.schedule import REQUIRED
 
 
@@ -33,7 +33,13 @@ def schedule() -> str:
     return table(("key", "meaning", "takes", "default"), rows)
 
 
-PARTS: Parts = {"keys": keys, "schedule": schedule}
+def fleet() -> str:
+    """Return the keys of ``[fleet]``."""
+    rows = [(f"`{key.name}`", key.description, _accepts(key), _default(key)) for key in FLEET_KEYS.values()]
+    return table(("key", "meaning", "takes", "default"), rows)
+
+
+PARTS: Parts = {"keys": keys, "schedule": schedule, "fleet": fleet}
 
 
 def _keys(section: str) -> list[Key]:

@@ -20,6 +20,8 @@ from tuner.config.credentials import identity_of, read_credentials
 from tuner.config.keys import (
     BRACKETS,
     BY_VARIABLE,
+    FLEET,
+    FLEET_KEYS,
     KEYS,
     REMOVED,
     SCHEDULE,
@@ -31,14 +33,14 @@ from tuner.config.keys import (
     toml,
 )
 from tuner.config.load import DEFAULT_PATH, Examined, Source, examine
-from tuner.config.schema import ConfigError, Fault
+from tuner.config.schema import ConfigError, Fault, FleetTable
 from tuner.core.commands import overlay
 from tuner.settings import as_formerly
 
-ALL = {**KEYS, **{f"{SCHEDULE}.{name}": key for name, key in SCHEDULE_KEYS.items()}}
+ALL = {**KEYS, **FLEET_KEYS, **{f"{SCHEDULE}.{name}": key for name, key in SCHEDULE_KEYS.items()}}
 """Every key by its dotted name."""
 
-Value = str | int | float | bool | None
+Value = str | int | float | bool | list[str] | None
 """Of a key; None where it is left out."""
 
 
@@ -104,7 +106,7 @@ class Explained(Struct, frozen=True):
         optional: it may be left out.
         default: where nobody says anything; None where it is left out then, or has none.
         required: it must be given.
-        variable: of the environment that sets it; None in a schedule, which stands in the file alone.
+        variable: of the environment that sets it; None for what stands in the file alone.
         reloads: a change takes effect while the daemon runs, with a reload.
         api: PATCH /v1/settings changes it for as long as the daemon runs.
         now: the value in force, and where it is set; None in a schedule, where each table has its own.
@@ -218,7 +220,8 @@ def show_config(found: Examined, *, changed: bool, as_json: bool) -> None:
     if found.faults:
         raise ConfigError(found.faults)
     login = read_credentials(found.config.server, environ=os.environ)
-    keys = tuple(_in_force(found, key) for key in KEYS.values())
+    known = {**KEYS, **({} if found.config.fleet == FleetTable() else FLEET_KEYS)}
+    keys = tuple(_in_force(found, key) for key in known.values())
     answer = Shown(
         file=found.file,
         keys=tuple(one for one in keys if not changed or one.value != one.default),
@@ -259,7 +262,7 @@ def _from(one: InForce) -> str:
 def _toml_of(answer: Shown) -> Iterator[str]:
     password = f"password from {answer.password_from}" if answer.password_from else "no password"
     yield f"# {answer.file or 'no file'}; the login is {answer.server}, {password}"
-    for section in SECTIONS:
+    for section in (*SECTIONS, FLEET):
         mine = [one for one in answer.keys if one.key.startswith(f"{section}.")]
         if mine:
             yield from ("", BRACKETS[section])
@@ -317,13 +320,14 @@ def named(name: str) -> Sequence[str]:
         return found
     gone: Mapping[str, str] = {**REMOVED, **WITHOUT_EFFECT}
     near = nearest_key(asked)
-    hint = f"did you mean {near}?" if near else f"a key begins with one of {', '.join((*SECTIONS, SCHEDULE))}"
+    hint = f"did you mean {near}?" if near else f"a key begins with one of {', '.join(BRACKETS)}"
     raise Unusable(f"{name}: no key; {gone.get(asked, hint)}")
 
 
 def _explained(found: Examined, dotted: str) -> Explained:
     key = ALL[dotted]
     alone, required = key.section == SCHEDULE, key.default is msgspec.NODEFAULT
+    in_file = alone or key.section == FLEET
     return Explained(
         key=dotted,
         meaning=key.description,
@@ -331,7 +335,7 @@ def _explained(found: Examined, dotted: str) -> Explained:
         optional=key.optional,
         default=None if required else msgspec.to_builtins(key.default),
         required=required,
-        variable=None if alone else key.variable,
+        variable=None if in_file else key.variable,
         reloads=key.reloads,
         api=key.section == "loop" and key.name in overlay.NAMES,
         now=None if alone else _in_force(found, key),
@@ -350,7 +354,8 @@ def _explanation(one: Explained) -> Iterator[str]:
     if one.now is not None:
         rows.append(("now", f"{_written(one.now.value)} ({_from(one.now)})"))
     rows.append(("a change", when))
-    rows.append(("variable", one.variable or f"none: it stands in a table {BRACKETS[SCHEDULE]} of the file"))
+    table = BRACKETS[one.key.partition(".")[0]]
+    rows.append(("variable", one.variable or f"none: it stands in a table {table} of the file"))
     yield one.key
     yield f"  {one.meaning}"
     yield from columns(rows)

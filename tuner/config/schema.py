@@ -285,6 +285,32 @@ class ScheduleTable(Struct, frozen=True, forbid_unknown_fields=True):
     ] = None
 
 
+class FleetTable(Struct, frozen=True, forbid_unknown_fields=True):
+    """What a group of servers has in common; it stands in the file that each of them includes."""
+
+    paused: Annotated[
+        bool,
+        Meta(
+            description="kill switch: each daemon parks and writes nothing; false ends that, and no pause "
+            "that a person asked for"
+        ),
+    ] = False
+    active_percent: Annotated[
+        Annotated[float, Meta(ge=0.0, le=100.0)] | None,
+        Meta(
+            description="share of the servers whose mode may be active, percent, by a hash of each server's "
+            "identity; the others are advisory; leave out for no such limit"
+        ),
+    ] = None
+    servers: Annotated[
+        tuple[NonEmpty, ...],
+        Meta(
+            description="identities of servers that may take over from each other at one address: an active "
+            "daemon goes on with any of these, and asks no person",
+        ),
+    ] = ()
+
+
 class Config(Struct, frozen=True, forbid_unknown_fields=True):
     """The whole configuration: TOML file, then INNOBRIM_* variables, then flags."""
 
@@ -295,3 +321,6 @@ class Config(Struct, frozen=True, forbid_unknown_fields=True):
     api: ApiSection = msgspec.field(default_factory=ApiSection)
     log: LogSection = msgspec.field(default_factory=LogSection)
     schedule: tuple[ScheduleTable, ...] = ()
+    fleet: FleetTable = FleetTable()
+    files: tuple[str, ...] = ()
+    """The file and what it includes, where it includes any; these are looked at for changes."""
