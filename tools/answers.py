@@ -8,7 +8,8 @@ import msgspec
 from msgspec import Struct
 
 from api.models import Change, Status
-from tuner.cli import advise, check, config, doctor, redo, redo_growth, steering
+from tuner.cli import advise, check, config, doctor, fleet, redo, redo_growth, steering
+from tuner.fleet.hosts import View
 from tuner.records import TrialProgress
 from tuner.why.model import Why
 
@@ -20,6 +21,9 @@ ANSWERS: dict[str, tuple[type[Struct], ...]] = {
     "config show": (config.Shown,),
     "doctor": (doctor.Answer,),
     "drain": (Change, steering.Done),
+    "fleet": (View,),
+    "fleet activate": (fleet.Stage,),
+    **dict.fromkeys(("fleet park", "fleet pause", "fleet resume"), (fleet.Switched,)),
     "mode": (Change,),
     "override": (Change,),
     "park": (Change, steering.Done),
