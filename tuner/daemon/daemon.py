@@ -12,7 +12,7 @@ from typing import Protocol
 import msgspec
 from msgspec.structs import replace
 
-from tuner.config.fleet import in_force
+from tuner.config.fleet import in_force, place
 from tuner.config.schema import Config, ConfigError
 from tuner.core.commands.handlers import BY_FLEET, STAGE
 from tuner.core.leaving.lowwater import NOT_BACK
@@ -41,7 +41,7 @@ from tuner.records import (
     percent,
 )
 from tuner.servers.port import Server, ServerError, Unreachable
-from tuner.settings import Mode
+from tuner.settings import Mode, Settings
 from tuner.system.clock import Clock
 from tuner.system.logs import get_logger, logs_alive
 from tuner.system.systemd import Notifier
@@ -185,7 +185,7 @@ class Daemon:
     def _turn(self, facts: Facts, until: float | None) -> None:
         memory = self._memory
         self._identity = facts.identity
-        settings = in_force(self.config, facts.identity)
+        settings = self._settings()
         state = memory.state_at_start(settings, facts, now=self._clock.monotonic())
         if self.config.fleet.paused or state.latches.paused is not None:
             self._board.submit(Command(name="fleet", who=BY_FLEET, value=self.config.fleet.paused))
@@ -333,11 +333,17 @@ class Daemon:
             self._notifier.ready(outcome)
 
     def _submit_settings(self, old: Config) -> None:
-        """Hand the settings to the loop: those that are right for the server that answers."""
-        new = self.config
-        stage = STAGE if new.loop.mode is old.loop.mode else None
-        settings = in_force(new, self._identity)
-        self._board.submit(Command(name="settings", who="SIGHUP", value=stage, settings=settings))
+        """Hand the settings to the loop, and say whether a stage alone changes the mode."""
+        stage = STAGE if self.config.loop.mode is old.loop.mode else None
+        self._board.submit(Command(name="settings", who="SIGHUP", value=stage, settings=self._settings()))
+
+    def _settings(self) -> Settings:
+        """Return the settings that are right for the server that answers."""
+        settings = in_force(self.config, self._identity)
+        if settings.mode is not self.config.loop.mode:
+            own, percent = place(self._identity), self.config.fleet.active_percent
+            log.info("advisory by its stage", active_percent=percent, active_above=round(own, 4))
+        return settings
 
     def _reload_changed(self) -> None:
         """Read the configuration again where one of its files is another one than at the last look."""
