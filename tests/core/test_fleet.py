@@ -22,7 +22,7 @@ def stage(bench: Bench, mode: Mode) -> None:
 
 def paused(bench: Bench, *, on: bool) -> None:
     """Have the kill switch on or off."""
-    bench.answer(command("fleet", who=BY_FLEET, value=on))
+    bench.answer(command("fleet", who=BY_FLEET, value=int(on)))
 
 
 def test_a_stage_makes_a_server_active_and_takes_it_back(bench: Bench) -> None:

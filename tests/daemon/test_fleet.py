@@ -40,7 +40,7 @@ def test_a_changed_file_of_the_group_is_read_without_a_signal(tmp_path: Path) ->
     made._reload_changed()
     assert [(one.name, one.value) for one in board.commands.take()] == [
         ("settings", "stage"),
-        ("fleet", True),
+        ("fleet", 1),
     ]
 
 

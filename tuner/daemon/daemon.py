@@ -188,7 +188,7 @@ class Daemon:
         settings = self._settings()
         state = memory.state_at_start(settings, facts, now=self._clock.monotonic())
         if self.config.fleet.paused or state.latches.paused is not None:
-            self._board.submit(Command(name="fleet", who=BY_FLEET, value=self.config.fleet.paused))
+            self._board.submit(Command(name="fleet", who=BY_FLEET, value=int(self.config.fleet.paused)))
         self._watch(state, None)
         if facts.disabled_counters and state.mode is Mode.ACTIVE:
             with contextlib.suppress(ServerError):
@@ -328,7 +328,7 @@ class Daemon:
                 self._growth.use(new.redo.goal)
                 self._submit_settings(old)
                 if new.fleet.paused or old.fleet.paused:
-                    self._board.submit(Command(name="fleet", who=BY_FLEET, value=new.fleet.paused))
+                    self._board.submit(Command(name="fleet", who=BY_FLEET, value=int(new.fleet.paused)))
         finally:
             self._notifier.ready(outcome)
 
