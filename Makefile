@@ -13,6 +13,7 @@
 #                PART=sizing: what innobrim redo foretells of larger logs, and what they bring, and trials of an hour on two
 #                releases; ARGS="-k 'synced and 9.7'", ARGS="-k 'trial and 9.7'": a part;
 #                PART=mutants: small changes in what must not break, and whether a test notices them;
+#                PART=kubernetes: the chart on a real API server, which it builds with Go in half an hour;
 #                PART=audit: known vulnerabilities in the lock files, all of them looked up; SERVICE=osv
 # make servers   the servers that tests, benches and the demo start by name (docs/lab/bench.md); ARGS=mysql-8.0.31: that one alone
 # make deb       dist/innobrim_*.deb for Debian 12, with its own environment; needs what make servers makes; REVISION=2
@@ -68,7 +69,7 @@ check: lint
 test: servers lint
 	$(BIN)/pytest -n $(WORKERS) -m "not prove" $(ARGS)
 
-PARTS := bench soak day memory no-harm ledger ablation hostile releases sizing mutants audit
+PARTS := bench soak day memory no-harm ledger ablation hostile releases sizing mutants audit kubernetes
 ifneq ($(filter prove,$(MAKECMDGOALS)),)
 ifeq ($(filter $(PART),$(PARTS)),)
 $(error PART=$(PART): there is no such part; there are $(PARTS). A suite of the bench is SUITE=$(PART))
@@ -94,6 +95,9 @@ else ifeq ($(PART),releases)
 	$(BIN)/pytest tests/real/test_families.py tests/real/test_releases.py $(ARGS)
 else ifeq ($(PART),sizing)
 	$(BIN)/pytest tests/real/test_sizing.py tests/real/test_trial.py $(ARGS)
+else ifeq ($(PART),kubernetes)
+	lab/setup/apiserver.sh
+	$(BIN)/pytest tests/real/test_kubernetes.py $(ARGS)
 else ifeq ($(PART),mutants)
 	$(BIN)/python -m tests.mutants $(ARGS)
 else ifeq ($(PART),audit)

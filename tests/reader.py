@@ -48,7 +48,7 @@ PROGRAMS = dict.fromkeys(RUN_AS_THEY_ARE.split(), "") | {
         "apt apt-get": "tests/real/test_install.py installs packages",
         "pip pipx python3": "tests/deploy installs the wheel",
         "systemctl systemd-sysusers journalctl": "tests/real/test_systemd_deb.py has systemd",
-        "docker kubectl": "tests/real/test_compose.py has Docker; there is no cluster",
+        "docker helm kubectl": "tests/real has Docker and an API server; there is no cluster",
         "make": "is what is tested here, but for make demo",
         "chown": "there is no account innobrim",
         "mysql": "statements are looked at instead",
@@ -76,6 +76,7 @@ NOT_RUN = {
     "innobrim fleet": "needs a Prometheus and many daemons: tests/deploy/test_fleet.py",
     "innobrim trial begin": "takes hours: tests/cli/test_trial.py",
     "innobrim restore": "comes after the daemon was stopped: tests/cli/test_offline.py",
+    "innobrim hosted": "asks a provider: tests/hosted",
     "innobrim redo --to": "the recorded server has no files to grow: tests/cli/test_redo_growth.py",
 }
 """Commands that are not run here, and why."""

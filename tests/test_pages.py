@@ -26,6 +26,7 @@ TYPED = (
     "guide.md",
     "hosted.md",
     "install.md",
+    "kubernetes.md",
     "runbook.md",
     "security-model.md",
     "topologies.md",

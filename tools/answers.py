@@ -8,7 +8,7 @@ import msgspec
 from msgspec import Struct
 
 from api.models import Change, Status
-from tuner.cli import advise, check, config, doctor, fleet, redo, redo_growth, steering
+from tuner.cli import advise, check, config, doctor, fleet, hosted, redo, redo_growth, steering
 from tuner.fleet.hosts import View
 from tuner.records import TrialProgress
 from tuner.why.model import Why
@@ -20,6 +20,8 @@ ANSWERS: dict[str, tuple[type[Struct], ...]] = {
     "config explain": (config.Keys,),
     "config show": (config.Shown,),
     "doctor": (doctor.Answer,),
+    "hosted apply": (hosted.HostedDone,),
+    "hosted restore": (hosted.HostedDone,),
     "drain": (Change, steering.Done),
     "fleet": (View,),
     "fleet activate": (fleet.Stage,),

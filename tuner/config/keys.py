@@ -19,7 +19,7 @@ from typing import Annotated, Any, Literal, Union, get_args, get_origin, get_typ
 import msgspec
 from msgspec import Meta, Struct
 
-from tuner.config.schema import Config, FleetTable, ScheduleTable
+from tuner.config.schema import Config, FleetTable, HostedTable, ScheduleTable
 from tuner.settings import REMOVED_POLICIES
 
 PREFIX = "INNOBRIM_"
@@ -73,7 +73,8 @@ class Key:
     @property
     def reloads(self) -> bool:
         """Tell whether a change takes effect while the daemon runs, with a reload."""
-        return self.section in {"loop", "redo", SCHEDULE, FLEET} or self.dotted == "daemon.on_stop"
+        in_files = {"loop", "redo", SCHEDULE, FLEET, HOSTED}
+        return self.section in in_files or self.dotted == "daemon.on_stop"
 
     @property
     def is_path(self) -> bool:
@@ -203,11 +204,12 @@ def _read_section(section: str, section_type: type[Struct]) -> Iterable[Key]:
 SCHEDULE = "schedule"
 """The array of tables beside the sections: any number of them, from the file alone."""
 
-FLEET = "fleet"
-"""The table of a group of servers, from the file alone."""
+FLEET, HOSTED = "fleet", "hosted"
+"""The tables beside the sections, from the file alone."""
 
+NO_SECTIONS = frozenset({SCHEDULE, FLEET, HOSTED, "files"})
 SECTION_TYPES: Mapping[str, type[Struct]] = {
-    name: kind for name, kind in get_type_hints(Config).items() if name not in (SCHEDULE, FLEET, "files")
+    name: kind for name, kind in get_type_hints(Config).items() if name not in NO_SECTIONS
 }
 SECTIONS: tuple[str, ...] = tuple(SECTION_TYPES)
 KEYS: Mapping[str, Key] = {
@@ -216,16 +218,23 @@ KEYS: Mapping[str, Key] = {
 """The plain keys: each has one value, a variable of its own, and a place in a section."""
 
 BRACKETS: Mapping[str, str] = {
-    **{name: f"[{name}]" for name in (*SECTIONS, FLEET)},
+    **{name: f"[{name}]" for name in (*SECTIONS, FLEET, HOSTED)},
     SCHEDULE: f"[[{SCHEDULE}]]",
 }
-"""How each section, and the array of tables, is written."""
+"""How each table, and the array of them, is written."""
 
 SCHEDULE_KEYS: Mapping[str, Key] = {key.name: key for key in _read_section(SCHEDULE, ScheduleTable)}
 """What each table of the schedule takes."""
 
 FLEET_KEYS: Mapping[str, Key] = {key.dotted: key for key in _read_section(FLEET, FleetTable)}
 """What the table of a group takes."""
+
+HOSTED_KEYS: Mapping[str, Key] = {key.name: key for key in _read_section(HOSTED, HostedTable)}
+
+ALONE: Mapping[str, Key] = {
+    key.dotted: key for one in (SCHEDULE_KEYS, FLEET_KEYS, HOSTED_KEYS) for key in one.values()
+}
+"""The keys that stand in the file alone: no variable and no flag sets them."""
 
 BY_VARIABLE: Mapping[str, Key] = {key.variable: key for key in KEYS.values()}
 

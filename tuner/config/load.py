@@ -16,11 +16,13 @@ from typing import Any, NamedTuple
 from msgspec.structs import replace
 
 from tuner.config.checks import contradictions
+from tuner.config.hosted import read_hosted
 from tuner.config.keys import (
     BRACKETS,
     BY_VARIABLE,
     FLEET,
     FLEET_KEYS,
+    HOSTED,
     KEYS,
     NO_KEYS,
     OTHER_VARIABLES,
@@ -39,7 +41,7 @@ from tuner.config.keys import (
     toml,
 )
 from tuner.config.schedule import read_schedule
-from tuner.config.schema import Config, ConfigError, Fault, FleetTable, ScheduleTable
+from tuner.config.schema import Config, ConfigError, Fault, FleetTable, HostedTable, ScheduleTable
 from tuner.config.tomlfile import line_of, read_toml
 from tuner.settings import Settings
 from tuner.system.systemd import watchdog_seconds
@@ -140,6 +142,7 @@ class _Gathered:
     sources: dict[str, Source] = field(default_factory=dict)
     schedule: dict[str, ScheduleTable] = field(default_factory=dict)
     files: list[str] = field(default_factory=list)
+    hosted: HostedTable | None = None
     faults: list[Fault] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
 
@@ -267,6 +270,7 @@ def _build(gathered: _Gathered) -> Config:
         **sections,
         schedule=tuple(gathered.schedule.values()),
         fleet=fleet,
+        hosted=gathered.hosted,
         files=tuple(gathered.files) if len(gathered.files) > 1 else (),
     )
 
@@ -321,6 +325,9 @@ def _take_file(gathered: _Gathered, path: str, *chain: str) -> None:
             gathered.schedule.update({one.name: one for one in schedule})
             gathered.faults.extend(_of_schedule(path, text, problem) for problem in problems)
             gathered.notes.extend(notes)
+        elif section == HOSTED:
+            gathered.hosted, problems = read_hosted(f"{path}:{HOSTED}", table)
+            gathered.faults.extend(_of_hosted(path, text, problem) for problem in problems)
         else:
             line = line_of(text, section) or line_of(text, "", section)
             gathered.faults.append(Fault(f"{path}: {_misplaced(section, table)}", path, section, "", line))
@@ -364,6 +371,13 @@ def _of_schedule(path: str, text: str, problem: str) -> Fault:
         return Fault(problem, path, SCHEDULE)
     line = line_of(text, SCHEDULE, place[2], number=int(place[1]))
     return Fault(problem, path, f"{SCHEDULE}.{place[2]}", line=line)
+
+
+def _of_hosted(path: str, text: str, problem: str) -> Fault:
+    """Return a fault of the table of a hosted server, with the line of its key where it names one."""
+    place = re.match(rf"{HOSTED}\.(\w+)", problem.removeprefix(f"{path}:"))
+    name = place[1] if place else ""
+    return Fault(problem, path, f"{HOSTED}.{name}".rstrip("."), line=line_of(text, HOSTED, name))
 
 
 def _take_from_table(gathered: _Gathered, where: _Place, dotted: str, value: object) -> None:
@@ -416,8 +430,9 @@ def _variable_hint(name: str) -> str:
         return "the configuration file is named with --config"
     if removed := REMOVED.get(name.removeprefix(PREFIX).lower().replace("_", ".", 1)):
         return removed
-    if name.startswith(f"{PREFIX}{SCHEDULE.upper()}"):
-        return f"a schedule stands in the configuration file alone, as a table {BRACKETS[SCHEDULE]}"
+    for section, noun in ((SCHEDULE, "a schedule"), (HOSTED, "a hosted server")):
+        if name.startswith(f"{PREFIX}{section.upper()}"):
+            return f"{noun} stands in the configuration file alone, as a table {BRACKETS[section]}"
     near = nearest_variable(name)
     return f"did you mean {near}?" if near else f"a key's variable is {PREFIX} + section + _ + key"
 
