@@ -19,6 +19,9 @@
 # make deb       dist/innobrim_*.deb for Debian 12, with its own environment; needs what make servers makes; REVISION=2
 # make image     the container image innobrim:latest; BASE=python:3.11-slim-bookworm@sha256:… names its base by the digest,
 #                which needs Docker alone; BASE=innobrim/systemd:252 without a registry
+# make release   dist/release/X.Y.Z of the tag vX.Y.Z at HEAD: wheel, packages, SBOM, apt and dnf repositories, checksums; signed where
+#                RELEASE_KEY=… names a GPG key of yours, with the container image where BASE=… names its base;
+#                SUITES="bookworm el9": for these distributions alone
 # make lock      deploy/requirements.lock and deploy/build.lock anew: the newest versions that pyproject.toml and
 #                deploy/build.in allow, each with its hashes
 # make docs      the documentation as a site in .cache/site; open its index.html, search included, without a network
@@ -40,7 +43,7 @@ ROWS ?= docs/results/bench/$(SUITE)
 export PYTHON
 unexport PYTHONDONTWRITEBYTECODE # hundreds of tests start a Python, which would compile all of ours each time
 
-.PHONY: help setup demo servers lint check test prove deb image lock docs
+.PHONY: help setup demo servers lint check test prove deb image release lock docs
 
 help:
 	@sed -n 's/^# //p' Makefile
@@ -117,6 +120,9 @@ deb: setup
 
 image: setup $(if $(filter innobrim/%,$(BASE)),servers)
 	@deploy/container/build.sh
+
+release: setup
+	@deploy/release/build.sh
 
 ## uv takes the hashes from the index that pip uses, without fetching every file; for the Python of the Debian package.
 lock: setup

@@ -45,7 +45,7 @@ RUN_AS_THEY_ARE = "bash cat chmod cp curl grep id install ln ls mkdir mv rm sed 
 PROGRAMS = dict.fromkeys(RUN_AS_THEY_ARE.split(), "") | {
     name: reason
     for names, reason in {
-        "apt apt-get": "tests/real/test_install.py installs packages",
+        "apt apt-get dnf": "tests/real/test_install.py and test_release.py install packages",
         "pip pipx python3": "tests/deploy installs the wheel",
         "systemctl systemd-sysusers journalctl": "tests/real/test_systemd_deb.py has systemd",
         "docker helm kubectl": "tests/real has Docker and an API server; there is no cluster",
@@ -72,6 +72,7 @@ STAND_INS = {"curl": STREAM, "make": DEMO, "mysql": CLIENT}
 
 NOT_RUN = {
     "deploy/wheel.sh": "makes the wheel: tests/deploy",
+    "curl -fsSo": "there is no publisher: tests/real/test_release.py makes a repository",
     "innobrim bench": "needs a database server of its own: tests/real/test_bench.py",
     "innobrim fleet": "needs a Prometheus and many daemons: tests/deploy/test_fleet.py",
     "innobrim trial begin": "takes hours: tests/cli/test_trial.py",
