@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from msgspec import Struct
+from collections.abc import Mapping
+
+from msgspec import NODEFAULT, Struct
 
 from tools.markdown import Parts, table
-from tuner.config.keys import KEYS, SCHEDULE_KEYS, SECTION_TYPES, Key, toml
-from tuner.config.schedule import REQUIRED
+from tuner.config.keys import HOSTED_KEYS, KEYS, SCHEDULE_KEYS, SECTION_TYPES, Key, toml
 
 
 def keys() -> str:
@@ -19,21 +20,25 @@ def keys() -> str:
     return "\n\n".join(parts)
 
 
-def schedule() -> str:
-    """Return the keys of a ``[[schedule]]``."""
+def _table(keys: Mapping[str, Key]) -> str:
+    """Return the keys of a table that stands in the file alone."""
     rows = [
         (
             f"`{key.name}`",
             key.description,
             _accepts(key),
-            "must be given" if key.name in REQUIRED else _default(key),
+            "must be given" if key.default is NODEFAULT else _default(key),
         )
-        for key in SCHEDULE_KEYS.values()
+        for key in keys.values()
     ]
     return table(("key", "meaning", "takes", "default"), rows)
 
 
-PARTS: Parts = {"keys": keys, "schedule": schedule}
+PARTS: Parts = {
+    "keys": keys,
+    "schedule": lambda: _table(SCHEDULE_KEYS),
+    "hosted": lambda: _table(HOSTED_KEYS),
+}
 
 
 def _keys(section: str) -> list[Key]:

@@ -18,12 +18,13 @@ from tuner.cli.wording import columns
 from tuner.config.checks import unencrypted
 from tuner.config.credentials import identity_of, read_credentials
 from tuner.config.keys import (
+    ALONE,
     BRACKETS,
     BY_VARIABLE,
+    HOSTED,
     KEYS,
     REMOVED,
     SCHEDULE,
-    SCHEDULE_KEYS,
     SECTIONS,
     WITHOUT_EFFECT,
     Key,
@@ -35,7 +36,7 @@ from tuner.config.schema import ConfigError, Fault
 from tuner.core.commands import overlay
 from tuner.settings import as_formerly
 
-ALL = {**KEYS, **{f"{SCHEDULE}.{name}": key for name, key in SCHEDULE_KEYS.items()}}
+ALL = {**KEYS, **ALONE}
 """Every key by its dotted name."""
 
 Value = str | int | float | bool | None
@@ -83,6 +84,7 @@ class Shown(Struct, frozen=True):
         file: that was read; None where there is none.
         keys: the values in force.
         schedule: the tables of the schedule.
+        hosted: the table of a hosted server; empty without one.
         server: as whom and where the daemon logs in.
         password_from: what its password is read from; empty without one.
     """
@@ -90,6 +92,7 @@ class Shown(Struct, frozen=True):
     file: str | None
     keys: tuple[InForce, ...]
     schedule: tuple[dict[str, Any], ...]
+    hosted: dict[str, Any]
     server: str
     password_from: str
 
@@ -104,10 +107,10 @@ class Explained(Struct, frozen=True):
         optional: it may be left out.
         default: where nobody says anything; None where it is left out then, or has none.
         required: it must be given.
-        variable: of the environment that sets it; None in a schedule, which stands in the file alone.
+        variable: of the environment that sets it; None for what stands in the file alone.
         reloads: a change takes effect while the daemon runs, with a reload.
         api: PATCH /v1/settings changes it for as long as the daemon runs.
-        now: the value in force, and where it is set; None in a schedule, where each table has its own.
+        now: the value in force, and where it is set; None for what stands in the file alone.
     """
 
     key: str
@@ -222,10 +225,8 @@ def show_config(found: Examined, *, changed: bool, as_json: bool) -> None:
     answer = Shown(
         file=found.file,
         keys=tuple(one for one in keys if not changed or one.value != one.default),
-        schedule=tuple(
-            {name: value for name, value in msgspec.to_builtins(one).items() if value not in (None, False)}
-            for one in found.config.schedule
-        ),
+        schedule=tuple(map(_given, found.config.schedule)),
+        hosted={} if found.config.hosted is None else _given(found.config.hosted),
         server=str(login),
         password_from=login.password_from,
     )
@@ -233,6 +234,11 @@ def show_config(found: Examined, *, changed: bool, as_json: bool) -> None:
         say_json(answer)
     else:
         say(*_toml_of(answer))
+
+
+def _given(table: Struct) -> dict[str, Any]:
+    """Return the keys of a table that are not left out."""
+    return {name: value for name, value in msgspec.to_builtins(table).items() if value not in (None, False)}
 
 
 def _in_force(found: Examined, key: Key) -> InForce:
@@ -266,8 +272,9 @@ def _toml_of(answer: Shown) -> Iterator[str]:
         texts = [_assigned(one.key.partition(".")[2], one.value) for one in mine]
         width = max(map(len, texts), default=0)
         yield from (f"{text:<{width}}  # {_from(one)}" for text, one in zip(texts, mine, strict=True))
-    for table in answer.schedule:
-        yield from ("", BRACKETS[SCHEDULE], *(_assigned(name, value) for name, value in table.items()))
+    tables = [(SCHEDULE, one) for one in answer.schedule] + [(HOSTED, one) for one in (answer.hosted,) if one]
+    for section, table in tables:
+        yield from ("", BRACKETS[section], *(_assigned(name, value) for name, value in table.items()))
 
 
 def _assigned(name: str, value: object) -> str:
@@ -317,13 +324,13 @@ def named(name: str) -> Sequence[str]:
         return found
     gone: Mapping[str, str] = {**REMOVED, **WITHOUT_EFFECT}
     near = nearest_key(asked)
-    hint = f"did you mean {near}?" if near else f"a key begins with one of {', '.join((*SECTIONS, SCHEDULE))}"
+    hint = f"did you mean {near}?" if near else f"a key begins with one of {', '.join(BRACKETS)}"
     raise Unusable(f"{name}: no key; {gone.get(asked, hint)}")
 
 
 def _explained(found: Examined, dotted: str) -> Explained:
     key = ALL[dotted]
-    alone, required = key.section == SCHEDULE, key.default is msgspec.NODEFAULT
+    alone, required = dotted in ALONE, key.default is msgspec.NODEFAULT
     return Explained(
         key=dotted,
         meaning=key.description,
@@ -350,7 +357,8 @@ def _explanation(one: Explained) -> Iterator[str]:
     if one.now is not None:
         rows.append(("now", f"{_written(one.now.value)} ({_from(one.now)})"))
     rows.append(("a change", when))
-    rows.append(("variable", one.variable or f"none: it stands in a table {BRACKETS[SCHEDULE]} of the file"))
+    table = BRACKETS[one.key.partition(".")[0]]
+    rows.append(("variable", one.variable or f"none: it stands in a table {table} of the file"))
     yield one.key
     yield f"  {one.meaning}"
     yield from columns(rows)

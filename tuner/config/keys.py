@@ -19,7 +19,7 @@ from typing import Annotated, Any, Literal, Union, get_args, get_origin, get_typ
 import msgspec
 from msgspec import Meta, Struct
 
-from tuner.config.schema import Config, ScheduleTable
+from tuner.config.schema import Config, HostedTable, ScheduleTable
 from tuner.settings import REMOVED_POLICIES
 
 PREFIX = "INNOBRIM_"
@@ -73,7 +73,7 @@ class Key:
     @property
     def reloads(self) -> bool:
         """Tell whether a change takes effect while the daemon runs, with a reload."""
-        return self.section in {"loop", "redo", SCHEDULE} or self.dotted == "daemon.on_stop"
+        return self.section in {"loop", "redo", SCHEDULE, HOSTED} or self.dotted == "daemon.on_stop"
 
     @property
     def is_path(self) -> bool:
@@ -201,8 +201,11 @@ def _read_section(section: str, section_type: type[Struct]) -> Iterable[Key]:
 SCHEDULE = "schedule"
 """The array of tables beside the sections: any number of them, from the file alone."""
 
+HOSTED = "hosted"
+"""The table beside the sections, from the file alone."""
+
 SECTION_TYPES: Mapping[str, type[Struct]] = {
-    name: kind for name, kind in get_type_hints(Config).items() if name != SCHEDULE
+    name: kind for name, kind in get_type_hints(Config).items() if name not in {SCHEDULE, HOSTED}
 }
 SECTIONS: tuple[str, ...] = tuple(SECTION_TYPES)
 KEYS: Mapping[str, Key] = {
@@ -210,11 +213,19 @@ KEYS: Mapping[str, Key] = {
 }
 """The plain keys: each has one value, a variable of its own, and a place in a section."""
 
-BRACKETS: Mapping[str, str] = {**{name: f"[{name}]" for name in SECTIONS}, SCHEDULE: f"[[{SCHEDULE}]]"}
-"""How each section, and the array of tables, is written."""
+BRACKETS: Mapping[str, str] = {
+    **{name: f"[{name}]" for name in (*SECTIONS, HOSTED)},
+    SCHEDULE: f"[[{SCHEDULE}]]",
+}
+"""How each table, and the array of them, is written."""
 
 SCHEDULE_KEYS: Mapping[str, Key] = {key.name: key for key in _read_section(SCHEDULE, ScheduleTable)}
 """What each table of the schedule takes."""
+
+HOSTED_KEYS: Mapping[str, Key] = {key.name: key for key in _read_section(HOSTED, HostedTable)}
+
+ALONE: Mapping[str, Key] = {key.dotted: key for key in (*SCHEDULE_KEYS.values(), *HOSTED_KEYS.values())}
+"""The keys that stand in the file alone: no variable and no flag sets them."""
 
 BY_VARIABLE: Mapping[str, Key] = {key.variable: key for key in KEYS.values()}
 

@@ -16,9 +16,11 @@ from typing import Any, NamedTuple
 from msgspec.structs import replace
 
 from tuner.config.checks import contradictions
+from tuner.config.hosted import read_hosted
 from tuner.config.keys import (
     BRACKETS,
     BY_VARIABLE,
+    HOSTED,
     KEYS,
     NO_KEYS,
     OTHER_VARIABLES,
@@ -37,7 +39,7 @@ from tuner.config.keys import (
     toml,
 )
 from tuner.config.schedule import read_schedule
-from tuner.config.schema import UTF_16, Config, ConfigError, Fault, ScheduleTable
+from tuner.config.schema import UTF_16, Config, ConfigError, Fault, HostedTable, ScheduleTable
 from tuner.settings import Settings
 from tuner.system.files import changeable, read_whole
 from tuner.system.systemd import watchdog_seconds
@@ -200,6 +202,7 @@ class _Gathered:
     values: dict[str, Any] = field(default_factory=dict)
     sources: dict[str, Source] = field(default_factory=dict)
     schedule: tuple[ScheduleTable, ...] = ()
+    hosted: HostedTable | None = None
     faults: list[Fault] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
 
@@ -320,7 +323,7 @@ def _build(gathered: _Gathered) -> Config:
         emergency_seconds=max(loop.emergency_seconds, late),
         stale_seconds=max(loop.stale_seconds, late),
     )
-    return Config(**sections, schedule=gathered.schedule)
+    return Config(**sections, schedule=gathered.schedule, hosted=gathered.hosted)
 
 
 def _one_address(gathered: _Gathered) -> None:
@@ -356,6 +359,9 @@ def _take_file(gathered: _Gathered, path: str) -> None:
             gathered.schedule, problems, notes = read_schedule(f"{path}:{SCHEDULE}", table)
             gathered.faults.extend(_of_schedule(path, text, problem) for problem in problems)
             gathered.notes.extend(notes)
+        elif section == HOSTED:
+            gathered.hosted, problems = read_hosted(f"{path}:{HOSTED}", table)
+            gathered.faults.extend(_of_hosted(path, text, problem) for problem in problems)
         else:
             line = line_of(text, section) or line_of(text, "", section)
             gathered.faults.append(Fault(f"{path}: {_misplaced(section, table)}", path, section, "", line))
@@ -381,6 +387,13 @@ def _of_schedule(path: str, text: str, problem: str) -> Fault:
         return Fault(problem, path, SCHEDULE)
     line = line_of(text, SCHEDULE, place[2], number=int(place[1]))
     return Fault(problem, path, f"{SCHEDULE}.{place[2]}", line=line)
+
+
+def _of_hosted(path: str, text: str, problem: str) -> Fault:
+    """Return a fault of the table of a hosted server, with the line of its key where it names one."""
+    place = re.match(rf"{HOSTED}\.(\w+)", problem.removeprefix(f"{path}:"))
+    name = place[1] if place else ""
+    return Fault(problem, path, f"{HOSTED}.{name}".rstrip("."), line=line_of(text, HOSTED, name))
 
 
 def _take_from_table(gathered: _Gathered, path: str, dotted: str, value: object, line: int | None) -> None:
@@ -428,8 +441,9 @@ def _variable_hint(name: str) -> str:
         return "the configuration file is named with --config"
     if removed := REMOVED.get(name.removeprefix(PREFIX).lower().replace("_", ".", 1)):
         return removed
-    if name.startswith(f"{PREFIX}{SCHEDULE.upper()}"):
-        return f"a schedule stands in the configuration file alone, as a table {BRACKETS[SCHEDULE]}"
+    for section, noun in ((SCHEDULE, "a schedule"), (HOSTED, "a hosted server")):
+        if name.startswith(f"{PREFIX}{section.upper()}"):
+            return f"{noun} stands in the configuration file alone, as a table {BRACKETS[section]}"
     near = nearest_variable(name)
     return f"did you mean {near}?" if near else f"a key's variable is {PREFIX} + section + _ + key"
 

@@ -6,10 +6,11 @@ import difflib
 import functools
 import os
 import zoneinfo
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any
 from zoneinfo import ZoneInfo
 
+from msgspec import NODEFAULT
 from tzlocal import reload_localzone
 
 from tuner.config.crontab import CrontabError, read_crontab
@@ -18,6 +19,7 @@ from tuner.config.keys import (
     SCHEDULE,
     SCHEDULE_KEYS,
     WITHOUT_EFFECT,
+    Key,
     KeyValueError,
     nearest,
     toml,
@@ -26,7 +28,6 @@ from tuner.config.schema import ScheduleTable
 from tuner.records.window import NOTHING, effects, said
 
 NAME_ONE = "name one here, such as Europe/Berlin or UTC"
-REQUIRED = ("name", "cron", "minutes")
 NO_ZONES = frozenset({"Factory", "localtime"})
 """Files among those of the time zones that are no place's: for a machine without one, and this machine's."""
 
@@ -103,7 +104,7 @@ def read_schedule(place: str, tables: object) -> tuple[tuple[ScheduleTable, ...]
         notes.extend(
             f"{here}.{name}: {WITHOUT_EFFECT[f'{SCHEDULE}.{name}']}" for name in table.keys() - present.keys()
         )
-        values, wrong = _values(here, present)
+        values, wrong = values_of(here, present, SCHEDULE_KEYS, "a schedule")
         if "name" in values and names.setdefault(name, number) != number:
             taken = f"{SCHEDULE}[{names[name]}] has this name; each needs one of its own"
             wrong.append(f"{here}.name = {toml(name)}: {taken}")
@@ -117,22 +118,34 @@ def read_schedule(place: str, tables: object) -> tuple[tuple[ScheduleTable, ...]
     return tuple(schedules), problems, notes
 
 
-def _values(here: str, table: dict[str, object]) -> tuple[dict[str, Any], list[str]]:
-    """Return the values of one table, each inside its own bounds."""
+def values_of(
+    here: str, table: Mapping[str, object], keys: Mapping[str, Key], noun: str
+) -> tuple[dict[str, Any], list[str]]:
+    """Return the values of one table, each inside its own bounds, and a line for everything that is wrong.
+
+    Args:
+        here: file and table, for the messages.
+        table: what the file says.
+        keys: what the table takes.
+        noun: what such a table is, with its article.
+    """
     values, problems = {}, []
     for name, value in table.items():
-        key = SCHEDULE_KEYS.get(name)
+        key = keys.get(name)
         if key is None:
-            near = nearest(name, SCHEDULE_KEYS)
-            hint = f"did you mean {near}?" if near else f"a schedule has {', '.join(SCHEDULE_KEYS)}"
+            near = nearest(name, keys)
+            hint = f"did you mean {near}?" if near else f"{noun} has {', '.join(keys)}"
             problems.append(f"{here}.{name}: unknown key; {hint}")
             continue
         try:
             values[name] = key.read(value, from_text=False)
         except KeyValueError as error:
             problems.append(f"{here}.{name} = {toml(value)}: {error}")
-    missing = [name for name in REQUIRED if name not in table]
-    problems.extend(f"{here}.{name} is missing; it must be {SCHEDULE_KEYS[name].accepts}" for name in missing)
+    problems.extend(
+        f"{here}.{name} is missing; it must be {key.accepts}"
+        for name, key in keys.items()
+        if key.default is NODEFAULT and name not in table
+    )
     return values, problems
 
 

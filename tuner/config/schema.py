@@ -285,6 +285,29 @@ class ScheduleTable(Struct, frozen=True, forbid_unknown_fields=True):
     ] = None
 
 
+class HostedTable(Struct, frozen=True, forbid_unknown_fields=True):
+    """Where the provider of a hosted server keeps its two variables."""
+
+    instance: Annotated[
+        str,
+        Meta(
+            min_length=1,
+            examples=["arn:aws:rds:eu-west-1:123456789012:db:db1"],
+            description="which instance of the provider's the server is: on Amazon RDS its ARN, on Azure the "
+            "resource ID of the flexible server",
+        ),
+    ]
+    parameter_group: Annotated[
+        NonEmpty | None,
+        Meta(
+            description="name of the instance's DB parameter group; must be given on Amazon RDS, there alone"
+        ),
+    ] = None
+    shared_group: Annotated[
+        bool, Meta(description="other instances may have the parameter group, too, and get the same values")
+    ] = False
+
+
 class Config(Struct, frozen=True, forbid_unknown_fields=True):
     """The whole configuration: TOML file, then INNOBRIM_* variables, then flags."""
 
@@ -295,3 +318,4 @@ class Config(Struct, frozen=True, forbid_unknown_fields=True):
     api: ApiSection = msgspec.field(default_factory=ApiSection)
     log: LogSection = msgspec.field(default_factory=LogSection)
     schedule: tuple[ScheduleTable, ...] = ()
+    hosted: HostedTable | None = None
