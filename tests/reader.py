@@ -49,6 +49,7 @@ PROGRAMS = dict.fromkeys(RUN_AS_THEY_ARE.split(), "") | {
         "pip pipx python3": "tests/deploy installs the wheel",
         "systemctl systemd-sysusers journalctl": "tests/real/test_systemd_deb.py has systemd",
         "docker helm kubectl": "tests/real has Docker and an API server; there is no cluster",
+        "ansible-playbook ansible-doc": "tests/real/test_ansible.py runs the role",
         "make": "is what is tested here, but for make demo",
         "chown": "there is no account innobrim",
         "mysql": "statements are looked at instead",
