@@ -290,23 +290,16 @@ class FleetTable(Struct, frozen=True, forbid_unknown_fields=True):
 
     paused: Annotated[
         bool,
-        Meta(
-            description="kill switch: each daemon parks and writes nothing; false ends that, and no pause "
-            "that a person asked for"
-        ),
+        Meta(description="kill switch: the daemon pauses"),
     ] = False
     active_percent: Annotated[
         Annotated[float, Meta(ge=0.0, le=100.0)] | None,
-        Meta(
-            description="share of the servers whose mode may be active, percent, by a hash of each server's "
-            "identity; the others are advisory; leave out for no such limit"
-        ),
+        Meta(description="share of the group's servers that may be active"),
     ] = None
     servers: Annotated[
         tuple[NonEmpty, ...],
         Meta(
-            description="identities of servers that may take over from each other at one address: an active "
-            "daemon goes on with any of these, and asks no person",
+            description="identities that an active daemon follows without a person",
         ),
     ] = ()
 
