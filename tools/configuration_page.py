@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from msgspec import NODEFAULT, Struct
 
 from tools.markdown import Parts, table
-from tuner.config.keys import HOSTED_KEYS, KEYS, SCHEDULE_KEYS, SECTION_TYPES, Key, toml
+from tuner.config.keys import FLEET_KEYS, HOSTED_KEYS, KEYS, SCHEDULE_KEYS, SECTION_TYPES, Key, toml
 
 
 def keys() -> str:
@@ -36,6 +36,7 @@ def _table(keys: Mapping[str, Key]) -> str:
 
 PARTS: Parts = {
     "keys": keys,
+    "fleet": lambda: _table(FLEET_KEYS),
     "schedule": lambda: _table(SCHEDULE_KEYS),
     "hosted": lambda: _table(HOSTED_KEYS),
 }

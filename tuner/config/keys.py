@@ -19,7 +19,7 @@ from typing import Annotated, Any, Literal, Union, get_args, get_origin, get_typ
 import msgspec
 from msgspec import Meta, Struct
 
-from tuner.config.schema import Config, HostedTable, ScheduleTable
+from tuner.config.schema import Config, FleetTable, HostedTable, ScheduleTable
 from tuner.settings import REMOVED_POLICIES
 
 PREFIX = "INNOBRIM_"
@@ -73,7 +73,8 @@ class Key:
     @property
     def reloads(self) -> bool:
         """Tell whether a change takes effect while the daemon runs, with a reload."""
-        return self.section in {"loop", "redo", SCHEDULE, HOSTED} or self.dotted == "daemon.on_stop"
+        in_files = {"loop", "redo", SCHEDULE, FLEET, HOSTED}
+        return self.section in in_files or self.dotted == "daemon.on_stop"
 
     @property
     def is_path(self) -> bool:
@@ -94,7 +95,9 @@ class Key:
         """Return in words what this key takes, without the None of an optional key."""
         if self.choices:
             return "one of " + ", ".join(self.choices)
-        words = {bool: "true or false", int: "a whole number", float: "a number", str: "a text"}[self.kind]
+        words = {bool: "true or false", int: "a whole number", float: "a number", str: "a text"}.get(
+            self.kind, 'a list of texts such as ["name"]'
+        )
         words = "a path" if self.is_path else (self.bounds.extra or {}).get("accepts", words)
         limits = [
             # Whole or not, as 1 and 1.0 are the same limit to whatever keeps types in a cache
@@ -201,11 +204,12 @@ def _read_section(section: str, section_type: type[Struct]) -> Iterable[Key]:
 SCHEDULE = "schedule"
 """The array of tables beside the sections: any number of them, from the file alone."""
 
-HOSTED = "hosted"
-"""The table beside the sections, from the file alone."""
+FLEET, HOSTED = "fleet", "hosted"
+"""The tables beside the sections, from the file alone."""
 
+NO_SECTIONS = frozenset({SCHEDULE, FLEET, HOSTED, "files"})
 SECTION_TYPES: Mapping[str, type[Struct]] = {
-    name: kind for name, kind in get_type_hints(Config).items() if name not in {SCHEDULE, HOSTED}
+    name: kind for name, kind in get_type_hints(Config).items() if name not in NO_SECTIONS
 }
 SECTIONS: tuple[str, ...] = tuple(SECTION_TYPES)
 KEYS: Mapping[str, Key] = {
@@ -214,7 +218,7 @@ KEYS: Mapping[str, Key] = {
 """The plain keys: each has one value, a variable of its own, and a place in a section."""
 
 BRACKETS: Mapping[str, str] = {
-    **{name: f"[{name}]" for name in (*SECTIONS, HOSTED)},
+    **{name: f"[{name}]" for name in (*SECTIONS, FLEET, HOSTED)},
     SCHEDULE: f"[[{SCHEDULE}]]",
 }
 """How each table, and the array of them, is written."""
@@ -222,9 +226,14 @@ BRACKETS: Mapping[str, str] = {
 SCHEDULE_KEYS: Mapping[str, Key] = {key.name: key for key in _read_section(SCHEDULE, ScheduleTable)}
 """What each table of the schedule takes."""
 
+FLEET_KEYS: Mapping[str, Key] = {key.dotted: key for key in _read_section(FLEET, FleetTable)}
+"""What the table of a group takes."""
+
 HOSTED_KEYS: Mapping[str, Key] = {key.name: key for key in _read_section(HOSTED, HostedTable)}
 
-ALONE: Mapping[str, Key] = {key.dotted: key for key in (*SCHEDULE_KEYS.values(), *HOSTED_KEYS.values())}
+ALONE: Mapping[str, Key] = {
+    key.dotted: key for one in (SCHEDULE_KEYS, FLEET_KEYS, HOSTED_KEYS) for key in one.values()
+}
 """The keys that stand in the file alone: no variable and no flag sets them."""
 
 BY_VARIABLE: Mapping[str, Key] = {key.variable: key for key in KEYS.values()}
@@ -264,7 +273,7 @@ REMOVED_VALUES: Mapping[str, Mapping[str, str]] = {"loop.policy": REMOVED_POLICI
 
 def nearest_key(dotted: str) -> str | None:
     """Return the dotted name of the key that a misspelt one most likely meant; None where none is close."""
-    return _nearest(dotted, KEYS, ".")
+    return _nearest(dotted, (*KEYS, *FLEET_KEYS), ".")
 
 
 def nearest_variable(name: str) -> str | None:
@@ -306,4 +315,6 @@ def toml(value: object) -> str:
     """Return a value as a TOML file has it."""
     if isinstance(value, bool):
         return str(value).lower()
+    if isinstance(value, (list, tuple)):
+        return f"[{', '.join(map(toml, value))}]"
     return json.dumps(str(value), ensure_ascii=False) if isinstance(value, str) else str(value)
