@@ -23,6 +23,7 @@ TYPED = (
     "faq.md",
     "first-hour.md",
     "guide.md",
+    "hooks.md",
     "hosted.md",
     "install.md",
     "runbook.md",

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from msgspec import Struct
+from functools import partial
+
+from msgspec import NODEFAULT, Struct
 
 from tools.markdown import Parts, table
-from tuner.config.keys import KEYS, SCHEDULE_KEYS, SECTION_TYPES, Key, toml
-from tuner.config.schedule import REQUIRED
+from tuner.config.keys import ARRAYS, KEYS, SECTION_TYPES, Key, toml
 
 
 def keys() -> str:
@@ -19,21 +20,13 @@ def keys() -> str:
     return "\n\n".join(parts)
 
 
-def schedule() -> str:
-    """Return the keys of a ``[[schedule]]``."""
-    rows = [
-        (
-            f"`{key.name}`",
-            key.description,
-            _accepts(key),
-            "must be given" if key.name in REQUIRED else _default(key),
-        )
-        for key in SCHEDULE_KEYS.values()
-    ]
+def array(name: str) -> str:
+    """Return the keys of each table of an array."""
+    rows = [(f"`{key.name}`", key.description, _accepts(key), _default(key)) for key in ARRAYS[name].values()]
     return table(("key", "meaning", "takes", "default"), rows)
 
 
-PARTS: Parts = {"keys": keys, "schedule": schedule}
+PARTS: Parts = {"keys": keys} | {name: partial(array, name) for name in ARRAYS}
 
 
 def _keys(section: str) -> list[Key]:
@@ -49,4 +42,6 @@ def _accepts(key: Key) -> str:
 
 
 def _default(key: Key) -> str:
+    if key.default is NODEFAULT:
+        return "must be given"
     return "left out" if key.default is None else f"`{toml(key.default)}`"

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import wraps
 from typing import Any
 
@@ -12,18 +13,20 @@ import click
 import msgspec
 from msgspec import Struct
 
-from tuner.cli.answer import FINE, USAGE, Group, Unusable, answering, say, say_json
-from tuner.cli.options import SERVER_FLAGS, json_option, server_options, with_options
+from tuner.cli.answer import FINE, NO, USAGE, Group, Unusable, answering, say, say_json
+from tuner.cli.options import SERVER_FLAGS, entered, json_option, server_options, with_options
 from tuner.cli.wording import columns
 from tuner.config.checks import unencrypted
 from tuner.config.credentials import identity_of, read_credentials
+from tuner.config.hooks import hook_faults, shown, unsigned
 from tuner.config.keys import (
+    ARRAYS,
     BRACKETS,
     BY_VARIABLE,
+    HOOK,
     KEYS,
     REMOVED,
     SCHEDULE,
-    SCHEDULE_KEYS,
     SECTIONS,
     WITHOUT_EFFECT,
     Key,
@@ -31,15 +34,35 @@ from tuner.config.keys import (
     toml,
 )
 from tuner.config.load import DEFAULT_PATH, Examined, Source, examine
-from tuner.config.schema import ConfigError, Fault
+from tuner.config.schema import Config, ConfigError, Fault, HookTable
 from tuner.core.commands import overlay
+from tuner.daemon.delivery import DeliveryError, deliver
+from tuner.daemon.hooks import Told, event_of
+from tuner.records.hook import HookType
 from tuner.settings import as_formerly
+from tuner.system.version import program_version
 
-ALL = {**KEYS, **{f"{SCHEDULE}.{name}": key for name, key in SCHEDULE_KEYS.items()}}
+ALL = {**KEYS, **{key.dotted: key for keys in ARRAYS.values() for key in keys.values()}}
 """Every key by its dotted name."""
 
 Value = str | int | float | bool | None
 """Of a key; None where it is left out."""
+
+
+class HookTried(Struct, frozen=True):
+    """What came of a test event.
+
+    Attributes:
+        hook: its name.
+        to: whom it tells.
+        fine: the event was delivered.
+        said: what came back, or why it was not.
+    """
+
+    hook: str
+    to: str
+    fine: bool
+    said: str
 
 
 class Checked(Struct, frozen=True):
@@ -50,12 +73,14 @@ class Checked(Struct, frozen=True):
         file: that was read; None where there is none.
         faults: all that is wrong.
         warnings: what works, and should be otherwise.
+        hooks: of each hook what came of its test event, with --hooks.
     """
 
     fine: bool
     file: str | None
     faults: tuple[Fault, ...]
     warnings: tuple[str, ...]
+    hooks: tuple[HookTried, ...] = ()
 
 
 class InForce(Struct, frozen=True):
@@ -83,6 +108,7 @@ class Shown(Struct, frozen=True):
         file: that was read; None where there is none.
         keys: the values in force.
         schedule: the tables of the schedule.
+        hook: the hooks.
         server: as whom and where the daemon logs in.
         password_from: what its password is read from; empty without one.
     """
@@ -90,6 +116,7 @@ class Shown(Struct, frozen=True):
     file: str | None
     keys: tuple[InForce, ...]
     schedule: tuple[dict[str, Any], ...]
+    hook: tuple[dict[str, Any], ...]
     server: str
     password_from: str
 
@@ -104,10 +131,10 @@ class Explained(Struct, frozen=True):
         optional: it may be left out.
         default: where nobody says anything; None where it is left out then, or has none.
         required: it must be given.
-        variable: of the environment that sets it; None in a schedule, which stands in the file alone.
+        variable: of the environment that sets it; None in a table [[…]], which stands in the file alone.
         reloads: a change takes effect while the daemon runs, with a reload.
         api: PATCH /v1/settings changes it for as long as the daemon runs.
-        now: the value in force, and where it is set; None in a schedule, where each table has its own.
+        now: the value in force, and where it is set; None in a table [[…]], where each has its own.
     """
 
     key: str
@@ -153,12 +180,13 @@ def _examining(*options: Callable[..., Any]) -> Callable[[Callable[..., None]], 
 
 
 @config.command("check")
-@_examining()
-def check_config(found: Examined, *, as_json: bool) -> None:
+@_examining(click.option("--hooks", is_flag=True, help="Send a test event by each [[hook]]."))
+def check_config(found: Examined, *, hooks: bool, as_json: bool) -> None:
     """Say everything that is wrong with the configuration, as run would read it; no server is asked.
 
-    Looked at are the file, the variables, the flags, the option file with the login, and the certificates.
-    Exit 0: a daemon would start with it; there may be warnings. Exit 2: it would not, each line says why.
+    Looked at are the file, the variables, the flags, the option file with the login, the certificates, and
+    the commands and secrets of hooks. Exit 0: a daemon would start with it; there may be warnings.
+    Exit 1: a hook did not deliver its test event. Exit 2: no daemon would start, and each line says why.
 
     Example: innobrim config check --config /etc/innobrim/innobrim.toml
     """
@@ -176,12 +204,35 @@ def check_config(found: Examined, *, as_json: bool) -> None:
     if "api" not in at_fault:
         faults.extend(_certificate(found))
     warnings.extend(filter(None, (unencrypted(found.config), as_formerly(found.config.loop))))
-    answer = Checked(not faults, found.file, tuple(faults), tuple(warnings))
+    faults.extend(hook_faults(found.config.hook, environ=os.environ))
+    warnings.extend(unsigned(found.config.hook, environ=os.environ))
+    tried = tuple(_tried(found.config)) if hooks and not faults else ()
+    answer = Checked(not faults, found.file, tuple(faults), tuple(warnings), tried)
     if as_json:
         say_json(answer)
     else:
         say(*_checked(answer))
-    sys.exit(USAGE if faults else FINE)
+    sys.exit(USAGE if faults else FINE if all(one.fine for one in tried) else NO)
+
+
+def _tried(configuration: Config) -> Iterator[HookTried]:
+    """Send a test event by each hook, once, as the daemon's account; yield what came of it."""
+    program_version()  # while it can be read
+    with entered(configuration.daemon.state_directory, shared=True):
+        for table in configuration.hook:
+            text = "a test, asked for by innobrim config check --hooks"
+            event = event_of(HookType.TEST, "test", text, wall=time.time(), mode=configuration.loop.mode)
+            fine, said = _sent(table, Told.now(event))
+            yield HookTried(table.name, shown(table), fine, said)
+
+
+def _sent(table: HookTable, one: Told) -> tuple[bool, str]:
+    ends = time.monotonic() + table.timeout
+    try:
+        said = deliver(table, one.ident, one.event.type, one.body, ends=lambda: ends, environ=os.environ)
+    except DeliveryError as error:
+        return False, str(error)
+    return True, said
 
 
 def _certificate(found: Examined) -> Iterator[Fault]:
@@ -201,6 +252,9 @@ def _checked(answer: Checked) -> Iterator[str]:
         yield f"PROBLEM  {fault.text}" + (f" (line {fault.line})" if fault.line else "")
     for warning in answer.warnings:
         yield f"warning  {warning}"
+    for one in answer.hooks:
+        word = "delivered" if one.fine else "FAILED"
+        yield f"hook     {one.hook}, {one.to}: {word}: {one.said}"
     file = answer.file or f"no file, as there is no {DEFAULT_PATH}"
     count = len(answer.faults)
     yield f"{file}: {f'{count} to mend' if count else 'a daemon would start with this configuration'}"
@@ -222,10 +276,8 @@ def show_config(found: Examined, *, changed: bool, as_json: bool) -> None:
     answer = Shown(
         file=found.file,
         keys=tuple(one for one in keys if not changed or one.value != one.default),
-        schedule=tuple(
-            {name: value for name, value in msgspec.to_builtins(one).items() if value not in (None, False)}
-            for one in found.config.schedule
-        ),
+        schedule=_tables(found.config.schedule),
+        hook=_tables(found.config.hook),
         server=str(login),
         password_from=login.password_from,
     )
@@ -233,6 +285,14 @@ def show_config(found: Examined, *, changed: bool, as_json: bool) -> None:
         say_json(answer)
     else:
         say(*_toml_of(answer))
+
+
+def _tables(made: Iterable[Struct]) -> tuple[dict[str, Any], ...]:
+    """Return what each of an array's tables says."""
+    return tuple(
+        {name: value for name, value in msgspec.to_builtins(one).items() if value not in (None, False)}
+        for one in made
+    )
 
 
 def _in_force(found: Examined, key: Key) -> InForce:
@@ -266,8 +326,9 @@ def _toml_of(answer: Shown) -> Iterator[str]:
         texts = [_assigned(one.key.partition(".")[2], one.value) for one in mine]
         width = max(map(len, texts), default=0)
         yield from (f"{text:<{width}}  # {_from(one)}" for text, one in zip(texts, mine, strict=True))
-    for table in answer.schedule:
-        yield from ("", BRACKETS[SCHEDULE], *(_assigned(name, value) for name, value in table.items()))
+    for array, tables in ((SCHEDULE, answer.schedule), (HOOK, answer.hook)):
+        for table in tables:
+            yield from ("", BRACKETS[array], *(_assigned(name, value) for name, value in table.items()))
 
 
 def _assigned(name: str, value: object) -> str:
@@ -317,13 +378,13 @@ def named(name: str) -> Sequence[str]:
         return found
     gone: Mapping[str, str] = {**REMOVED, **WITHOUT_EFFECT}
     near = nearest_key(asked)
-    hint = f"did you mean {near}?" if near else f"a key begins with one of {', '.join((*SECTIONS, SCHEDULE))}"
+    hint = f"did you mean {near}?" if near else f"a key begins with one of {', '.join((*SECTIONS, *ARRAYS))}"
     raise Unusable(f"{name}: no key; {gone.get(asked, hint)}")
 
 
 def _explained(found: Examined, dotted: str) -> Explained:
     key = ALL[dotted]
-    alone, required = key.section == SCHEDULE, key.default is msgspec.NODEFAULT
+    alone, required = key.section in ARRAYS, key.default is msgspec.NODEFAULT
     return Explained(
         key=dotted,
         meaning=key.description,
@@ -350,7 +411,8 @@ def _explanation(one: Explained) -> Iterator[str]:
     if one.now is not None:
         rows.append(("now", f"{_written(one.now.value)} ({_from(one.now)})"))
     rows.append(("a change", when))
-    rows.append(("variable", one.variable or f"none: it stands in a table {BRACKETS[SCHEDULE]} of the file"))
+    brackets = BRACKETS[one.key.partition(".")[0]]
+    rows.append(("variable", one.variable or f"none: it stands in a table {brackets} of the file"))
     yield one.key
     yield f"  {one.meaning}"
     yield from columns(rows)

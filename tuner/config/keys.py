@@ -19,7 +19,7 @@ from typing import Annotated, Any, Literal, Union, get_args, get_origin, get_typ
 import msgspec
 from msgspec import Meta, Struct
 
-from tuner.config.schema import Config, ScheduleTable
+from tuner.config.schema import Config, HookTable, ScheduleTable
 from tuner.settings import REMOVED_POLICIES
 
 PREFIX = "INNOBRIM_"
@@ -73,7 +73,7 @@ class Key:
     @property
     def reloads(self) -> bool:
         """Tell whether a change takes effect while the daemon runs, with a reload."""
-        return self.section in {"loop", "redo", SCHEDULE} or self.dotted == "daemon.on_stop"
+        return self.section in {"loop", "redo", *ARRAYS} or self.dotted == "daemon.on_stop"
 
     @property
     def is_path(self) -> bool:
@@ -94,7 +94,8 @@ class Key:
         """Return in words what this key takes, without the None of an optional key."""
         if self.choices:
             return "one of " + ", ".join(self.choices)
-        words = {bool: "true or false", int: "a whole number", float: "a number", str: "a text"}[self.kind]
+        plain = {bool: "true or false", int: "a whole number", float: "a number"}
+        words = plain.get(self.kind, "a text")
         words = "a path" if self.is_path else (self.bounds.extra or {}).get("accepts", words)
         limits = [
             # Whole or not, as 1 and 1.0 are the same limit to whatever keeps types in a cache
@@ -199,10 +200,10 @@ def _read_section(section: str, section_type: type[Struct]) -> Iterable[Key]:
 
 
 SCHEDULE = "schedule"
-"""The array of tables beside the sections: any number of them, from the file alone."""
+HOOK = "hook"
 
 SECTION_TYPES: Mapping[str, type[Struct]] = {
-    name: kind for name, kind in get_type_hints(Config).items() if name != SCHEDULE
+    name: kind for name, kind in get_type_hints(Config).items() if name not in {SCHEDULE, HOOK}
 }
 SECTIONS: tuple[str, ...] = tuple(SECTION_TYPES)
 KEYS: Mapping[str, Key] = {
@@ -210,11 +211,17 @@ KEYS: Mapping[str, Key] = {
 }
 """The plain keys: each has one value, a variable of its own, and a place in a section."""
 
-BRACKETS: Mapping[str, str] = {**{name: f"[{name}]" for name in SECTIONS}, SCHEDULE: f"[[{SCHEDULE}]]"}
-"""How each section, and the array of tables, is written."""
+ARRAYS: Mapping[str, Mapping[str, Key]] = {
+    array: {key.name: key for key in _read_section(array, kind)}
+    for array, kind in ((SCHEDULE, ScheduleTable), (HOOK, HookTable))
+}
+"""The arrays of tables beside the sections, and what each of their tables takes; from the file alone."""
 
-SCHEDULE_KEYS: Mapping[str, Key] = {key.name: key for key in _read_section(SCHEDULE, ScheduleTable)}
-"""What each table of the schedule takes."""
+BRACKETS: Mapping[str, str] = {
+    **{name: f"[{name}]" for name in SECTIONS},
+    **{name: f"[[{name}]]" for name in ARRAYS},
+}
+"""How each section, and each array of tables, is written."""
 
 BY_VARIABLE: Mapping[str, Key] = {key.variable: key for key in KEYS.values()}
 
@@ -295,4 +302,6 @@ def toml(value: object) -> str:
     """Return a value as a TOML file has it."""
     if isinstance(value, bool):
         return str(value).lower()
+    if isinstance(value, list | tuple):
+        return f"[{', '.join(map(toml, value))}]"
     return json.dumps(str(value), ensure_ascii=False) if isinstance(value, str) else str(value)

@@ -16,7 +16,9 @@ from typing import Any, NamedTuple
 from msgspec.structs import replace
 
 from tuner.config.checks import contradictions
+from tuner.config.hooks import read_hooks
 from tuner.config.keys import (
+    ARRAYS,
     BRACKETS,
     BY_VARIABLE,
     KEYS,
@@ -37,7 +39,7 @@ from tuner.config.keys import (
     toml,
 )
 from tuner.config.schedule import read_schedule
-from tuner.config.schema import UTF_16, Config, ConfigError, Fault, ScheduleTable
+from tuner.config.schema import UTF_16, Config, ConfigError, Fault, HookTable, ScheduleTable
 from tuner.settings import Settings
 from tuner.system.files import changeable, read_whole
 from tuner.system.systemd import watchdog_seconds
@@ -58,7 +60,7 @@ _SHOWN = re.compile(r"\b([a-z]+\.[a-z_]+) = (\S+)")
 _AT_LINE = re.compile(r"at line (\d+)")
 _HEAD = re.compile(r"\s*\[\[?\s*([\w.-]*)\s*\]")
 _NAME = re.compile(r"""\s*([\w-]+|"[^"]*"|'[^']*')\s*=""")
-_OF_SCHEDULE = re.compile(rf"{SCHEDULE}\[(\d+)\](?: \".*?\")?\.(\w+)")
+_OF_ARRAY = re.compile(rf"({'|'.join(ARRAYS)})\[(\d+)\](?: \".*?\")?\.(\w+)")
 
 _SLIPS = frozenset({f"{PREFIX}SERVICE_HOST", f"{PREFIX}SERVICE_PORT"})
 """Such variables that a slip of the finger makes of ``server.host`` and ``server.port``."""
@@ -200,6 +202,7 @@ class _Gathered:
     values: dict[str, Any] = field(default_factory=dict)
     sources: dict[str, Source] = field(default_factory=dict)
     schedule: tuple[ScheduleTable, ...] = ()
+    hook: tuple[HookTable, ...] = ()
     faults: list[Fault] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
 
@@ -320,7 +323,7 @@ def _build(gathered: _Gathered) -> Config:
         emergency_seconds=max(loop.emergency_seconds, late),
         stale_seconds=max(loop.stale_seconds, late),
     )
-    return Config(**sections, schedule=gathered.schedule)
+    return Config(**sections, schedule=gathered.schedule, hook=gathered.hook)
 
 
 def _one_address(gathered: _Gathered) -> None:
@@ -352,9 +355,13 @@ def _take_file(gathered: _Gathered, path: str) -> None:
             for name, value in table.items():
                 line = line_of(text, section, name)
                 _take_from_table(gathered, path, f"{section}.{name}", value, line)
-        elif section == SCHEDULE:
-            gathered.schedule, problems, notes = read_schedule(f"{path}:{SCHEDULE}", table)
-            gathered.faults.extend(_of_schedule(path, text, problem) for problem in problems)
+        elif section in ARRAYS:
+            place = f"{path}:{section}"
+            if section == SCHEDULE:
+                gathered.schedule, problems, notes = read_schedule(place, table)
+            else:
+                gathered.hook, problems, notes = read_hooks(place, table)
+            gathered.faults.extend(_of_array(path, text, section, problem) for problem in problems)
             gathered.notes.extend(notes)
         else:
             line = line_of(text, section) or line_of(text, "", section)
@@ -374,13 +381,13 @@ def _misplaced(name: str, value: object) -> str:
     return f"{name}: stands outside a section{hint}"
 
 
-def _of_schedule(path: str, text: str, problem: str) -> Fault:
-    """Return a fault of a schedule's table, with the line of its key where it names one."""
-    place = _OF_SCHEDULE.match(problem.removeprefix(f"{path}:"))
+def _of_array(path: str, text: str, array: str, problem: str) -> Fault:
+    """Return a fault of one of an array's tables, with the line of its key where it names one."""
+    place = _OF_ARRAY.match(problem.removeprefix(f"{path}:"))
     if place is None:
-        return Fault(problem, path, SCHEDULE)
-    line = line_of(text, SCHEDULE, place[2], number=int(place[1]))
-    return Fault(problem, path, f"{SCHEDULE}.{place[2]}", line=line)
+        return Fault(problem, path, array)
+    line = line_of(text, array, place[3], number=int(place[2]))
+    return Fault(problem, path, f"{array}.{place[3]}", line=line)
 
 
 def _take_from_table(gathered: _Gathered, path: str, dotted: str, value: object, line: int | None) -> None:
@@ -428,8 +435,9 @@ def _variable_hint(name: str) -> str:
         return "the configuration file is named with --config"
     if removed := REMOVED.get(name.removeprefix(PREFIX).lower().replace("_", ".", 1)):
         return removed
-    if name.startswith(f"{PREFIX}{SCHEDULE.upper()}"):
-        return f"a schedule stands in the configuration file alone, as a table {BRACKETS[SCHEDULE]}"
+    for array in ARRAYS:
+        if name.startswith(f"{PREFIX}{array.upper()}"):
+            return f"a {array} stands in the configuration file alone, as a table {BRACKETS[array]}"
     near = nearest_variable(name)
     return f"did you mean {near}?" if near else f"a key's variable is {PREFIX} + section + _ + key"
 
