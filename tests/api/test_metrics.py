@@ -105,7 +105,6 @@ def test_the_ledger_is_scraped_with_its_bounds() -> None:
     """What was saved has its likeliest value and both bounds, as pages, bytes and wear."""
     board = published(full())
     board.learned = learned
-    board.hooks = lambda: (HookHealth("pager", "https://alerts.example.com"),)
     found = scrape(board, configuration=lambda: PRICED)
 
     savings = learned().savings
