@@ -217,8 +217,12 @@ class Rig:
         return DaemonProcess(self.server, policy=policy)
 
     def forget_filling(self) -> None:
-        """Run the load until the server's own mean rates, renewed every second meanwhile, are the load's."""
+        """Run the load until the server's own mean rates are the load's."""
         self.start_load()
+        self.forget()
+
+    def forget(self) -> None:
+        """Have the server renew its own mean rates every second, until they are those of now."""
         with forgetting(self.server):
             self.watch(FORGET_SECONDS)
 

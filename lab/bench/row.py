@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import contextlib
+import math
 import subprocess
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
 import pymysql
 from msgspec import UNSET
@@ -14,14 +15,16 @@ from lab.bench.plan import RESET_RATIO, DiskPlan
 from lab.bench.rig import FILL, quiet
 from lab.bench.store import Row
 from lab.servers.spec import LabServerError
+from lab.statistics import slope
 from tuner.records import Capacity
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
     from lab.bench.daemon import DaemonProcess, Footprint
     from lab.bench.plan import Contender
     from lab.bench.rig import Rig
+    from tuner.records import Sample
 
 AT_ITS_OWN = 30.0
 """Seconds for which M has stayed where a daemon put it, so that the way from the default is done."""
@@ -32,6 +35,18 @@ NEAR_RATIO = 0.02
 
 LOWEST = 100
 """What every server takes for C and M, pages/s."""
+
+LOOKS, LOOK_SECONDS = 4, 45.0
+"""How often it is looked whether an age rests, and for how many seconds."""
+
+LOWEST_REST, HIGHEST_REST = 0.02, 1.1
+"""Age ratios beyond which none is looked for: above, sync flushing ends every rise."""
+
+FIRST_POWER, POWERS = 1.0, (0.2, 4.0)
+"""Of the age, with which the flushed share goes: taken first, and the range of what two looks may tell."""
+
+FARTHEST = 3.0
+"""One look believes the flushing to be off by this factor at most."""
 
 WAY = 1.5
 """So much longer may a policy take to settle: it makes the way that settings are brought along first."""
@@ -161,7 +176,7 @@ def approach(rig: Rig, pair: Capacity, expected: float, most: float) -> None:
 
 
 def hasten(rig: Rig, pair: Capacity | None, expected: float | None) -> None:
-    """Bring the age near the one where a setting was seen to rest, on a disk without a limit.
+    """Bring the age to where a setting holds it, on a disk without a limit, and look under the limit.
 
     Nothing happens where the plan does not ask for it. The default needs no help: it brings an age down by
     itself, and the highest C and M would take it lower than where it rests.
@@ -169,16 +184,70 @@ def hasten(rig: Rig, pair: Capacity | None, expected: float | None) -> None:
     Args:
         rig: where.
         pair: the setting; None where there is none to be brought near.
-        expected: that age ratio; None where it is not known.
+        expected: the age ratio where it was seen to rest; None where that is not known.
     """
-    most = rig.plan.timing.lifted
-    if most is UNSET or pair is None or expected is None:
+    if rig.plan.timing.lifted is UNSET or pair is None:
         return
-    end, rising = rig.now() + most * rig.patience, _ratio(rig) < expected
+    goal, looked = expected, list[Look]()
+    for _ in range(LOOKS):
+        if goal is not None:
+            _bring(rig, goal, rig.plan.timing.lifted)
+        rig.set(pair)
+        rig.forget()  # a server flushes by its mean rates as well, and those are of the faster disk
+        rig.watch(LOOK_SECONDS)
+        looked.append(look([one.sample for one in rig.sampler.span(rig.now() - LOOK_SECONDS)]))
+        goal = rests_at(looked)
+        if abs(goal - looked[-1].ratio) <= NEAR_RATIO:
+            return
+
+
+class Look(NamedTuple):
+    """An age ratio, and what share of the pages that become dirty is flushed there: 1 where it rests."""
+
+    ratio: float
+    flushed: float
+
+
+def look(samples: Sequence[Sample]) -> Look:
+    """Return where the age is and how it moves, of at least three seconds under one setting and one load.
+
+    An age moves with the redo log's head less what flushing the oldest pages frees: of the redo written it
+    grows by the share of its pages that is not flushed.
+    """
+    times = [one.monotonic for one in samples]
+    ages = [one.age_ratio * one.flush_limit for one in samples]
+    redo = (samples[-1].lsn_current - samples[0].lsn_current) / (times[-1] - times[0])
+    grows = slope(times, ages).mean / redo if redo > 0.0 else 0.0
+    return Look(max(LOWEST_REST, samples[-1].age_ratio), min(FARTHEST, max(1.0 / FARTHEST, 1.0 - grows)))
+
+
+def rests_at(looked: Sequence[Look]) -> float:
+    """Return the age ratio at which a setting is expected to rest, by what was seen of it.
+
+    What is flushed of the pages that become dirty goes with a power of the age: one that two looks tell,
+    the last and the nearest other one; after one look ``FIRST_POWER``, a low one, which goes rather too far.
+    """
+    last, power = looked[-1], FIRST_POWER
+    others = [one for one in looked[:-1] if one.ratio != last.ratio]
+    if others:
+        other = min(others, key=lambda one: abs(one.ratio - last.ratio))
+        found = math.log(last.flushed / other.flushed) / math.log(last.ratio / other.ratio)
+        power = min(POWERS[1], max(POWERS[0], found))
+    goal = last.ratio * math.pow(last.flushed, -1.0 / power)
+    low = max((one.ratio for one in looked if one.flushed < 1.0), default=LOWEST_REST)
+    high = min((one.ratio for one in looked if one.flushed > 1.0), default=HIGHEST_REST)
+    return min(high, max(low, goal)) if low < high else goal
+
+
+def _bring(rig: Rig, goal: float, most: float) -> None:
+    """Bring the age near a ratio on a disk without a limit, within so many seconds."""
+    end, rising = rig.now() + most * rig.patience, _ratio(rig) < goal
+    if abs(_ratio(rig) - goal) <= NEAR_RATIO:
+        return
     with rig.lifted():
         rig.set(Capacity(LOWEST, LOWEST) if rising else FILL)
-        while rig.now() < end and rising == (_ratio(rig) < expected):
-            if abs(_ratio(rig) - expected) <= NEAR_RATIO:
+        while rig.now() < end and rising == (_ratio(rig) < goal):
+            if abs(_ratio(rig) - goal) <= NEAR_RATIO:
                 return
             rig.watch(1.0)
 

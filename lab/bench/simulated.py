@@ -162,6 +162,10 @@ class SimulatedRig(Rig):
         """Leave the limit: an age has time enough to come near its place."""
         yield
 
+    def forget(self) -> None:
+        """Let the server's own mean rates become those of now, in their own time."""
+        self.watch(FORGET_SECONDS)
+
     def now(self) -> float:
         """Return simulated seconds."""
         return self._clock.monotonic()

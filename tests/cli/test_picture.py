@@ -10,10 +10,11 @@ from msgspec.structs import replace
 from rich.console import Console
 from rich.segment import Segment
 
-from api.models import NumberedEvent, Status
+from api.models import NumberedEvent, Status, TrialShown
 from api.read import HISTORY_COLUMNS
 from api.views import status_of
 from tests.api import factory
+from tests.cli.tried import UNDER_WAY
 from tuner.cli.picture import CHART_LINES, HISTORY, SHOWN, View, picture
 from tuner.cli.status import rows
 from tuner.records import (
@@ -120,6 +121,14 @@ def test_its_words_are_those_of_status_and_none_is_cut(found: View, width: int) 
 
     assert said
     assert all(" ".join(text.split()) in shown for text in said)
+
+
+def test_a_trial_under_way_is_seen() -> None:
+    """Whoever began a trial sees in the picture whose turn it is and what it has come to so far."""
+    shown = TrialShown(UNDER_WAY, "no verdict yet: 2 of 6 pairs")
+
+    assert any(line.startswith("trial ") for line in drawn(view(status(trial=shown))))
+    assert "2 of 6 pairs" in " ".join(" ".join(drawn(view(status(trial=shown)))).split())
 
 
 @pytest.mark.parametrize(("width", "gone"), list(itertools.product((20, 40, 80, 300), ({}, GONE))))

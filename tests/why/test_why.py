@@ -95,6 +95,18 @@ def test_of_no_write_it_is_said_that_nothing_was_written(kind: DecisionKind) -> 
     assert "nothing was written" not in " ".join((told.headline, *told.sentences)).lower()
 
 
+def test_it_is_told_why_the_two_values_part() -> None:
+    """Where C rises while M falls, the way that C goes is explained, and nowhere else."""
+
+    def told(new: Capacity) -> str:
+        steps = (("innodb_io_capacity_max", new.io_capacity_max),)
+        decision = replace(record().decision, kind=DecisionKind.SET, target=new, steps=steps)
+        return " ".join(story(Around(record(decision=decision))).sentences)
+
+    assert "1 × 400" in told(Capacity(400, 400))
+    assert "went the other way" not in told(Capacity(200, 400))
+
+
 @pytest.mark.parametrize(
     ("set_point", "told"),
     [

@@ -53,6 +53,7 @@ SHOWN = {
     "override": CAREFUL,
     "settings": CAREFUL,
     "drain": CAREFUL,
+    "trial": "",
     "restore": CAREFUL,
     "schedule": "",
     "predicted": "",

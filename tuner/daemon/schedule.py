@@ -20,9 +20,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING
 from zoneinfo import ZoneInfo
-
-from apscheduler.triggers.cron import CronTrigger
 
 from tuner.config.crontab import WEEKDAYS, Crontab, read_crontab
 from tuner.config.schedule import zone_of
@@ -32,6 +31,9 @@ from tuner.records import Command, Window
 from tuner.records.window import WHO, effects
 from tuner.system.clock import Clock
 from tuner.system.logs import get_logger
+
+if TYPE_CHECKING:
+    from apscheduler.triggers.cron import CronTrigger
 
 HOUR, DAY = 3_600.0, 86_400.0
 SPANS = (HOUR, DAY, 32 * DAY)
@@ -125,6 +127,8 @@ class Series:
 
 def _triggers(crontab: Crontab) -> list[CronTrigger]:
     """Return what finds a crontab's days; two where a day of the month or one of the week is enough."""
+    from apscheduler.triggers.cron import CronTrigger  # noqa: PLC0415 - two megabytes; most have no schedule
+
     days, months = (",".join(map(str, sorted(one))) for one in (crontab.days, crontab.months))
     week = ",".join(WEEKDAYS[one] for one in crontab.weekdays)  # its own numbers begin with Monday
     pairs = [(days, "*"), ("*", week)] if crontab.either else [(days, week)]

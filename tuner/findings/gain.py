@@ -157,7 +157,8 @@ def _verdict(load: Load | None, state: State, last: Sample | None, set_point: fl
 def _from_below(found: Verdict, load: Load, state: State, at: str) -> Verdict:
     """Return the gain where the age is below what active mode would hold; no figure while it still rises."""
     if load.rising is None:
-        return replace(found, answer="gain", because=at)
+        written = f"{load.flush_rate + load.lru_rate:,.0f} pages/s were written while it was watched"
+        return replace(found, answer="gain", because=f"{at}; {written}")
     why = _rises(*load.rising, load, state)
     return replace(
         found, answer="rising", because=why, page_writes_saved=None, commits_gained=None, sure="low"

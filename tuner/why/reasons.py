@@ -35,6 +35,21 @@ def _set(view: View) -> Iterator[str]:
         yield _law(view)
     yield bound(view)
     yield from _guards(view)
+    yield _other_way(view)
+
+
+def _other_way(view: View) -> str:
+    """Say why C went up while M went down, or the other way round; empty where it did not."""
+    old, new, found = view.in_force, view.decision.target, view.record.originals
+    if old is None or new is None or found is None:
+        return ""
+    if (new.io_capacity - old.io_capacity) * (new.io_capacity_max - old.io_capacity_max) >= 0:
+        return ""
+    times = new.io_capacity_max // new.io_capacity
+    return (
+        f"{C} went the other way because {M} is always a whole multiple of it, and it stays as near to "
+        f"{found.io_capacity}, its value before InnoBrim, as that allows: {times} × {new.io_capacity} now."
+    )
 
 
 def phase(view: View) -> str:

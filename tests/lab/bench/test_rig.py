@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import time
 
 import pytest
@@ -199,7 +200,24 @@ def test_on_a_lifted_disk_settings_are_brought_near_and_ours_goes_by_itself(
     assert (none, limited) == (None, 1200)
     assert back - lifted == pytest.approx(30.0)
     assert found["settle_seconds"] == pytest.approx(60.0, abs=2)
-    assert rig.server.pairs == [(10_000, 20_000), *pairs]  # type: ignore[attr-defined] # the reset, and these
+    used = itertools.groupby(rig.server.pairs)  # type: ignore[attr-defined] # the fake's
+    assert [pair for pair, _ in used] == [pair for pair, _ in itertools.groupby([(10_000, 20_000), *pairs])]
+
+
+def looks(ratio: float, grows: float) -> row.Look:
+    """Return what a look sees of an age that grows by so much of the redo that is written."""
+    limit = sample().flush_limit
+    return row.look([sample(at, age=ratio * limit + grows * 1e6 * (at - 4)) for at in range(5)])
+
+
+def test_the_age_where_a_setting_rests_is_found_in_a_few_looks() -> None:
+    """From either side, however steep the flushing goes with the age, and never past an age seen too high."""
+    for power, rests, start in itertools.product((0.4, 1.0, 2.0), (0.3, 0.8), (0.15, 0.95)):
+        at, looked = start, list[row.Look]()
+        for _ in range(row.LOOKS):
+            looked.append(looks(at, 1.0 - (at / rests) ** power))
+            at = row.rests_at(looked)
+        assert at == pytest.approx(rests, abs=0.05), (power, rests, start)
 
 
 def test_the_default_is_not_helped(monkeypatch: pytest.MonkeyPatch) -> None:
