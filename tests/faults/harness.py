@@ -43,7 +43,7 @@ FIRST_WRITE = 90.0
 flushing by age: beside a slow disk most readings are of sync flushing, which tells it nothing."""
 
 BACK = FIRST_WRITE
-"""Seconds in which the loop must be back after whatever needs no person: a new start passes the gate again."""
+"""Seconds in which the loop must be back after what needs no person: a new start passes the gate again."""
 
 LATEST_TICK = 2.0
 """Seconds between two ticks, at the most, of a loop that nothing delays."""

@@ -25,7 +25,6 @@ from tuner.config.hooks import shown
 from tuner.config.schema import HookTable
 from tuner.core.holds import by_owner
 from tuner.core.state import State
-from tuner.daemon.delivery import DeliveryError, deliver
 from tuner.findings.remedies import remark, told
 from tuner.records import Facts, HoldCode, Lifecycle, Remedy, Sample, TickRecord
 from tuner.records.hook import HookData, HookEvent, HookHealth, HookServer, HookType
@@ -196,6 +195,8 @@ class Hook:
         return self._ends < float("inf")
 
     def _work(self) -> None:
+        from tuner.daemon.delivery import DeliveryError, deliver  # noqa: PLC0415 - most have no hook
+
         while (one := self._take()) is not None:
             table, begun = self._table, time.monotonic()
             kind, ends = one.event.type.value, begun + table.timeout
