@@ -13,7 +13,7 @@ import stat
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
-from urllib.parse import SplitResult, urlsplit
+from urllib.parse import urlsplit
 
 from msgspec.structs import replace
 
@@ -86,15 +86,10 @@ def _table_wrong(here: str, table: HookTable) -> Iterator[str]:
         yield f"{here}.secret_file: signs requests to a url; leave it out, as a command is not signed"
 
 
-def receiver(url: str) -> SplitResult:
-    """Return the parts of a hook's URL, which is right."""
-    return urlsplit(url)
-
-
 def shown(table: HookTable) -> str:
     """Return whom a hook tells, without the path of a URL, which may be a secret."""
     if table.url is not None:
-        parts = receiver(table.url)
+        parts = urlsplit(table.url)
         return f"{parts.scheme}://{parts.netloc}"
     return (table.command or ("",))[0]
 

@@ -22,8 +22,9 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from http import HTTPStatus
+from urllib.parse import urlsplit
 
-from tuner.config.hooks import receiver, require_command, secrets_of
+from tuner.config.hooks import require_command, secrets_of
 from tuner.config.schema import ConfigError, HookTable
 from tuner.servers.resolver import RESOLVER, first_of
 from tuner.system.version import program_version
@@ -83,7 +84,7 @@ def signature(secrets: Sequence[bytes], ident: str, timestamp: int, body: bytes)
 
 def _post(url: str, headers: Mapping[str, str], body: bytes, ends: Ends) -> str:
     """Send a request: no proxy, no redirect; a certificate must be right by the system's authorities."""
-    parts = receiver(url)
+    parts = urlsplit(url)
     host, secure = parts.hostname or "", parts.scheme == "https"
     port = parts.port or (443 if secure else 80)
     begun, deadline = time.monotonic(), ends()
