@@ -298,7 +298,9 @@ class HookTable(Struct, frozen=True, forbid_unknown_fields=True):
         str,
         Meta(
             pattern=r"^[A-Za-z0-9][A-Za-z0-9_-]{0,31}$(?!\n)",
-            extra={"accepts": "a text of up to 32 letters, digits, _ and - that begins with a letter or digit,"},
+            extra={
+                "accepts": "a text of up to 32 letters, digits, _ and - that begins with a letter or a digit,"
+            },
             examples=["pager"],
             description="how status, log and metrics call it; no two have the same",
         ),
