@@ -12,6 +12,7 @@ from tuner.records.hook import HookEvent, HookType
 CODES = {
     HookType.HOLD_BEGUN: ", ".join(f"`hold_{code}`" for code in TABLE),
     HookType.HOLD_CLEARED: ", ".join(f"`clear_{code}`" for code in TABLE),
+    HookType.EMERGENCY_BEGUN: "`emergency`",
     HookType.MODE_CHANGED: "`mode`",
 }
 """Codes of a type that has several, or another one than its own name."""

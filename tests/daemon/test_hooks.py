@@ -38,12 +38,13 @@ from tests.daemon.receiver import (
 )
 from tests.factory import DEFAULT
 from tests.real.support import until
+from tools.hooks_page import events
 from tuner.cli.status import table as status_table
 from tuner.config.schema import HookTable
 from tuner.daemon import hooks
 from tuner.daemon.hooks import MOST_WAITING, Happenings, Hook, Told, event_of
 from tuner.records import Command, Event, HoldCode, TickRecord
-from tuner.records.hook import HookHealth, HookType
+from tuner.records.hook import HookEvent, HookHealth, HookType
 from tuner.settings import Mode
 
 ROOT = Path(__file__).parents[2]
@@ -72,6 +73,12 @@ def health(life: Life) -> HookHealth:
     return found
 
 
+def in_the_page(event: HookEvent) -> bool:
+    """Tell whether the reference has an event under its type and code."""
+    rows = [line for line in events().splitlines() if f"`{event.type}`" in line]
+    return any(f"`{event.data.code}`" in row for row in rows)
+
+
 def paused(record: TickRecord) -> bool:
     """Tell whether a tick was held by a person."""
     return any(hold.code is HoldCode.PAUSED for hold in record.holds)
@@ -90,6 +97,7 @@ def test_a_hold_is_told_once_and_signed(active: Life, receiver: Receiver, tmp_pa
     assert all(verified(one, SECRETS[0]) for one in (begun, cleared))
     published = json.loads((ROOT / "docs" / "hooks.schema.json").read_text(encoding="utf-8"))
     assert all(jsonschema_rs.is_valid(published, json.loads(one.body)) for one in (begun, cleared))
+    assert all(in_the_page(one.event) for one in (begun, cleared))
     told, record = begun.event.data, next(one for one in active.records if paused(one))
     assert (told.code, told.mode, told.holds) == ("hold_paused", Mode.ACTIVE, (HoldCode.PAUSED,))
     assert told.text.startswith("held: ")
@@ -114,6 +122,7 @@ def test_the_mode_is_told(active: Life, receiver: Receiver) -> None:
 
     event = receiver.requests[0].event
     assert event.type is HookType.MODE_CHANGED
+    assert in_the_page(event)
     assert event.data.text.startswith("mode active → advisory: ann said so")
     assert event.data.mode is Mode.ADVISORY
     assert other.requests == []
@@ -128,9 +137,10 @@ def test_an_emergency_is_told_when_it_begins_and_when_its_value_is_gone() -> Non
         bench.server.redo_rate = times * rate
         for _ in range(seconds):
             record = bench.turn()
-            found += [event.type for event in happenings.of(bench.state, record)]
+            found += list(happenings.of(bench.state, record))
 
-    assert found == [HookType.EMERGENCY_BEGUN, HookType.EMERGENCY_ENDED]
+    assert [event.type for event in found] == [HookType.EMERGENCY_BEGUN, HookType.EMERGENCY_ENDED]
+    assert all(in_the_page(event) for event in found)
 
 
 @pytest.mark.parametrize(
@@ -146,6 +156,7 @@ def test_the_baseline_guard_is_heard(code: str, kind: HookType) -> None:
     (found,) = Happenings().of(bench.state, replace(record, events=(said,)))
 
     assert (found.type, found.data.text) == (kind, "the server did worse")
+    assert in_the_page(found)
 
 
 def test_a_receiver_that_fails_gets_the_same_event_again(

@@ -53,7 +53,7 @@ class HookServer(Struct, frozen=True):
 class HookData(Struct, frozen=True):
     """What happened, and how things are then."""
 
-    code: Annotated[str, Meta(description="of the event, as /v1/events and the journal have it")]
+    code: Annotated[str, Meta(description="of the event; where /v1/events has it, as there")]
     text: Annotated[str, Meta(description="what happened, why, and what ends it, for people")]
     host: Annotated[str, Meta(description="name of the daemon's machine")]
     innobrim: Annotated[str, Meta(description="InnoBrim's version")]
