@@ -13,11 +13,15 @@
 #                PART=sizing: what innobrim redo foretells of larger logs, and what they bring, and trials of an hour on two
 #                releases; ARGS="-k 'synced and 9.7'", ARGS="-k 'trial and 9.7'": a part;
 #                PART=mutants: small changes in what must not break, and whether a test notices them;
+#                PART=kubernetes: the chart on a real API server, which it builds with Go in half an hour;
 #                PART=audit: known vulnerabilities in the lock files, all of them looked up; SERVICE=osv
 # make servers   the servers that tests, benches and the demo start by name (docs/lab/bench.md); ARGS=mysql-8.0.31: that one alone
 # make deb       dist/innobrim_*.deb for Debian 12, with its own environment; needs what make servers makes; REVISION=2
 # make image     the container image innobrim:latest; BASE=python:3.11-slim-bookworm@sha256:… names its base by the digest,
 #                which needs Docker alone; BASE=innobrim/systemd:252 without a registry
+# make release   dist/release/X.Y.Z of the tag vX.Y.Z at HEAD: wheel, packages, SBOM, apt and dnf repositories, checksums; signed where
+#                RELEASE_KEY=… names a GPG key of yours, with the container image where BASE=… names its base;
+#                SUITES="bookworm el9": for these distributions alone
 # make lock      deploy/requirements.lock and deploy/build.lock anew: the newest versions that pyproject.toml and
 #                deploy/build.in allow, each with its hashes
 # make docs      the documentation as a site in .cache/site; open its index.html, search included, without a network
@@ -39,7 +43,7 @@ ROWS ?= docs/results/bench/$(SUITE)
 export PYTHON
 unexport PYTHONDONTWRITEBYTECODE # hundreds of tests start a Python, which would compile all of ours each time
 
-.PHONY: help setup demo servers lint check test prove deb image lock docs
+.PHONY: help setup demo servers lint check test prove deb image release lock docs
 
 help:
 	@sed -n 's/^# //p' Makefile
@@ -68,7 +72,7 @@ check: lint
 test: servers lint
 	$(BIN)/pytest -n $(WORKERS) -m "not prove" $(ARGS)
 
-PARTS := bench soak day memory no-harm ledger ablation hostile releases sizing mutants audit
+PARTS := bench soak day memory no-harm ledger ablation hostile releases sizing mutants audit kubernetes
 ifneq ($(filter prove,$(MAKECMDGOALS)),)
 ifeq ($(filter $(PART),$(PARTS)),)
 $(error PART=$(PART): there is no such part; there are $(PARTS). A suite of the bench is SUITE=$(PART))
@@ -94,6 +98,9 @@ else ifeq ($(PART),releases)
 	$(BIN)/pytest tests/real/test_families.py tests/real/test_releases.py $(ARGS)
 else ifeq ($(PART),sizing)
 	$(BIN)/pytest tests/real/test_sizing.py tests/real/test_trial.py $(ARGS)
+else ifeq ($(PART),kubernetes)
+	lab/setup/apiserver.sh
+	$(BIN)/pytest tests/real/test_kubernetes.py $(ARGS)
 else ifeq ($(PART),mutants)
 	$(BIN)/python -m tests.mutants $(ARGS)
 else ifeq ($(PART),audit)
@@ -113,6 +120,9 @@ deb: setup
 
 image: setup $(if $(filter innobrim/%,$(BASE)),servers)
 	@deploy/container/build.sh
+
+release: setup
+	@deploy/release/build.sh
 
 ## uv takes the hashes from the index that pip uses, without fetching every file; for the Python of the Debian package.
 lock: setup

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# Make our own wheel in a directory, from the root of the source tree: deploy/wheel.sh DIRECTORY. The backend that makes it
-# is that of deploy/build.lock, checked against its hashes, in an environment of its own; nothing else is fetched.
+# Make our own wheel in a directory, from the root of the source tree: deploy/wheel.sh DIRECTORY; with --sdist behind it the
+# source distribution as well. The backend that makes them is that of deploy/build.lock, checked against its hashes, in an
+# environment of its own; nothing else is fetched.
 # BIN: where the Python is that makes the environment.
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -21,3 +22,4 @@ if [ ! -f "$backend/complete" ]; then
 fi
 "$backend/bin/python" -m pip --disable-pip-version-check --quiet wheel --no-build-isolation --no-deps --no-index \
   --wheel-dir "$DESTINATION" .
+[ "${2:-}" != --sdist ] || "$backend/bin/python" -m hatchling build --target sdist --directory "$DESTINATION" >&2

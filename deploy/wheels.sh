@@ -1,22 +1,23 @@
 #!/usr/bin/env bash
 # Say where the wheels of deploy/requirements.lock are, from the root of the source tree: fetched once for each lock and
-# kind of processor, and checked against the lock's hashes. For the Python of Debian 12 and of the image, whatever runs this.
+# kind of processor, and checked against the lock's hashes. deploy/wheels.sh 3.13: for that Python, whatever runs this;
+# without it for 3.11, which Debian 12 and the image have.
 # BIN: where the Python is that fetches.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
-readonly PYTHON=3.11
+readonly PYTHON=${1:-3.11}
 readonly LOCK=deploy/requirements.lock
 readonly BIN=${BIN:-.venv/bin}
 
 [ -x "$BIN/python" ] || { echo "WHEELS: $BIN/python is missing: make setup" >&2; exit 1; }
 
 machine=$(uname -m)
-wheels=.cache/wheels/$(sha256sum "$LOCK" | cut -c 1-12)-$machine
+wheels=.cache/wheels/$(sha256sum "$LOCK" | cut -c 1-12)-$machine-$PYTHON
 if [ ! -f "$wheels/complete" ]; then
   platforms=()
-  # As far as the glibc of Debian 12, 2.36.
-  for tag in 1 2010 2014 _2_5 _2_12 _2_17 _2_24 _2_27 _2_28 _2_31 _2_34 _2_35 _2_36; do
+  # As far as the glibc of Rocky 8, 2.28, which is the oldest that a package is for.
+  for tag in 1 2010 2014 _2_5 _2_12 _2_17 _2_24 _2_27 _2_28; do
     platforms+=(--platform "manylinux${tag}_$machine")
   done
   rm -rf "$wheels"

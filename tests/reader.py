@@ -45,10 +45,10 @@ RUN_AS_THEY_ARE = "base64 bash cat chmod cp curl grep head id install ln ls mkdi
 PROGRAMS = dict.fromkeys(RUN_AS_THEY_ARE.split(), "") | {
     name: reason
     for names, reason in {
-        "apt apt-get": "tests/real/test_install.py installs packages",
+        "apt apt-get dnf": "tests/real/test_install.py and test_release.py install packages",
         "pip pipx python3": "tests/deploy installs the wheel",
         "systemctl systemd-sysusers journalctl": "tests/real/test_systemd_deb.py has systemd",
-        "docker kubectl": "tests/real/test_compose.py has Docker; there is no cluster",
+        "docker helm kubectl": "tests/real has Docker and an API server; there is no cluster",
         "make": "is what is tested here, but for make demo",
         "chown": "there is no account innobrim",
         "mysql": "statements are looked at instead",
@@ -72,9 +72,11 @@ STAND_INS = {"curl": STREAM, "make": DEMO, "mysql": CLIENT}
 
 NOT_RUN = {
     "deploy/wheel.sh": "makes the wheel: tests/deploy",
+    "curl -fsSo": "there is no publisher: tests/real/test_release.py makes a repository",
     "innobrim bench": "needs a database server of its own: tests/real/test_bench.py",
     "innobrim trial begin": "takes hours: tests/cli/test_trial.py",
     "innobrim restore": "comes after the daemon was stopped: tests/cli/test_offline.py",
+    "innobrim hosted": "asks a provider: tests/hosted",
     "innobrim redo --to": "the recorded server has no files to grow: tests/cli/test_redo_growth.py",
 }
 """Commands that are not run here, and why."""

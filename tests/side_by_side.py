@@ -40,6 +40,7 @@ OWN = {
     "tests/faults/test_families.py": "faults",
     "tests/real/test_flavours.py": "flavours",
     "tests/real/test_install.py": "package",
+    "tests/real/test_release.py": "package",
     "tests/real/test_systemd_deb.py": "package",
     "tests/real/test_low_water.py": "low water",
     "tests/real/test_no_authority.py": "no authority",

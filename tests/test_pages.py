@@ -17,7 +17,9 @@ from tuner.cli.main import cli
 
 ROOT = Path(__file__).parents[1]
 DOCS = ROOT / "docs"
-PAGES = sorted([ROOT / "README.md", ROOT / "CONTRIBUTING.md", *DOCS.rglob("*.md")])
+PAGES = sorted(
+    [*(ROOT / f"{name}.md" for name in ("README", "CONTRIBUTING", "SECURITY")), *DOCS.rglob("*.md")]
+)
 
 TYPED = (
     "faq.md",
@@ -26,6 +28,7 @@ TYPED = (
     "hooks.md",
     "hosted.md",
     "install.md",
+    "kubernetes.md",
     "runbook.md",
     "security-model.md",
     "topologies.md",

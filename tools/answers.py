@@ -8,7 +8,7 @@ import msgspec
 from msgspec import Struct
 
 from api.models import Change, Status
-from tuner.cli import advise, check, config, doctor, redo, redo_growth, steering
+from tuner.cli import advise, check, config, doctor, hosted, redo, redo_growth, steering
 from tuner.records import TrialProgress
 from tuner.why.model import Why
 
@@ -19,6 +19,8 @@ ANSWERS: dict[str, tuple[type[Struct], ...]] = {
     "config explain": (config.Keys,),
     "config show": (config.Shown,),
     "doctor": (doctor.Answer,),
+    "hosted apply": (hosted.HostedDone,),
+    "hosted restore": (hosted.HostedDone,),
     "drain": (Change, steering.Done),
     "mode": (Change,),
     "override": (Change,),

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from functools import partial
 
 from msgspec import NODEFAULT, Struct
 
 from tools.markdown import Parts, table
-from tuner.config.keys import ARRAYS, KEYS, SECTION_TYPES, Key, toml
+from tuner.config.keys import KEYS, SECTION_TYPES, TABLES_ALONE, Key, toml
 
 
 def keys() -> str:
@@ -20,13 +21,13 @@ def keys() -> str:
     return "\n\n".join(parts)
 
 
-def array(name: str) -> str:
-    """Return the keys of each table of an array."""
-    rows = [(f"`{key.name}`", key.description, _accepts(key), _default(key)) for key in ARRAYS[name].values()]
+def alone(keys: Mapping[str, Key]) -> str:
+    """Return the keys of a table that stands in the file alone."""
+    rows = [(f"`{key.name}`", key.description, _accepts(key), _default(key)) for key in keys.values()]
     return table(("key", "meaning", "takes", "default"), rows)
 
 
-PARTS: Parts = {"keys": keys} | {name: partial(array, name) for name in ARRAYS}
+PARTS: Parts = {"keys": keys} | {name: partial(alone, keys) for name, keys in TABLES_ALONE.items()}
 
 
 def _keys(section: str) -> list[Key]:

@@ -6,12 +6,11 @@ import msgspec
 
 from tools.markdown import Parts, table
 from tuner.config.schema import HOOK_NAMES
-from tuner.core.holds import TABLE
 from tuner.records.hook import HookEvent, HookType
 
 CODES = {
-    HookType.HOLD_BEGUN: ", ".join(f"`hold_{code}`" for code in TABLE),
-    HookType.HOLD_CLEARED: ", ".join(f"`clear_{code}`" for code in TABLE),
+    HookType.HOLD_BEGUN: "`hold_` and [its code](safety.md#holds)",
+    HookType.HOLD_CLEARED: "`clear_` and its code",
     HookType.EMERGENCY_BEGUN: "`emergency`",
     HookType.MODE_CHANGED: "`mode`",
 }

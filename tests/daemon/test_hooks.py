@@ -76,7 +76,8 @@ def health(life: Life) -> HookHealth:
 def in_the_page(event: HookEvent) -> bool:
     """Tell whether the reference has an event under its type and code."""
     rows = [line for line in events().splitlines() if f"`{event.type}`" in line]
-    return any(f"`{event.data.code}`" in row for row in rows)
+    prefix = f"`{event.data.code.partition('_')[0]}_` and "
+    return any(f"`{event.data.code}`" in row or prefix in row for row in rows)
 
 
 def paused(record: TickRecord) -> bool:

@@ -18,7 +18,7 @@ from tests.real.fixtures import missing
 ROOT = Path(__file__).parents[2]
 PROMETHEUS = ROOT / "deploy" / "prometheus"
 GRAFANA = ROOT / "deploy" / "grafana"
-UNPACKED = ROOT / ".cache" / "prometheus"
+UNPACKED = f"{ROOT}/.cache/prometheus:{ROOT}/.cache/kubernetes"
 
 SCRAPED_BY_ITSELF = frozenset({"up", "ALERTS"})
 """What Prometheus knows without us."""
@@ -28,10 +28,10 @@ _NAME = re.compile(r"\b(?:[a-z]+:)?innobrim_[A-Za-z0-9_:]+")
 
 
 def tool(name: str) -> str:
-    """Return the path of prometheus or promtool; skip where there is none."""
-    found = shutil.which(name) or shutil.which(name, path=str(UNPACKED))
+    """Return the path of prometheus, promtool, helm or kubectl; skip where there is none."""
+    found = shutil.which(name) or shutil.which(name, path=UNPACKED)
     if found is None:
-        missing(f"{name}: make servers unpacks Debian's")
+        missing(f"{name}: make servers fetches it")
     return found
 
 

@@ -60,7 +60,7 @@ def test_our_own_wheel_is_made_with_the_locked_backend_alone() -> None:
     assert "--require-hashes" in wheel
     assert "--no-build-isolation" in wheel
     assert not [path for path, text in scripts.items() if re.search(r"\bwheel --", text)]
-    assert sum("deploy/wheel.sh" in text for text in scripts.values()) == 2
+    assert sum("deploy/wheel.sh" in text for text in scripts.values()) == 3
 
 
 @pytest.mark.parametrize(

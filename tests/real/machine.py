@@ -1,4 +1,4 @@
-"""A Debian 12 in a container, systemd its first process and MariaDB a unit, for the package to live in."""
+"""A Debian in a container, systemd its first process and MariaDB a unit, for the package to live in."""
 
 from __future__ import annotations
 
@@ -23,7 +23,9 @@ from tests.real.fixtures import missing
 from tests.real.support import until
 from tuner.records import Capacity
 
-IMAGE = "innobrim/systemd:252"
+IMAGE, NEWER_DEBIAN = "innobrim/systemd:252", "innobrim/systemd:257"
+"""Debian 12, and 13."""
+
 BOOT_LIMIT = 60.0
 
 PROVEN_WITHIN = 150.0
@@ -44,10 +46,11 @@ for unit in systemd-logind.service apt-daily.timer apt-daily-upgrade.timer dpkg-
 done
 printf '%s' "$MARIADB" >/etc/mysql/mariadb.conf.d/99-test.cnf
 mount --make-rshared /
-exec /lib/systemd/systemd --unit=multi-user.target
+exec /lib/systemd/systemd --unit=multi-user.target SYSTEMD_CGROUP_ENABLE_LEGACY_FORCE=1
 """
 """Control groups are read-only at first, and systemd makes its own in them. It has a process of its own mount
-credentials, which others see only where mounts are shared, as they are on any machine."""
+credentials, which others see only where mounts are shared, as they are on any machine. A newer systemd boots
+with the first kind of control groups only where the kernel's command line, here its own, says so."""
 
 _MARIADB = """\
 [mariadbd]
@@ -95,24 +98,26 @@ class Machine:
         original: the pair that its MariaDB starts with.
     """
 
-    def __init__(self, original: Capacity, volumes: Mapping[Path, str]) -> None:
+    def __init__(self, original: Capacity, volumes: Mapping[Path, str], image: str = IMAGE) -> None:
         """Prepare, without starting anything.
 
         Args:
             original: C and M of its MariaDB's own configuration.
             volumes: directories here to where they are there.
+            image: which Debian.
 
         Raises:
             LabServerError: no Docker daemon answers, or it has no such image.
         """
         self.original = original
+        self._image = image
         self._name = f"innobrim-machine-{uuid4().hex[:12]}"
         self._volumes = {str(here): {"bind": there, "mode": "rw"} for here, there in volumes.items()}
         try:
             self._client = docker.from_env(timeout=int(COMMAND_LIMIT))
-            self._client.images.get(IMAGE)
+            self._client.images.get(image)
         except ImageNotFound as error:
-            raise LabServerError(f"image {IMAGE}: make servers makes it") from error
+            raise LabServerError(f"image {image}: make servers makes it") from error
         except DockerException as error:
             raise LabServerError(f"no Docker daemon answers: {error}") from error
 
@@ -122,7 +127,7 @@ class Machine:
             io_capacity=self.original.io_capacity, io_capacity_max=self.original.io_capacity_max
         )
         self._container = self._client.containers.run(
-            IMAGE,
+            self._image,
             ["-c", _ENTRY],
             entrypoint="sh",
             name=self._name,
@@ -249,10 +254,10 @@ class Machine:
 
 
 @contextlib.contextmanager
-def booted(original: Capacity, volumes: Mapping[Path, str]) -> Iterator[Machine]:
+def booted(original: Capacity, volumes: Mapping[Path, str], image: str = IMAGE) -> Iterator[Machine]:
     """Yield such a machine, whose MariaDB answers; skip where there can be none."""
     try:
-        found = Machine(original, volumes)
+        found = Machine(original, volumes, image)
     except LabServerError as error:
         missing(str(error))
     with found:

@@ -16,6 +16,17 @@ import pytest
 from lab.servers.base import LabServer
 from tests.real.machine import Machine, booted, parked
 from tests.real.newer_mariadb import install_newer, make_newer
+from tests.real.packaged import (
+    ACCOUNT,
+    CONFIGURATION,
+    ORIGINAL,
+    PASSWORD,
+    WANTED,
+    WATCHDOG,
+    as_json,
+    configure,
+    install,
+)
 from tests.real.support import in_force, until
 from tuner.records import Capacity
 
@@ -23,34 +34,7 @@ pytestmark = [pytest.mark.real, pytest.mark.timeout(900)]
 
 ROOT = Path(__file__).parents[2]
 
-ORIGINAL, WANTED, TIGHT = Capacity(400, 800), Capacity(300, 600), Capacity(100, 200)
-PASSWORD = "7d1f0c5a9be24d33"  # noqa: S105 - of a throw-away server
-WATCHDOG = 30.0
-"""Seconds; more than twice the slowest tick with the time-out below."""
-
-CONFIGURATION = """\
-[server]
-socket = "{socket}"
-timeout = 0.5
-[daemon]
-on_stop = "{on_stop}"
-state_directory = "{state}"
-[api]
-port = 0
-[loop]
-mode = "{mode}"
-policy = "fixed"
-fixed_io_capacity_max = {highest}
-ratio = 2
-step_factor = 10.0
-dwell_seconds = 2.0
-max_changes_per_hour = 600
-"""
-OPTIONS = f'[client]\nuser = innobrim\npassword = "{PASSWORD}"'
-ACCOUNT = f"""
-CREATE OR REPLACE USER innobrim@localhost IDENTIFIED BY '{PASSWORD}';
-GRANT PROCESS, SUPER ON *.* TO innobrim@localhost;
-"""
+TIGHT = Capacity(100, 200)
 
 HOG = """\
 import os
@@ -82,33 +66,6 @@ def service(machine: Machine) -> Machine:
         machine.run("innobrim mode active")
     machine.await_pair(WANTED)
     return machine
-
-
-def install(machine: Machine, name: str) -> str:
-    """Install the package as an administrator would, with nothing asked."""
-    return machine.run(f"DEBIAN_FRONTEND=noninteractive dpkg --install /packages/{name} 2>&1")
-
-
-def configure(
-    machine: Machine, *, on_stop: str = "park", highest: int = WANTED.io_capacity_max, mode: str = "active"
-) -> None:
-    """Write what the service goes by, and give it a watchdog that a test can wait for."""
-    text = CONFIGURATION.format(
-        socket="/run/mysqld/mysqld.sock",
-        on_stop=on_stop,
-        state="/var/lib/innobrim",
-        mode=mode,
-        highest=highest,
-    )
-    machine.write("/etc/innobrim/innobrim.toml", text)
-    machine.write("/etc/innobrim/my.cnf", OPTIONS, "0600")
-    machine.write("/etc/systemd/system/innobrim.service.d/test.conf", f"[Service]\nWatchdogSec={WATCHDOG:g}")
-    machine.run("systemctl daemon-reload")
-
-
-def as_json(pair: Capacity) -> dict[str, int]:
-    """Return a pair as a status has it."""
-    return {"io_capacity": pair.io_capacity, "io_capacity_max": pair.io_capacity_max}
 
 
 def own(machine: Machine) -> list[dict[str, object]]:
@@ -362,29 +319,6 @@ def test_another_instance_beside_mysql(service: Machine, small: LabServer) -> No
     assert service.pid("innobrim@second") not in {0, service.pid()}
     service.run("systemctl stop innobrim@second")
     assert in_force(small) == before
-
-
-def test_an_upgrade_keeps_state_and_server(service: Machine, package: Path) -> None:
-    """An upgrade stops the daemon in order and starts it again: configuration, originals and mysqld stay."""
-    before = service.status()
-    mysqld, daemon = service.pid("mariadb"), service.pid()
-    newer = package.name.replace("-1_", "-2_")
-    service.run(
-        f"rm -rf /tmp/newer; dpkg-deb -R /packages/{package.name} /tmp/newer && "
-        "sed -i '/^Version:/s/-1$/-2/' /tmp/newer/DEBIAN/control && "
-        f"dpkg-deb -Znone --build /tmp/newer /tmp/{newer} && rm -r /tmp/newer"
-    )
-    service.run(f"DEBIAN_FRONTEND=noninteractive dpkg --install /tmp/{newer} 2>&1")
-
-    service.await_active()
-    assert service.run("dpkg-query --show --showformat '${Version}' innobrim").endswith("-2")
-    assert service.pid("mariadb") == mysqld
-    assert service.pid() not in {0, daemon}
-    assert service.status()["originals"] == before["originals"]
-    assert f"fixed_io_capacity_max = {WANTED.io_capacity_max}" in service.run(
-        "cat /etc/innobrim/innobrim.toml"
-    )
-    service.await_pair(WANTED)
 
 
 @pytest.mark.parametrize("asked", [False, True], ids=["as it is", "restoring"])

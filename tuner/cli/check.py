@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 
 import click
+from msgspec.structs import replace
 
 from tuner.cli.answer import FINE, NO, UNREACHABLE, Unusable, answering, say, say_json
 from tuner.cli.options import configuration, endpoint, json_option, real_server, server_options
@@ -12,6 +13,7 @@ from tuner.config.checks import unusable_extra
 from tuner.findings.check import Report
 from tuner.findings.check import check as look
 from tuner.findings.preconditions import connection_line
+from tuner.hosted.opened import line as hosted_line
 from tuner.settings import Mode
 from tuner.system.clock import SystemClock
 
@@ -62,6 +64,10 @@ def check(config_path: str | None, *, active: bool, as_json: bool, **server_flag
             connection=connection,
             grow_to=config.redo.goal,
         )
+        if config.hosted is not None and report.reachable:
+            host = endpoint(config, noted=lambda _: None).tcp_host
+            line = hosted_line(config.hosted, server.facts(), host)
+            report = replace(report, findings=(*report.findings, line))
     finally:
         server.close()
     if as_json:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sys
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import wraps
 from typing import Any
 
@@ -20,10 +20,11 @@ from tuner.config.checks import unencrypted
 from tuner.config.credentials import identity_of, read_credentials
 from tuner.config.hooks import hook_faults, shown, unsigned
 from tuner.config.keys import (
-    ARRAYS,
+    ALONE,
     BRACKETS,
     BY_VARIABLE,
     HOOK,
+    HOSTED,
     KEYS,
     REMOVED,
     SCHEDULE,
@@ -42,7 +43,7 @@ from tuner.records.hook import HookType
 from tuner.settings import as_formerly
 from tuner.system.version import program_version
 
-ALL = {**KEYS, **{key.dotted: key for keys in ARRAYS.values() for key in keys.values()}}
+ALL = {**KEYS, **ALONE}
 """Every key by its dotted name."""
 
 Value = str | int | float | bool | None
@@ -109,6 +110,7 @@ class Shown(Struct, frozen=True):
         keys: the values in force.
         schedule: the tables of the schedule.
         hook: the hooks.
+        hosted: the table of a hosted server; empty without one.
         server: as whom and where the daemon logs in.
         password_from: what its password is read from; empty without one.
     """
@@ -117,6 +119,7 @@ class Shown(Struct, frozen=True):
     keys: tuple[InForce, ...]
     schedule: tuple[dict[str, Any], ...]
     hook: tuple[dict[str, Any], ...]
+    hosted: dict[str, Any]
     server: str
     password_from: str
 
@@ -131,10 +134,10 @@ class Explained(Struct, frozen=True):
         optional: it may be left out.
         default: where nobody says anything; None where it is left out then, or has none.
         required: it must be given.
-        variable: of the environment that sets it; None in a table [[…]], which stands in the file alone.
+        variable: of the environment that sets it; None for what stands in the file alone.
         reloads: a change takes effect while the daemon runs, with a reload.
         api: PATCH /v1/settings changes it for as long as the daemon runs.
-        now: the value in force, and where it is set; None in a table [[…]], where each has its own.
+        now: the value in force, and where it is set; None for what stands in the file alone.
     """
 
     key: str
@@ -276,8 +279,9 @@ def show_config(found: Examined, *, changed: bool, as_json: bool) -> None:
     answer = Shown(
         file=found.file,
         keys=tuple(one for one in keys if not changed or one.value != one.default),
-        schedule=_tables(found.config.schedule),
-        hook=_tables(found.config.hook),
+        schedule=tuple(map(_given, found.config.schedule)),
+        hook=tuple(map(_given, found.config.hook)),
+        hosted={} if found.config.hosted is None else _given(found.config.hosted),
         server=str(login),
         password_from=login.password_from,
     )
@@ -287,12 +291,9 @@ def show_config(found: Examined, *, changed: bool, as_json: bool) -> None:
         say(*_toml_of(answer))
 
 
-def _tables(made: Iterable[Struct]) -> tuple[dict[str, Any], ...]:
-    """Return what each of an array's tables says."""
-    return tuple(
-        {name: value for name, value in msgspec.to_builtins(one).items() if value not in (None, False)}
-        for one in made
-    )
+def _given(table: Struct) -> dict[str, Any]:
+    """Return the keys of a table that are not left out."""
+    return {name: value for name, value in msgspec.to_builtins(table).items() if value not in (None, False)}
 
 
 def _in_force(found: Examined, key: Key) -> InForce:
@@ -326,9 +327,10 @@ def _toml_of(answer: Shown) -> Iterator[str]:
         texts = [_assigned(one.key.partition(".")[2], one.value) for one in mine]
         width = max(map(len, texts), default=0)
         yield from (f"{text:<{width}}  # {_from(one)}" for text, one in zip(texts, mine, strict=True))
-    for array, tables in ((SCHEDULE, answer.schedule), (HOOK, answer.hook)):
-        for table in tables:
-            yield from ("", BRACKETS[array], *(_assigned(name, value) for name, value in table.items()))
+    tables = [(HOSTED, one) for one in (answer.hosted,) if one]
+    tables += [(SCHEDULE, one) for one in answer.schedule] + [(HOOK, one) for one in answer.hook]
+    for section, table in tables:
+        yield from ("", BRACKETS[section], *(_assigned(name, value) for name, value in table.items()))
 
 
 def _assigned(name: str, value: object) -> str:
@@ -378,13 +380,13 @@ def named(name: str) -> Sequence[str]:
         return found
     gone: Mapping[str, str] = {**REMOVED, **WITHOUT_EFFECT}
     near = nearest_key(asked)
-    hint = f"did you mean {near}?" if near else f"a key begins with one of {', '.join((*SECTIONS, *ARRAYS))}"
+    hint = f"did you mean {near}?" if near else f"a key begins with one of {', '.join(BRACKETS)}"
     raise Unusable(f"{name}: no key; {gone.get(asked, hint)}")
 
 
 def _explained(found: Examined, dotted: str) -> Explained:
     key = ALL[dotted]
-    alone, required = key.section in ARRAYS, key.default is msgspec.NODEFAULT
+    alone, required = dotted in ALONE, key.default is msgspec.NODEFAULT
     return Explained(
         key=dotted,
         meaning=key.description,
@@ -411,8 +413,8 @@ def _explanation(one: Explained) -> Iterator[str]:
     if one.now is not None:
         rows.append(("now", f"{_written(one.now.value)} ({_from(one.now)})"))
     rows.append(("a change", when))
-    brackets = BRACKETS[one.key.partition(".")[0]]
-    rows.append(("variable", one.variable or f"none: it stands in a table {brackets} of the file"))
+    table = BRACKETS[one.key.partition(".")[0]]
+    rows.append(("variable", one.variable or f"none: it stands in a table {table} of the file"))
     yield one.key
     yield f"  {one.meaning}"
     yield from columns(rows)

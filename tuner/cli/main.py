@@ -15,7 +15,7 @@ FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
 STEERING = ("drain", "mode", "override", "park", "pause", "restore", "resume")
 ALONE = (
-    "advise bench check config demo doctor policies record redo replay report run schedule setup-sql "
+    "advise bench check config demo doctor hosted policies record redo replay report run schedule setup-sql "
     "simulate status token trial watch why"
 )
 COMMANDS = {

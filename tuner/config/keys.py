@@ -19,7 +19,7 @@ from typing import Annotated, Any, Literal, Union, get_args, get_origin, get_typ
 import msgspec
 from msgspec import Meta, Struct
 
-from tuner.config.schema import Config, HookTable, ScheduleTable
+from tuner.config.schema import Config, HookTable, HostedTable, ScheduleTable
 from tuner.settings import REMOVED_POLICIES
 
 PREFIX = "INNOBRIM_"
@@ -73,7 +73,7 @@ class Key:
     @property
     def reloads(self) -> bool:
         """Tell whether a change takes effect while the daemon runs, with a reload."""
-        return self.section in {"loop", "redo", *ARRAYS} or self.dotted == "daemon.on_stop"
+        return self.section in {"loop", "redo", *TABLES_ALONE} or self.dotted == "daemon.on_stop"
 
     @property
     def is_path(self) -> bool:
@@ -201,9 +201,10 @@ def _read_section(section: str, section_type: type[Struct]) -> Iterable[Key]:
 
 SCHEDULE = "schedule"
 HOOK = "hook"
+HOSTED = "hosted"
 
 SECTION_TYPES: Mapping[str, type[Struct]] = {
-    name: kind for name, kind in get_type_hints(Config).items() if name not in {SCHEDULE, HOOK}
+    name: kind for name, kind in get_type_hints(Config).items() if name not in {SCHEDULE, HOOK, HOSTED}
 }
 SECTIONS: tuple[str, ...] = tuple(SECTION_TYPES)
 KEYS: Mapping[str, Key] = {
@@ -215,13 +216,19 @@ ARRAYS: Mapping[str, Mapping[str, Key]] = {
     array: {key.name: key for key in _read_section(array, kind)}
     for array, kind in ((SCHEDULE, ScheduleTable), (HOOK, HookTable))
 }
-"""The arrays of tables beside the sections, and what each of their tables takes; from the file alone."""
+"""The arrays of tables beside the sections, and what each of their tables takes."""
+
+HOSTED_KEYS: Mapping[str, Key] = {key.name: key for key in _read_section(HOSTED, HostedTable)}
+
+TABLES_ALONE: Mapping[str, Mapping[str, Key]] = {HOSTED: HOSTED_KEYS, **ARRAYS}
+ALONE: Mapping[str, Key] = {key.dotted: key for keys in TABLES_ALONE.values() for key in keys.values()}
+"""The keys that stand in the file alone: no variable and no flag sets them."""
 
 BRACKETS: Mapping[str, str] = {
-    **{name: f"[{name}]" for name in SECTIONS},
+    **{name: f"[{name}]" for name in (*SECTIONS, HOSTED)},
     **{name: f"[[{name}]]" for name in ARRAYS},
 }
-"""How each section, and each array of tables, is written."""
+"""How each table, and each array of them, is written."""
 
 BY_VARIABLE: Mapping[str, Key] = {key.variable: key for key in KEYS.values()}
 

@@ -17,10 +17,13 @@ from msgspec.structs import replace
 
 from tuner.config.checks import contradictions
 from tuner.config.hooks import read_hooks
+from tuner.config.hosted import read_hosted
 from tuner.config.keys import (
     ARRAYS,
     BRACKETS,
     BY_VARIABLE,
+    HOOK,
+    HOSTED,
     KEYS,
     NO_KEYS,
     OTHER_VARIABLES,
@@ -39,7 +42,7 @@ from tuner.config.keys import (
     toml,
 )
 from tuner.config.schedule import read_schedule
-from tuner.config.schema import UTF_16, Config, ConfigError, Fault, HookTable, ScheduleTable
+from tuner.config.schema import UTF_16, Config, ConfigError, Fault, HookTable, HostedTable, ScheduleTable
 from tuner.settings import Settings
 from tuner.system.files import changeable, read_whole
 from tuner.system.systemd import watchdog_seconds
@@ -203,6 +206,7 @@ class _Gathered:
     sources: dict[str, Source] = field(default_factory=dict)
     schedule: tuple[ScheduleTable, ...] = ()
     hook: tuple[HookTable, ...] = ()
+    hosted: HostedTable | None = None
     faults: list[Fault] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
 
@@ -323,7 +327,7 @@ def _build(gathered: _Gathered) -> Config:
         emergency_seconds=max(loop.emergency_seconds, late),
         stale_seconds=max(loop.stale_seconds, late),
     )
-    return Config(**sections, schedule=gathered.schedule, hook=gathered.hook)
+    return Config(**sections, schedule=gathered.schedule, hook=gathered.hook, hosted=gathered.hosted)
 
 
 def _one_address(gathered: _Gathered) -> None:
@@ -363,6 +367,9 @@ def _take_file(gathered: _Gathered, path: str) -> None:
                 gathered.hook, problems, notes = read_hooks(place, table)
             gathered.faults.extend(_of_array(path, text, section, problem) for problem in problems)
             gathered.notes.extend(notes)
+        elif section == HOSTED:
+            gathered.hosted, problems = read_hosted(f"{path}:{HOSTED}", table)
+            gathered.faults.extend(_of_hosted(path, text, problem) for problem in problems)
         else:
             line = line_of(text, section) or line_of(text, "", section)
             gathered.faults.append(Fault(f"{path}: {_misplaced(section, table)}", path, section, "", line))
@@ -388,6 +395,13 @@ def _of_array(path: str, text: str, array: str, problem: str) -> Fault:
         return Fault(problem, path, array)
     line = line_of(text, array, place[3], number=int(place[2]))
     return Fault(problem, path, f"{array}.{place[3]}", line=line)
+
+
+def _of_hosted(path: str, text: str, problem: str) -> Fault:
+    """Return a fault of the table of a hosted server, with the line of its key where it names one."""
+    place = re.match(rf"{HOSTED}\.(\w+)", problem.removeprefix(f"{path}:"))
+    name = place[1] if place else ""
+    return Fault(problem, path, f"{HOSTED}.{name}".rstrip("."), line=line_of(text, HOSTED, name))
 
 
 def _take_from_table(gathered: _Gathered, path: str, dotted: str, value: object, line: int | None) -> None:
@@ -435,9 +449,10 @@ def _variable_hint(name: str) -> str:
         return "the configuration file is named with --config"
     if removed := REMOVED.get(name.removeprefix(PREFIX).lower().replace("_", ".", 1)):
         return removed
-    for array in ARRAYS:
-        if name.startswith(f"{PREFIX}{array.upper()}"):
-            return f"a {array} stands in the configuration file alone, as a table {BRACKETS[array]}"
+    nouns = {SCHEDULE: "a schedule", HOOK: "a hook", HOSTED: "a hosted server"}
+    for section, noun in nouns.items():
+        if name.startswith(f"{PREFIX}{section.upper()}"):
+            return f"{noun} stands in the configuration file alone, as a table {BRACKETS[section]}"
     near = nearest_variable(name)
     return f"did you mean {near}?" if near else f"a key's variable is {PREFIX} + section + _ + key"
 

@@ -309,7 +309,7 @@ class HookTable(Struct, frozen=True, forbid_unknown_fields=True):
         NonEmpty | None,
         Meta(
             examples=["https://alerts.example.com/innobrim"],
-            description="gets a POST request for each event; without TLS on this machine alone",
+            description="gets a request for each event; without TLS on this machine alone",
         ),
     ] = None
     command: Annotated[
@@ -317,7 +317,7 @@ class HookTable(Struct, frozen=True, forbid_unknown_fields=True):
         Meta(
             extra={"accepts": "a list of texts, of which the first is an absolute path,"},
             examples=['["/usr/local/bin/page", "--now"]'],
-            description="is run for each event, without a shell, with the event on its standard input",
+            description="is run for each event, with the event on its standard input",
         ),
     ] = None
     on: Annotated[
@@ -337,6 +337,29 @@ class HookTable(Struct, frozen=True, forbid_unknown_fields=True):
     timeout: Annotated[float, Meta(gt=0, le=60, description="seconds that one delivery may take")] = 10.0
 
 
+class HostedTable(Struct, frozen=True, forbid_unknown_fields=True):
+    """Where the provider of a hosted server keeps its two variables."""
+
+    instance: Annotated[
+        str,
+        Meta(
+            min_length=1,
+            examples=["arn:aws:rds:eu-west-1:123456789012:db:db1"],
+            description="which instance of the provider's the server is: on Amazon RDS its ARN, on Azure the "
+            "resource ID of the flexible server",
+        ),
+    ]
+    parameter_group: Annotated[
+        NonEmpty | None,
+        Meta(
+            description="name of the instance's DB parameter group; must be given on Amazon RDS, there alone"
+        ),
+    ] = None
+    shared_group: Annotated[
+        bool, Meta(description="other instances may have the parameter group, too, and get the same values")
+    ] = False
+
+
 class Config(Struct, frozen=True, forbid_unknown_fields=True):
     """The whole configuration: TOML file, then INNOBRIM_* variables, then flags."""
 
@@ -348,3 +371,4 @@ class Config(Struct, frozen=True, forbid_unknown_fields=True):
     log: LogSection = msgspec.field(default_factory=LogSection)
     schedule: tuple[ScheduleTable, ...] = ()
     hook: tuple[HookTable, ...] = ()
+    hosted: HostedTable | None = None

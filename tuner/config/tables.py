@@ -1,4 +1,4 @@
-"""Reads the arrays of tables of a configuration file: any number of each, from the file alone."""
+"""Reads the tables that stand in a configuration file alone, among them arrays of any number."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def read_tables(
         notes.extend(
             f"{here}.{name}: {WITHOUT_EFFECT[f'{array}.{name}']}" for name in table.keys() - present.keys()
         )
-        values, wrong = _values(here, array, present)
+        values, wrong = values_of(here, present, ARRAYS[array], f"a {array}")
         if "name" in values and names.setdefault(values["name"], number) != number:
             taken = f"{array}[{names[name]}] has this name; each needs one of its own"
             wrong.append(f"{here}.name = {toml(name)}: {taken}")
@@ -57,21 +57,32 @@ def read_tables(
     return tuple(made), problems, notes
 
 
-def _values(here: str, array: str, table: Mapping[str, object]) -> tuple[dict[str, Any], list[str]]:
-    """Return the values of one table, each inside its own bounds."""
-    keys: Mapping[str, Key] = ARRAYS[array]
+def values_of(
+    here: str, table: Mapping[str, object], keys: Mapping[str, Key], noun: str
+) -> tuple[dict[str, Any], list[str]]:
+    """Return the values of one table, each inside its own bounds, and a line for everything that is wrong.
+
+    Args:
+        here: file and table, for the messages.
+        table: what the file says.
+        keys: what the table takes.
+        noun: what such a table is, with its article.
+    """
     values, problems = {}, []
     for name, value in table.items():
         key = keys.get(name)
         if key is None:
             near = nearest(name, keys)
-            hint = f"did you mean {near}?" if near else f"a {array} has {', '.join(keys)}"
+            hint = f"did you mean {near}?" if near else f"{noun} has {', '.join(keys)}"
             problems.append(f"{here}.{name}: unknown key; {hint}")
             continue
         try:
             values[name] = key.read(value, from_text=False)
         except KeyValueError as error:
             problems.append(f"{here}.{name} = {toml(value)}: {error}")
-    missing = [key for key in keys.values() if key.default is NODEFAULT and key.name not in table]
-    problems.extend(f"{here}.{key.name} is missing; it must be {key.accepts}" for key in missing)
+    problems.extend(
+        f"{here}.{name} is missing; it must be {key.accepts}"
+        for name, key in keys.items()
+        if key.default is NODEFAULT and name not in table
+    )
     return values, problems

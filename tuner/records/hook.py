@@ -31,14 +31,14 @@ class HookType(StrEnum):
 
 
 _MEANINGS = {
-    HookType.HOLD_BEGUN: "nothing may be written from now on; `text` says why and what ends it",
-    HookType.HOLD_CLEARED: "that hold is over; `holds` has those that are left",
-    HookType.EMERGENCY_BEGUN: "sync flushing was near, and an active daemon raises `innodb_io_capacity_max`",
-    HookType.EMERGENCY_ENDED: "the value of that emergency is no longer in force",
+    HookType.HOLD_BEGUN: "nothing may be written; `text` says why and what ends it",
+    HookType.HOLD_CLEARED: "it is over; `holds` has those that are left",
+    HookType.EMERGENCY_BEGUN: "sync flushing was near: `innodb_io_capacity_max` is raised",
+    HookType.EMERGENCY_ENDED: "that value is no longer in force",
     HookType.MODE_CHANGED: "from advisory to active, or back",
-    HookType.BASELINE_BACK: "the server did worse than with the originals, and these come back",
+    HookType.BASELINE_BACK: "the server did worse than with the originals: they come back",
     HookType.BASELINE_LEFT: "that is over",
-    HookType.TEST: "`innobrim config check --hooks` asked for it; whatever `on` names",
+    HookType.TEST: "`config check --hooks`",
 }
 
 

@@ -26,14 +26,14 @@ class Needed(NamedTuple):
     why: str  # in words
 
 
-def restore_step(current: Capacity, originals: Capacity) -> Capacity:
+def restore_step(current: Capacity, originals: Capacity, *, factor: float = RESTORE_FACTOR) -> Capacity:
     """Return the next pair on the way back to the originals; the originals themselves at the end.
 
-    M goes by ``RESTORE_FACTOR``, and C as far towards its original as M towards its own, as nearly as whole
+    M goes by ``factor``, and C as far towards its original as M towards its own, as nearly as whole
     multiples and the server's minimum for C allow.
     """
     wanted, now = originals.io_capacity_max, current.io_capacity_max
-    low, high = now / RESTORE_FACTOR, now * RESTORE_FACTOR
+    low, high = now / factor, now * factor
     if low <= wanted <= high:
         return originals
     following = high if wanted > now else low

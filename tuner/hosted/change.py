@@ -1,0 +1,259 @@
+"""Another pair by way of the provider, and the way back: one variable at a time, each seen in the server.
+
+A change takes the provider up to minutes. So nothing here is an emergency or a park, and no change begins
+within ``DWELL_SECONDS`` of the last one, or after ``MOST_A_DAY`` within a day; the way back is always open.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from tuner.core.leaving.restore import restore_step
+from tuner.core.limits import allowed
+from tuner.core.writes.plan import CAPACITY, CAPACITY_MAX, plan
+from tuner.hosted.kept import Kept, keep, kept_of
+from tuner.hosted.opened import barred, not_in_force, values_of
+from tuner.hosted.port import NAMES, HostedError, Look, NotInTimeError, Store
+from tuner.records import Capacity, Facts, Missed, Sample
+from tuner.servers.port import Server, ServerError
+from tuner.settings import Settings
+from tuner.system.clock import Clock
+
+DWELL_SECONDS = 1800.0
+MOST_A_DAY = 4
+DAY_SECONDS = 86_400.0
+LOOK_SECONDS = 5.0
+"""Between two looks at the server while the provider is at work."""
+
+RAISED_BY = 2.0
+"""Most that one step raises M by, as a factor: a raise at a high age has pages flushed at once."""
+
+
+class Standing(Struct, frozen=True):
+    """What a person is told before a change, and what must still be so after the answer."""
+
+    identity: str
+    in_force: Capacity
+    seen: Look
+
+
+class Change:
+    """One hosted server, and what its provider keeps of it.
+
+    Attributes:
+        now: what both show.
+        kept: what is on disk of it; None for nothing.
+    """
+
+    def __init__(
+        self,
+        server: Server,
+        store: Store,
+        *,
+        host: str,
+        settings: Settings,
+        directory: Path,
+        clock: Clock,
+        say: Callable[[str], None],
+        wait: Callable[[float], None] = time.sleep,
+    ) -> None:
+        """Look at server, provider and disk; nothing is written.
+
+        Args:
+            server: that answers at the address of the instance.
+            store: that the configuration names.
+            host: by which the server is reached.
+            settings: whose limits of M count.
+            directory: the state directory.
+            clock: whose time it is.
+            say: told each step in a line.
+            wait: called with the seconds between two looks.
+
+        Raises:
+            HostedError: nothing may be changed there, or it cannot be told.
+            ServerError: the server does not answer.
+            KeptError: what was found before cannot be read.
+        """
+        self._server, self._store, self._host = server, store, host
+        self._settings, self._directory, self._clock, self._say, self._wait = (
+            settings,
+            directory,
+            clock,
+            say,
+            wait,
+        )
+        self.facts: Facts = server.facts()
+        self.kept = kept_of(directory, store.key)
+        self.now = self._look()
+
+    def _look(self) -> Standing:
+        sample, seen = self._read(), self._store.look()
+        if why := barred(self._store, seen, self.facts, self._host):
+            raise HostedError(why)
+        return Standing(sample.identity, sample.capacity, seen)
+
+    def _read(self) -> Sample:
+        sample = self._server.read()
+        if isinstance(sample, Missed):
+            raise ServerError(sample.reason)
+        return sample
+
+    def must_be_as_told(self) -> None:
+        """End where server or provider is not what a person was told of; a question may take hours."""
+        self._server.close()  # which ends a connection that nothing came over for seconds
+        before, self.now = self.now, self._look()
+        if self.now != before:
+            raise HostedError("server or provider show something else since a moment ago: ask again")
+
+    def foreign(self) -> str:
+        """Return what somebody else set at the provider since we wrote there; empty where nobody did."""
+        kept, values = self.kept, values_of(self.now.seen)
+        if kept is None:
+            return ""
+        return "; ".join(
+            f"{name} is {self.now.seen.parameters[name]}, and InnoBrim wrote {' and '.join(kept.wrote[name])}"
+            for name in NAMES
+            if kept.wrote.get(name) and kept.foreign(name, values[name])
+        )
+
+    def to_be_set(self, wanted: Capacity | None, *, adopt: bool) -> Capacity:
+        """Return the pair that is to be in force.
+
+        Args:
+            wanted: by a person; None for what was found.
+            adopt: what somebody else set is to count as found.
+
+        Raises:
+            HostedError: it is not to be set now.
+        """
+        if wanted is None:
+            return self._found().found
+        if why := self._refusal(wanted, adopt=adopt):
+            raise HostedError(why)
+        return wanted
+
+    def _found(self) -> Kept:
+        if self.kept is None:
+            raise HostedError(f"innobrim hosted has changed nothing in {self.now.seen.place} from here")
+        return self.kept
+
+    def _refusal(self, wanted: Capacity, *, adopt: bool) -> str:
+        if wanted == self.now.in_force:
+            return f"{wanted} is in force already"
+        if why := self._not_allowed(wanted):
+            return f"{wanted}: {why}"
+        if why := not_in_force(values_of(self.now.seen), self.now.in_force):
+            return f"{why}: wait until it is in force, or have the provider apply it"
+        if not adopt and (why := self.foreign()):
+            return (
+                f"{why}: somebody else changed it; innobrim hosted restore sets back what InnoBrim found, "
+                "and --adopt takes theirs for what was found"
+            )
+        return self.now.seen.pending or self._too_soon(wanted)
+
+    def _not_allowed(self, wanted: Capacity) -> str:
+        lowest, highest = allowed(self._settings, self.facts)
+        if wanted.io_capacity < self.facts.capacity_minimum or wanted.io_capacity_max % wanted.io_capacity:
+            return (
+                f"innodb_io_capacity must be at least {self.facts.capacity_minimum}, and "
+                "innodb_io_capacity_max a whole multiple of it"
+            )
+        if not lowest <= wanted.io_capacity_max <= highest:
+            return f"innodb_io_capacity_max must be from {lowest} to {highest}, as [loop] has it"
+        for name, value in ((CAPACITY, wanted.io_capacity), (CAPACITY_MAX, wanted.io_capacity_max)):
+            taken = self.now.seen.parameters[name]
+            if value < taken.lowest or (taken.highest is not None and value > taken.highest):
+                return f"{self._store.service} takes {taken.lowest} to {taken.highest} for {name}"
+        return ""
+
+    def _too_soon(self, wanted: Capacity) -> str:
+        if self.kept is not None and self.kept.wanted == wanted:
+            return ""  # which goes on with what was not done in time
+        begun, now = [] if self.kept is None else self.kept.begun, self._clock.wall()
+        if begun and now - begun[-1] < DWELL_SECONDS:
+            left = (DWELL_SECONDS - (now - begun[-1])) / 60.0
+            return (
+                f"the last change began less than {DWELL_SECONDS / 60:.0f} minutes ago: wait {left:.0f} "
+                "minutes, and look what it brought"
+            )
+        if sum(now - one < DAY_SECONDS for one in begun) >= MOST_A_DAY:
+            return f"{MOST_A_DAY} changes within a day are enough for a setting that is to stay"
+        return ""
+
+    def apply(self, wanted: Capacity, *, timeout: float) -> None:
+        """Have the pair in force; what was found is on disk before the provider is told.
+
+        Args:
+            wanted: the pair.
+            timeout: how long the provider may take for one variable, seconds.
+
+        Raises:
+            HostedError: the provider refused, failed, or was not done in time; or somebody else changed
+                something meanwhile.
+            ServerError: the server is another one, or is gone.
+            KeptError: what was found is not on disk; nothing was written.
+        """
+        values = values_of(self.now.seen)
+        if self.kept is None:
+            self.kept = Kept(self._store.key, self.now.in_force, values)
+        elif self.foreign():
+            self.kept = replace(self.kept, found=self.now.in_force, values=values, wrote={}, wanted=None)
+        if self.kept.wanted != wanted:
+            recent = [one for one in self.kept.begun if self._clock.wall() - one < DAY_SECONDS]
+            self.kept = replace(self.kept, begun=[*recent, self._clock.wall()], wanted=wanted)
+        self._go(wanted, timeout)
+
+    def restore(self, *, timeout: float) -> None:
+        """Have in force what was found, and at the provider what it kept then; raises what ``apply`` does."""
+        kept = self._found()
+        self._go(kept.found, timeout)
+        for name in NAMES:
+            if self._store.look().parameters[name].value != kept.values[name]:
+                self._write(name, kept.values[name], kept.found, timeout)
+        keep(self._directory, self._store.key, None)
+        self.kept = None
+
+    def _go(self, wanted: Capacity, timeout: float) -> None:
+        pair = self.now.in_force
+        while pair != wanted:
+            raised = wanted.io_capacity_max > pair.io_capacity_max
+            target = restore_step(pair, wanted, factor=RAISED_BY) if raised else wanted
+            for name, value in plan(pair, target):
+                pair = (
+                    replace(pair, io_capacity=value)
+                    if name == CAPACITY
+                    else replace(pair, io_capacity_max=value)
+                )
+                self._write(name, str(value), pair, timeout)
+
+    def _write(self, name: str, value: str | None, pair: Capacity, timeout: float) -> None:
+        """Write one variable, and wait until the server shows the pair and the provider is done."""
+        if self.kept is not None and value is not None:
+            wrote = {**self.kept.wrote, name: [*self.kept.wrote.get(name, []), value]}
+            self.kept = replace(self.kept, wrote=wrote)
+            keep(self._directory, self._store.key, self.kept)
+        said = f"{name} = {'the default' if value is None else value}"
+        began = self._clock.monotonic()
+        self._store.write(name, value)
+        in_force: Capacity | None = None
+        settled = False
+        while not (in_force == pair and settled):
+            if self._clock.monotonic() - began > timeout:
+                shows = "nothing" if in_force is None else str(in_force)
+                raise NotInTimeError(
+                    f"{said} is written at the provider, and not in force after {timeout:.0f} s: the server "
+                    f"shows {shows}, awaited is {pair}; it may still come"
+                )
+            self._wait(LOOK_SECONDS)
+            sample = self._server.read()
+            if isinstance(sample, Sample):
+                in_force = sample.capacity
+                if sample.identity != self.now.identity:
+                    raise ServerError(f"another server, {sample.identity}, answers at {self._host}")
+            settled = in_force == pair and self._store.settled()
+        self._say(f"{said} is in force after {self._clock.monotonic() - began:.0f} s")
