@@ -33,6 +33,7 @@ ALONE = {
 """Files whose units run when all others have ended, and what for; the same words are one unit."""
 
 OWN = {
+    "tests/real/test_ansible.py": "package",
     "tests/real/test_bench.py": "bench",
     "tests/real/test_commands.py": "commands",
     "tests/real/test_compose.py": "compose",

@@ -24,6 +24,7 @@ PAGES = sorted(
 TYPED = (
     "faq.md",
     "first-hour.md",
+    "fleet.md",
     "guide.md",
     "hooks.md",
     "hosted.md",

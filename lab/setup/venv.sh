@@ -3,6 +3,9 @@
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 
+# In an environment of its own: it brings cryptography, and the daemon is tested and measured without that.
+readonly ANSIBLE=.cache/ansible ANSIBLE_CORE=ansible-core==2.19.14
+
 fail() { printf 'SETUP: %s\n' "$*" >&2; exit 1; }
 
 find_python() {
@@ -16,11 +19,19 @@ find_python() {
   fail "no Python 3.11 or later found; $(python3 --version 2>&1 || true). Install one, or name it: make PYTHON=/path/to/python3"
 }
 
+make_ansible() {
+  [ "$("$ANSIBLE/bin/python" -c 'from importlib.metadata import version; print(version("ansible-core"))' 2>/dev/null)" != "${ANSIBLE_CORE##*=}" ] || return 0
+  "$(find_python)" -m venv --clear "$ANSIBLE"
+  "$ANSIBLE/bin/python" -m pip --disable-pip-version-check install --quiet "$ANSIBLE_CORE" ||
+    fail "pip could not install $ANSIBLE_CORE; the lines above say why"
+}
+
 case "${1:-dev}" in
   demo) extras=lab ;;
   dev) extras=lab,dev,bayes,docs ;;
   *) fail "unknown set '$1': demo or dev" ;;
 esac
+[ "$extras" = lab ] || make_ansible
 
 wanted=$(cksum <pyproject.toml)
 for stamp in .venv/.installed-dev ".venv/.installed-${1:-dev}"; do

@@ -271,6 +271,15 @@ def test_a_refusal_of_the_provider_is_told(desk: Desk, operation: str) -> None:
     assert desk.kept()[0]["values"] == {C: None, M: None}
 
 
+def test_what_the_provider_did_not_take_is_no_change(desk: Desk) -> None:
+    """Once the rights are there another pair can be set at once."""
+    desk.account.refuses["ModifyDBParameterGroup"] = "AccessDenied"
+    desk.types(*APPLY)
+    desk.account.refuses.clear()
+
+    ended(desk.types("hosted", "apply", "--to", "500/500", "--yes"), 0, "500/500 is in force")
+
+
 def test_another_server_at_the_address_ends_it(desk: Desk) -> None:
     """What is awaited is the same server; the other one is named."""
     passing = desk.server.on_read

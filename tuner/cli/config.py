@@ -23,6 +23,8 @@ from tuner.config.keys import (
     ALONE,
     BRACKETS,
     BY_VARIABLE,
+    FLEET,
+    FLEET_KEYS,
     HOOK,
     HOSTED,
     KEYS,
@@ -35,7 +37,7 @@ from tuner.config.keys import (
     toml,
 )
 from tuner.config.load import DEFAULT_PATH, Examined, Source, examine
-from tuner.config.schema import Config, ConfigError, Fault, HookTable
+from tuner.config.schema import Config, ConfigError, Fault, FleetTable, HookTable
 from tuner.core.commands import overlay
 from tuner.daemon.delivery import DeliveryError, deliver
 from tuner.daemon.hooks import Told, event_of
@@ -46,7 +48,7 @@ from tuner.system.version import program_version
 ALL = {**KEYS, **ALONE}
 """Every key by its dotted name."""
 
-Value = str | int | float | bool | None
+Value = str | int | float | bool | list[str] | None
 """Of a key; None where it is left out."""
 
 
@@ -275,7 +277,8 @@ def show_config(found: Examined, *, changed: bool, as_json: bool) -> None:
     if found.faults:
         raise ConfigError(found.faults)
     login = read_credentials(found.config.server, environ=os.environ)
-    keys = tuple(_in_force(found, key) for key in KEYS.values())
+    known = {**KEYS, **({} if found.config.fleet == FleetTable() else FLEET_KEYS)}
+    keys = tuple(_in_force(found, key) for key in known.values())
     answer = Shown(
         file=found.file,
         keys=tuple(one for one in keys if not changed or one.value != one.default),
@@ -320,7 +323,7 @@ def _from(one: InForce) -> str:
 def _toml_of(answer: Shown) -> Iterator[str]:
     password = f"password from {answer.password_from}" if answer.password_from else "no password"
     yield f"# {answer.file or 'no file'}; the login is {answer.server}, {password}"
-    for section in SECTIONS:
+    for section in (*SECTIONS, FLEET):
         mine = [one for one in answer.keys if one.key.startswith(f"{section}.")]
         if mine:
             yield from ("", BRACKETS[section])
@@ -386,7 +389,8 @@ def named(name: str) -> Sequence[str]:
 
 def _explained(found: Examined, dotted: str) -> Explained:
     key = ALL[dotted]
-    alone, required = dotted in ALONE, key.default is msgspec.NODEFAULT
+    in_file, required = dotted in ALONE, key.default is msgspec.NODEFAULT
+    alone = in_file and key.section != FLEET
     return Explained(
         key=dotted,
         meaning=key.description,
@@ -394,7 +398,7 @@ def _explained(found: Examined, dotted: str) -> Explained:
         optional=key.optional,
         default=None if required else msgspec.to_builtins(key.default),
         required=required,
-        variable=None if alone else key.variable,
+        variable=None if in_file else key.variable,
         reloads=key.reloads,
         api=key.section == "loop" and key.name in overlay.NAMES,
         now=None if alone else _in_force(found, key),

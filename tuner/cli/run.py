@@ -136,9 +136,17 @@ def _serve(
     if config.api.enabled:
         api = make_api(config, board, configuration=lambda: state[0].config, insecure=insecure)
 
+    logins = [where]
+
     def another() -> RealServer:
         """Return a connection of its own for a step of redo.grow_to, under the same identity."""
-        return RealServer(where, clock, name=identity_of(os.environ))
+        return RealServer(logins[-1], clock, name=identity_of(os.environ))
+
+    def reload() -> Config:
+        new = _reread(config_path, flags)
+        logins[:] = [_with_password(where, new)]
+        server.use_password(logins[-1].password)
+        return new
 
     daemon = Daemon(
         config,
@@ -146,7 +154,7 @@ def _serve(
         clock,
         board=board,
         notifier=Notifier(os.environ),
-        reload=lambda: _reread(config_path, flags),
+        reload=reload,
         api=api,
         connect=another,
         watch=partial(permit, server, enable_counters=config.daemon.enable_counters),
@@ -267,6 +275,16 @@ def _addresses(config: Config) -> list[str]:
         address = f"[{config.api.address}]" if ":" in config.api.address else config.api.address
         found.append(f"{scheme}://{address}:{config.api.port}, tokens: innobrim token list")
     return found
+
+
+def _with_password(where: Endpoint, config: Config) -> Endpoint:
+    """Return where and as whom to connect, with the password as it is written now."""
+    try:
+        found = endpoint(config, noted=lambda _: None)
+    except ConfigError as error:
+        log.warning("the password cannot be read again, the old one stays", reason=str(error))
+        return where
+    return replace(where, password=found.password)
 
 
 def _reread(config_path: str | None, flags: dict[str, object]) -> Config:

@@ -19,7 +19,7 @@ from typing import Annotated, Any, Literal, Union, get_args, get_origin, get_typ
 import msgspec
 from msgspec import Meta, Struct
 
-from tuner.config.schema import Config, HookTable, HostedTable, ScheduleTable
+from tuner.config.schema import Config, FleetTable, HookTable, HostedTable, ScheduleTable
 from tuner.settings import REMOVED_POLICIES
 
 PREFIX = "INNOBRIM_"
@@ -94,8 +94,8 @@ class Key:
         """Return in words what this key takes, without the None of an optional key."""
         if self.choices:
             return "one of " + ", ".join(self.choices)
-        plain = {bool: "true or false", int: "a whole number", float: "a number"}
-        words = plain.get(self.kind, "a text")
+        plain = {bool: "true or false", int: "a whole number", float: "a number", str: "a text"}
+        words = plain.get(self.kind, 'a list of texts such as ["name"]')
         words = "a path" if self.is_path else (self.bounds.extra or {}).get("accepts", words)
         limits = [
             # Whole or not, as 1 and 1.0 are the same limit to whatever keeps types in a cache
@@ -201,10 +201,11 @@ def _read_section(section: str, section_type: type[Struct]) -> Iterable[Key]:
 
 SCHEDULE = "schedule"
 HOOK = "hook"
-HOSTED = "hosted"
+FLEET, HOSTED = "fleet", "hosted"
 
+NO_SECTIONS = frozenset({SCHEDULE, HOOK, FLEET, HOSTED, "files"})
 SECTION_TYPES: Mapping[str, type[Struct]] = {
-    name: kind for name, kind in get_type_hints(Config).items() if name not in {SCHEDULE, HOOK, HOSTED}
+    name: kind for name, kind in get_type_hints(Config).items() if name not in NO_SECTIONS
 }
 SECTIONS: tuple[str, ...] = tuple(SECTION_TYPES)
 KEYS: Mapping[str, Key] = {
@@ -218,14 +219,17 @@ ARRAYS: Mapping[str, Mapping[str, Key]] = {
 }
 """The arrays of tables beside the sections, and what each of their tables takes."""
 
+FLEET_KEYS: Mapping[str, Key] = {key.dotted: key for key in _read_section(FLEET, FleetTable)}
+"""What the table of a group takes."""
+
 HOSTED_KEYS: Mapping[str, Key] = {key.name: key for key in _read_section(HOSTED, HostedTable)}
 
-TABLES_ALONE: Mapping[str, Mapping[str, Key]] = {HOSTED: HOSTED_KEYS, **ARRAYS}
+TABLES_ALONE: Mapping[str, Mapping[str, Key]] = {FLEET: FLEET_KEYS, HOSTED: HOSTED_KEYS, **ARRAYS}
 ALONE: Mapping[str, Key] = {key.dotted: key for keys in TABLES_ALONE.values() for key in keys.values()}
 """The keys that stand in the file alone: no variable and no flag sets them."""
 
 BRACKETS: Mapping[str, str] = {
-    **{name: f"[{name}]" for name in (*SECTIONS, HOSTED)},
+    **{name: f"[{name}]" for name in (*SECTIONS, FLEET, HOSTED)},
     **{name: f"[[{name}]]" for name in ARRAYS},
 }
 """How each table, and each array of them, is written."""
@@ -267,7 +271,7 @@ REMOVED_VALUES: Mapping[str, Mapping[str, str]] = {"loop.policy": REMOVED_POLICI
 
 def nearest_key(dotted: str) -> str | None:
     """Return the dotted name of the key that a misspelt one most likely meant; None where none is close."""
-    return _nearest(dotted, KEYS, ".")
+    return _nearest(dotted, (*KEYS, *FLEET_KEYS), ".")
 
 
 def nearest_variable(name: str) -> str | None:

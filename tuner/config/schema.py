@@ -337,6 +337,25 @@ class HookTable(Struct, frozen=True, forbid_unknown_fields=True):
     timeout: Annotated[float, Meta(gt=0, le=60, description="seconds that one delivery may take")] = 10.0
 
 
+class FleetTable(Struct, frozen=True, forbid_unknown_fields=True):
+    """What a group of servers has in common; it stands in the file that each of them includes."""
+
+    paused: Annotated[
+        bool,
+        Meta(description="kill switch: the daemon pauses"),
+    ] = False
+    active_percent: Annotated[
+        Annotated[float, Meta(ge=0.0, le=100.0)] | None,
+        Meta(description="share of the group's servers that may be active"),
+    ] = None
+    servers: Annotated[
+        tuple[NonEmpty, ...],
+        Meta(
+            description="identities that an active daemon follows without a person",
+        ),
+    ] = ()
+
+
 class HostedTable(Struct, frozen=True, forbid_unknown_fields=True):
     """Where the provider of a hosted server keeps its two variables."""
 
@@ -371,4 +390,7 @@ class Config(Struct, frozen=True, forbid_unknown_fields=True):
     log: LogSection = msgspec.field(default_factory=LogSection)
     schedule: tuple[ScheduleTable, ...] = ()
     hook: tuple[HookTable, ...] = ()
+    fleet: FleetTable = FleetTable()
     hosted: HostedTable | None = None
+    files: tuple[str, ...] = ()
+    """The file and what it includes, where it includes any; these are looked at for changes."""

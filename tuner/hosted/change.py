@@ -15,7 +15,7 @@ from msgspec.structs import replace
 
 from tuner.core.leaving.restore import restore_step
 from tuner.core.limits import allowed
-from tuner.core.writes.plan import CAPACITY, CAPACITY_MAX, plan
+from tuner.core.writes.plan import CAPACITY, plan
 from tuner.hosted.kept import Kept, keep, kept_of
 from tuner.hosted.opened import barred, not_in_force, values_of
 from tuner.hosted.port import NAMES, HostedError, Look, NotInTimeError, Store
@@ -80,13 +80,8 @@ class Change:
             KeptError: what was found before cannot be read.
         """
         self._server, self._store, self._host = server, store, host
-        self._settings, self._directory, self._clock, self._say, self._wait = (
-            settings,
-            directory,
-            clock,
-            say,
-            wait,
-        )
+        self._settings, self._directory, self._clock = settings, directory, clock
+        self._say, self._wait = say, wait
         self.facts: Facts = server.facts()
         self.kept = kept_of(directory, store.key)
         self.now = self._look()
@@ -165,15 +160,16 @@ class Change:
             )
         if not lowest <= wanted.io_capacity_max <= highest:
             return f"innodb_io_capacity_max must be from {lowest} to {highest}, as [loop] has it"
-        for name, value in ((CAPACITY, wanted.io_capacity), (CAPACITY_MAX, wanted.io_capacity_max)):
+        for name, value in zip(NAMES, (wanted.io_capacity, wanted.io_capacity_max), strict=True):
             taken = self.now.seen.parameters[name]
             if value < taken.lowest or (taken.highest is not None and value > taken.highest):
                 return f"{self._store.service} takes {taken.lowest} to {taken.highest} for {name}"
         return ""
 
     def _too_soon(self, wanted: Capacity) -> str:
-        if self.kept is not None and self.kept.wanted == wanted:
-            return ""  # which goes on with what was not done in time
+        kept = self.kept
+        if kept is not None and (kept.wanted == wanted or kept.values == values_of(self.now.seen)):
+            return ""  # it goes on with what was not done in time, or the provider took nothing
         begun, now = [] if self.kept is None else self.kept.begun, self._clock.wall()
         if begun and now - begun[-1] < DWELL_SECONDS:
             left = (DWELL_SECONDS - (now - begun[-1])) / 60.0
