@@ -41,7 +41,7 @@ USERS = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
 FOLDERS = ("etc", "opt", "run", "usr", "var")
 """Of the machine, that the reader has below a folder of the test's."""
 
-RUN_AS_THEY_ARE = "bash cat chmod cp curl grep id install ln ls mkdir mv rm sed sqlite3 tail"
+RUN_AS_THEY_ARE = "base64 bash cat chmod cp curl grep head id install ln ls mkdir mv rm sed sqlite3 tail"
 PROGRAMS = dict.fromkeys(RUN_AS_THEY_ARE.split(), "") | {
     name: reason
     for names, reason in {

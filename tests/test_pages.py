@@ -26,6 +26,7 @@ TYPED = (
     "first-hour.md",
     "fleet.md",
     "guide.md",
+    "hooks.md",
     "hosted.md",
     "install.md",
     "kubernetes.md",

@@ -32,7 +32,7 @@ def test_everything_wrong_is_said_at_once(given: Given) -> None:
     port = 99999
     """
     places = "a MySQL option file (server.defaults_file), a systemd credential named mysql-password, or"
-    sections = "[server], [loop], [daemon], [redo], [api], [log], [fleet], [hosted], [[schedule]]"
+    sections = "[server], [loop], [daemon], [redo], [api], [log], [fleet], [hosted], [[schedule]], [[hook]]"
     problems = given.refused(
         text, {"INNOBRIM_SETPIONT": "0.7", "INNOBRIM_LOOP_SET_POINT": "nan"}, {"loop.mod": "x"}
     )

@@ -78,6 +78,8 @@ def test_labels_that_select_nothing_are_told(
 
 
 @pytest.mark.prove
+@pytest.mark.long
+@pytest.mark.timeout(3000)
 @pytest.mark.parametrize(("share", "stage"), [(0.03, 10.0), (0.0, 100.0)])
 def test_a_thousand_servers(share: float, stage: float) -> None:
     """The fleet is shown within two seconds; a rollout stops where 3 % get worse, and else reaches all.

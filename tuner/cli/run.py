@@ -16,6 +16,7 @@ from tuner.cli.answer import Unusable
 from tuner.cli.options import PolicyChoice, configuration, endpoint, entered, server_options, socket_path
 from tuner.config.checks import unencrypted
 from tuner.config.credentials import identity_of
+from tuner.config.hooks import hook_faults, unsigned
 from tuner.config.schema import Config, ConfigError
 from tuner.core.leaving.lowwater import may_be_written
 from tuner.core.state import State
@@ -90,7 +91,7 @@ def run(
     config = configuration(config_path, flags)
     share_one_pool()  # before the log's thread, the first one
     configure_logs(level=config.log.level, style=config.log.format)
-    config = _at_home(config)
+    config = _at_home(_with_hooks(config))
     where = endpoint(
         config
     )  # before the state directory's account is taken on, which may not read root's files
@@ -245,6 +246,19 @@ def _serves_plainly(config: Config, *, insecure_api: bool) -> bool:
     return bool(plain)
 
 
+def _with_hooks(config: Config) -> Config:
+    """Return a configuration whose hooks can be used; say of each whose requests are not signed.
+
+    Raises:
+        ConfigError: a hook's command or secret cannot be used.
+    """
+    if faults := tuple(hook_faults(config.hook, environ=os.environ)):
+        raise ConfigError(faults)
+    for line in unsigned(config.hook, environ=os.environ):
+        log.warning(line)
+    return config
+
+
 def _at_home(config: Config) -> Config:
     """Return the configuration with the state directory as a full path, which says whose it is."""
     directory = str(Path(config.daemon.state_directory).absolute())
@@ -275,7 +289,7 @@ def _with_password(where: Endpoint, config: Config) -> Endpoint:
 
 def _reread(config_path: str | None, flags: dict[str, object]) -> Config:
     """Return the configuration as it is now; say where the command line keeps it from taking effect."""
-    found = _at_home(configuration(config_path, flags, noted=log.warning))
+    found = _at_home(_with_hooks(configuration(config_path, flags, noted=log.warning)))
     try:
         alone = _at_home(configuration(config_path, {}, noted=lambda _: None))
     except ConfigError:

@@ -16,12 +16,15 @@ from typing import Any, NamedTuple
 from msgspec.structs import replace
 
 from tuner.config.checks import contradictions
+from tuner.config.hooks import read_hooks
 from tuner.config.hosted import read_hosted
 from tuner.config.keys import (
+    ARRAYS,
     BRACKETS,
     BY_VARIABLE,
     FLEET,
     FLEET_KEYS,
+    HOOK,
     HOSTED,
     KEYS,
     NO_KEYS,
@@ -41,7 +44,7 @@ from tuner.config.keys import (
     toml,
 )
 from tuner.config.schedule import read_schedule
-from tuner.config.schema import Config, ConfigError, Fault, FleetTable, HostedTable, ScheduleTable
+from tuner.config.schema import Config, ConfigError, Fault, FleetTable, HookTable, HostedTable, ScheduleTable
 from tuner.config.tomlfile import line_of, read_toml
 from tuner.settings import Settings
 from tuner.system.systemd import watchdog_seconds
@@ -59,7 +62,7 @@ _SERVICE_LINK = re.compile(
 """A variable with its value as Kubernetes sets it for the address of a Service."""
 
 _SHOWN = re.compile(r"\b([a-z]+\.[a-z_]+) = (\S+)")
-_OF_SCHEDULE = re.compile(rf"{SCHEDULE}\[(\d+)\](?: \".*?\")?\.(\w+)")
+_OF_ARRAY = re.compile(rf"({'|'.join(ARRAYS)})\[(\d+)\](?: \".*?\")?\.(\w+)")
 
 _SLIPS = frozenset({f"{PREFIX}SERVICE_HOST", f"{PREFIX}SERVICE_PORT"})
 """Such variables that a slip of the finger makes of ``server.host`` and ``server.port``."""
@@ -141,6 +144,7 @@ class _Gathered:
     values: dict[str, Any] = field(default_factory=dict)
     sources: dict[str, Source] = field(default_factory=dict)
     schedule: dict[str, ScheduleTable] = field(default_factory=dict)
+    hook: dict[str, HookTable] = field(default_factory=dict)
     files: list[str] = field(default_factory=list)
     hosted: HostedTable | None = None
     faults: list[Fault] = field(default_factory=list)
@@ -269,6 +273,7 @@ def _build(gathered: _Gathered) -> Config:
     return Config(
         **sections,
         schedule=tuple(gathered.schedule.values()),
+        hook=tuple(gathered.hook.values()),
         fleet=fleet,
         hosted=gathered.hosted,
         files=tuple(gathered.files) if len(gathered.files) > 1 else (),
@@ -320,10 +325,15 @@ def _take_file(gathered: _Gathered, path: str, *chain: str) -> None:
             for name, value in table.items():
                 where = _Place(path, line_of(text, section, name), strength)
                 _take_from_table(gathered, where, f"{section}.{name}", value)
-        elif section == SCHEDULE:
-            schedule, problems, notes = read_schedule(f"{path}:{SCHEDULE}", table)
-            gathered.schedule.update({one.name: one for one in schedule})
-            gathered.faults.extend(_of_schedule(path, text, problem) for problem in problems)
+        elif section in ARRAYS:
+            place = f"{path}:{section}"
+            if section == SCHEDULE:
+                schedule, problems, notes = read_schedule(place, table)
+                gathered.schedule.update({one.name: one for one in schedule})
+            else:
+                hooks, problems, notes = read_hooks(place, table)
+                gathered.hook.update({one.name: one for one in hooks})
+            gathered.faults.extend(_of_array(path, text, section, problem) for problem in problems)
             gathered.notes.extend(notes)
         elif section == HOSTED:
             gathered.hosted, problems = read_hosted(f"{path}:{HOSTED}", table)
@@ -364,13 +374,13 @@ def _misplaced(name: str, value: object) -> str:
     return f"{name}: stands outside a section{hint}"
 
 
-def _of_schedule(path: str, text: str, problem: str) -> Fault:
-    """Return a fault of a schedule's table, with the line of its key where it names one."""
-    place = _OF_SCHEDULE.match(problem.removeprefix(f"{path}:"))
+def _of_array(path: str, text: str, array: str, problem: str) -> Fault:
+    """Return a fault of one of an array's tables, with the line of its key where it names one."""
+    place = _OF_ARRAY.match(problem.removeprefix(f"{path}:"))
     if place is None:
-        return Fault(problem, path, SCHEDULE)
-    line = line_of(text, SCHEDULE, place[2], number=int(place[1]))
-    return Fault(problem, path, f"{SCHEDULE}.{place[2]}", line=line)
+        return Fault(problem, path, array)
+    line = line_of(text, array, place[3], number=int(place[2]))
+    return Fault(problem, path, f"{array}.{place[3]}", line=line)
 
 
 def _of_hosted(path: str, text: str, problem: str) -> Fault:
@@ -430,7 +440,8 @@ def _variable_hint(name: str) -> str:
         return "the configuration file is named with --config"
     if removed := REMOVED.get(name.removeprefix(PREFIX).lower().replace("_", ".", 1)):
         return removed
-    for section, noun in ((SCHEDULE, "a schedule"), (HOSTED, "a hosted server")):
+    nouns = {SCHEDULE: "a schedule", HOOK: "a hook", HOSTED: "a hosted server"}
+    for section, noun in nouns.items():
         if name.startswith(f"{PREFIX}{section.upper()}"):
             return f"{noun} stands in the configuration file alone, as a table {BRACKETS[section]}"
     near = nearest_variable(name)

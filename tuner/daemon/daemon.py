@@ -22,6 +22,7 @@ from tuner.daemon.board import Board, BoardInbox
 from tuner.daemon.chores import Chores
 from tuner.daemon.farewell import Farewell
 from tuner.daemon.growth import Growth, Resizable
+from tuner.daemon.hooks import Hooks
 from tuner.daemon.persistence import Persistence
 from tuner.daemon.readiness import Readiness
 from tuner.daemon.recall import Recall
@@ -141,6 +142,8 @@ class Daemon:
             tell=self._tell_growth,
         )
         board.growth = self._growth.status
+        self._hooks = Hooks(config.hook)
+        board.hooks = self._hooks.health
         self._farewell = Farewell()
         self._ticklog = TickLog()
         self._readiness = Readiness(notifier)
@@ -160,12 +163,14 @@ class Daemon:
         self._memory.open()
         self._chores.start()
         self._supervisor.start()
+        self._hooks.start()
         if self._api is not None:
             self._workers.watch(api=lambda: bool(getattr(self._api, "alive", True)))
         self._workers.watch(
             chores=lambda: self._chores.alive,
             journal=lambda: self._memory.alive,
             optimiser=lambda: self._supervisor.alive,
+            hooks=lambda: self._hooks.alive,
             log=logs_alive,
         )
         try:
@@ -176,6 +181,7 @@ class Daemon:
             self._notifier.stopping("stopping")
             self._chores.stop()
             self._supervisor.stop(CLOSE_SECONDS)
+            self._hooks.stop(CLOSE_SECONDS)
             if self._api is not None:
                 self._api.stop(CLOSE_SECONDS)
             self._memory.close(CLOSE_SECONDS)
@@ -271,6 +277,7 @@ class Daemon:
         memory.record(state, record, originals_saved=self._originals_saved, mark_saved=self._mark_saved)
         self._supervisor.take(state, record)
         self._growth.take(state, record)
+        self._hooks.take(state, record)
         self._ticklog.say(record)
         self._farewell.take(record, owed=state.park_owed is not None)
         self._readiness.tell(record)
@@ -326,6 +333,7 @@ class Daemon:
                 self._seen = _as_they_are(new.files)
                 self._schedule.use(new.schedule)
                 self._growth.use(new.redo.goal)
+                self._hooks.use(new.hook)
                 self._submit_settings(old)
                 if new.fleet.paused or old.fleet.paused:
                     self._board.submit(Command(name="fleet", who=BY_FLEET, value=int(new.fleet.paused)))
