@@ -103,3 +103,13 @@ def test_what_others_see_has_no_path(given: Given, text: str) -> None:
     assert hook.url == text
     for one in (hook, command):
         assert "geheim" not in shown(one) + str(without_secrets(one))
+
+
+def test_a_group_file_gives_hooks_to_its_servers(given: Given) -> None:
+    """A server has the hooks of what it includes, and its own of the same name in their place."""
+    (given.path.parent / "group.toml").write_text(GOOD + COMMAND, encoding="utf-8")
+
+    own = COMMAND.replace("/usr/bin/logger", "/bin/true")
+    found = given.load('include = "group.toml"\n' + own).hook
+
+    assert [(one.name, (one.command or ("",))[0]) for one in found] == [("pager", ""), ("local", "/bin/true")]
