@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import json
 import socket
+import threading
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -48,6 +50,40 @@ def test_it_works_while_half_of_the_hosts_do_not_answer(
     assert (answer["done"], answer["unreachable"], answer["refused"]) == (1, 2, 0)
     assert {one["host"]: one["outcome"] for one in answer["hosts"]}["db1"] == "done"
     assert loop.commands[-1].name == "pause"
+
+
+def test_names_that_nobody_knows_do_not_keep_the_others_waiting(
+    over_tcp: tuple[AnsweringLoop, int], folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A hundred names without a name server cost one host's time, and a target listed twice counts once."""
+    monkeypatch.setattr(calls, "SECONDS", 1.0)
+    (_, port), look_up = over_tcp, socket.getaddrinfo
+
+    def waits(host: str | bytes, *rest: Any, **more: Any) -> Any:  # noqa: ANN401 - as the library has it
+        if "gone" in str(host):
+            threading.Event().wait(2.0)
+            raise socket.gaierror(-3, "Temporary failure in name resolution")
+        return look_up(host, *rest, **more)
+
+    monkeypatch.setattr(socket, "getaddrinfo", waits)
+    names = [*(f"gone{number}:1" for number in range(100)), f"localhost:{port}", f"localhost:{port}"]
+    (folder / "targets.json").write_text(json.dumps([{"targets": names}]), encoding="utf-8")
+    done = innobrim(
+        *("fleet", "pause", "--targets", folder / "targets.json", "--token-file", folder / "token", "--json")
+    )
+    answer = json.loads(done.stdout)
+
+    assert (answer["done"], answer["unreachable"]) == (1, 100)
+
+
+def test_a_host_without_a_token_is_told(over_tcp: tuple[AnsweringLoop, int], folder: Path) -> None:
+    """Where the token file has tokens of other hosts alone, that is what the command says of a host."""
+    (folder / "tokens").write_text("db9 abc\n", encoding="utf-8")
+    listed = targets(folder, db1=over_tcp[1])
+    done = innobrim("fleet", "pause", "--targets", listed, "--token-file", folder / "tokens")
+
+    assert done.exit_code == 1
+    assert "no token for it" in done.output
 
 
 def test_who_refuses_is_told_from_who_does_not_answer(

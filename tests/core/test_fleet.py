@@ -68,6 +68,15 @@ def test_the_kill_switch_ends_no_pause_of_a_person(bench: Bench) -> None:
     assert HoldCode.PAUSED in {hold.code for hold in bench.turn().holds}
 
 
+def test_a_pause_of_a_person_outlasts_the_kill_switch(bench: Bench) -> None:
+    """Who pauses a daemon that its group has paused already wants it paused, whatever the file says then."""
+    paused(bench, on=True)
+    bench.answer(command("pause", who="ann", reason="disk"))
+    paused(bench, on=False)
+
+    assert [hold.reason for hold in bench.turn().holds] == ["paused by ann: disk"]
+
+
 @pytest.mark.parametrize("named", [True, False])
 def test_a_failover_is_followed_to_a_server_that_is_named(bench: Bench, *, named: bool) -> None:
     """The daemon goes on with a server of its list, and takes its originals first."""

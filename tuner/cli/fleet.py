@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import re
-import shutil
 import ssl
 import sys
 import time
@@ -16,6 +16,7 @@ from typing import Annotated, Any, Literal
 
 import click
 from msgspec import Meta, Struct
+from msgspec.structs import replace
 
 from tuner.cli.answer import (
     FINE,
@@ -47,6 +48,8 @@ ALONE = (
     "a daemon that is not reached keeps its own guards: limits, budget of changes, baseline. A daemon that "
     "is down has parked. Set paused = true in [fleet] of the group's file for these"
 )
+
+_STAGE = re.compile(r"(\s*active_percent\s*=\s*)([0-9._eE+-]+)")
 
 EXITS = {Verdict.PROCEED: FINE, Verdict.WAIT: UNFINISHED, Verdict.STOP: NO}
 
@@ -223,10 +226,14 @@ def activate(
     found = hosts(prometheus, sources.selector, listed)
     then, back = history(prometheus, sources.selector, found, max(1, round(observe)))
     members = [one for one in found if one.identity and belongs(one.identity, percent)]
+    unknown = [one.name for one in found if not one.identity]
     stage = judge(members, then, back, percent=percent, least=least / 100.0)
+    if stage.verdict is Verdict.PROCEED and len(unknown) > (1.0 - least / 100.0) * len(found):
+        why = f"of {len(unknown)} of {len(found)} servers Prometheus has no identity: {_names(unknown)}"
+        stage = replace(stage, verdict=Verdict.WAIT, why=why)
     if write and stage.verdict is Verdict.PROCEED and stage.next_percent is not None:
-        _write(file, line, stage.next_percent)
-        stage = Stage(**{name: getattr(stage, name) for name in stage.__struct_fields__} | {"written": True})
+        _write(file, line, percent, stage.next_percent)
+        stage = replace(stage, written=True)
     if as_json:
         say_json(stage)
     else:
@@ -239,7 +246,7 @@ def judge(members: Sequence[Host], then: set[str], back: set[str], *, percent: f
 
     Args:
         members: servers of the stage.
-        then: names of those that were active when the time of observation began.
+        then: names of those that were active for the whole time of observation.
         back: of those whose originals came back meanwhile.
         percent: of the stage.
         least: share of its members that have to be observed.
@@ -276,20 +283,38 @@ def _percent(path: str) -> tuple[float, str, int | None]:
     return percent, source.origin, source.line
 
 
-def _write(path: str, line: int | None, percent: float) -> None:
-    lines = Path(path).read_text(encoding="utf-8").split("\n")
-    at = (line or 0) - 1
-    changed = re.sub(r"=\s*[0-9._eE+-]+", f"= {percent:g}", lines[at], count=1) if at >= 0 else ""
-    if not changed.lstrip().startswith("active_percent"):
-        raise Unusable(
-            f"{path}: active_percent must stand in a line of its own below [fleet], to be written there"
-        )
-    lines[at] = changed
+def _write(path: str, line: int | None, percent: float, new_percent: float) -> None:
+    """Put the next stage into its line of a file, whose other content, mode and owner stay.
+
+    Raises:
+        Unusable: the stage does not stand there, or is another one by now, or the file cannot be written.
+    """
     file = Path(path).resolve()
-    new = file.with_name(f"{file.name}.new")  # a daemon that looks meanwhile must not find half a file
-    new.write_text("\n".join(lines), encoding="utf-8")
-    shutil.copymode(file, new)
-    new.replace(file)
+    draft = file.with_name(f".{file.name}.{os.getpid()}")  # who reads meanwhile must not find half a file
+    try:
+        lines = read_whole(file).decode("utf-8").split("\n")
+        found = _STAGE.match(lines[line - 1]) if line is not None and line <= len(lines) else None
+        if line is None or found is None:
+            raise Unusable(
+                f"{path}: active_percent must stand in a line of its own below [fleet], to be written there"
+            )
+        if float(found[2]) != percent:
+            raise Unusable(f"{path}: active_percent was {percent:g}, and is {found[2]} now; begin again")
+        lines[line - 1] = f"{found[1]}{new_percent:g}{lines[line - 1][found.end() :]}"
+        was = file.stat()
+        with draft.open("xb") as new:
+            if (was.st_uid, was.st_gid) != (os.geteuid(), os.getegid()):
+                os.fchown(new.fileno(), was.st_uid, was.st_gid)
+            os.fchmod(new.fileno(), was.st_mode & 0o7777)
+            new.write("\n".join(lines).encode())
+            new.flush()
+            os.fsync(new.fileno())
+        draft.replace(file)
+    except OSError as error:
+        draft.unlink(missing_ok=True)
+        raise Unusable(
+            f"{path}: the next stage, {new_percent:g}, cannot be written: {error.strerror}"
+        ) from error
 
 
 def _said(stage: Stage) -> Iterator[str]:

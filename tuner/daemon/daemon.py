@@ -53,8 +53,8 @@ LEARNED_SECONDS = 60.0
 SNAPSHOT_SECONDS = 600.0
 """The state is kept so often, for a replay to begin there."""
 
-FILES_SECONDS = 30.0
-"""A configuration of several files is looked at so often, and read again where one of them changed."""
+FILES_SECONDS = 15.0
+"""A configuration of several files is looked at so often; the second look at a change reads it."""
 
 RETRY_SECONDS = 2.0
 CLOSE_SECONDS = 0.7
@@ -133,7 +133,7 @@ class Daemon:
             }
         )
         self._identity = ""
-        self._seen = _as_they_are(config.files)
+        self._seen = self._looked = _as_they_are(config.files)
         self._schedule = Schedule(config.schedule)
         self._growth = Growth(
             Path(config.daemon.state_directory),
@@ -322,6 +322,7 @@ class Daemon:
     def _reload(self) -> None:
         """Read the configuration again, and what else may have been renewed."""
         self._notifier.reloading()
+        self._seen = _as_they_are(self.config.files)  # before they are read: a later change is another one
         outcome = "reload failed, the old configuration stays"
         try:
             if self._api is not None:
@@ -330,7 +331,8 @@ class Daemon:
             outcome = "reload refused, the old configuration stays" if new is None else "reloaded"
             if new is not None:
                 old, self.config = self.config, new
-                self._seen = _as_they_are(new.files)
+                if new.files != old.files:
+                    self._seen = []  # it is not known how these were when they were read: once more
                 self._schedule.use(new.schedule)
                 self._growth.use(new.redo.goal)
                 self._hooks.use(new.hook)
@@ -354,10 +356,13 @@ class Daemon:
         return settings
 
     def _reload_changed(self) -> None:
-        """Read the configuration again where one of its files is another one than at the last look."""
-        seen = _as_they_are(self.config.files)
-        if seen != self._seen:
-            self._seen = seen
+        """Read the configuration again where one of its files changed before the last look, and not since.
+
+        One that is being written is left alone: half of it, or nothing, may be a configuration too, in which
+        nobody is paused and everybody is in the stage.
+        """
+        before, self._looked = self._looked, _as_they_are(self.config.files)
+        if self._looked != self._seen and self._looked == before:
             self._reload()
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import ssl
 from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from typing import Annotated, Literal
 
 import httpx
@@ -60,10 +61,14 @@ async def tell(
         verify: whom to trust.
     """
     turns = asyncio.Semaphore(AT_A_TIME)
+    # by default a few threads look up all names, and wait for those that nobody knows
+    asyncio.get_running_loop().set_default_executor(ThreadPoolExecutor(AT_A_TIME))
     limits = httpx.Limits(max_connections=None, max_keepalive_connections=0)
 
     async def one(target: Target) -> Told:
         token = tokens.get(target.name, tokens.get("", ""))
+        if not token:
+            return Told(target.name, "refused", "the token file has no token for it, and none for all others")
         async with turns:
             try:
                 async with asyncio.timeout(SECONDS):

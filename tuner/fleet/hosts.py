@@ -107,24 +107,11 @@ def hosts(asked: Asked, selector: str, targets: Iterable[Target] = ()) -> list[H
         name = series.metric.get("instance", "")
         return found.setdefault(name, Host(name))
 
-    seen = set[str]()
     names = "|".join(NUMBERS)
-    for one in asked.query(f'{{__name__=~"{names}",bound=~"likely|",{selector}}}'):
-        seen.add(one.metric["__name__"])
+    numbers = asked.query(f'{{__name__=~"{names}",bound=~"likely|",{selector}}}')
+    _require_known(numbers, selector)
+    for one in numbers:
         _take(host(one), one)
-    if "innobrim_up" not in seen:
-        what = "no target at all" if "up" not in seen else "targets, and none of them exports innobrim_up"
-        raise SourceError(
-            f"Prometheus has {what} for {{{selector}}}; --selector is the label of the scrape job, such as "
-            f"""'job="innobrim"'""",
-            reached=True,
-        )
-    if absent := [name for name in NEEDED if name not in seen]:
-        raise SourceError(
-            f"Prometheus has no {absent[0]} for {{{selector}}}: its relabelling drops it, or the daemons are "
-            "too old for it",
-            reached=True,
-        )
     for one in asked.query(f'{{__name__=~"innobrim_(mode|hold)",{selector}}} == 1'):
         labels = one.metric
         if "mode" in labels:
@@ -138,6 +125,32 @@ def hosts(asked: Asked, selector: str, targets: Iterable[Target] = ()) -> list[H
     for known in found.values():
         known.rank, known.trouble = _trouble(known)
     return sorted(found.values(), key=lambda it: (it.rank, -it.sync_pages_per_second, it.saved_ratio or 0.0))
+
+
+def _require_known(numbers: Sequence[Series], selector: str) -> None:
+    """Refuse figures in which ours are missing, or of servers that their labels do not tell apart."""
+    seen = {one.metric["__name__"] for one in numbers}
+    if "innobrim_up" not in seen:
+        what = "no target at all" if "up" not in seen else "targets, and none of them exports innobrim_up"
+        raise SourceError(
+            f"Prometheus has {what} for {{{selector}}}; --selector is the label of the scrape job, such as "
+            f"""'job="innobrim"'""",
+            reached=True,
+        )
+    if absent := [name for name in NEEDED if name not in seen]:
+        raise SourceError(
+            f"Prometheus has no {absent[0]} for {{{selector}}}: its relabelling drops it, or the daemons are "
+            "too old for it",
+            reached=True,
+        )
+    up = Counter(one.metric.get("instance", "") for one in numbers if one.metric["__name__"] == "innobrim_up")
+    (name, count), *_ = up.most_common(1)
+    if count > 1:
+        raise SourceError(
+            f"Prometheus has {count} servers with instance={name!r} for {{{selector}}}: each needs one "
+            "of its own, by relabelling; or narrow --selector",
+            reached=True,
+        )
 
 
 def _take(host: Host, series: Series) -> None:
@@ -206,7 +219,7 @@ def _counted(words: Iterable[str]) -> dict[str, int]:
 
 
 def history(asked: Asked, selector: str, found: Iterable[Host], seconds: int) -> tuple[set[str], set[str]]:
-    """Return the names of those that were active so long ago, and of those whose originals were back since.
+    """Return the names of those that were active all the time, and of those that had their originals back.
 
     A server whose daemon does not answer now gets the identity that it had.
 
@@ -219,7 +232,8 @@ def history(asked: Asked, selector: str, found: Iterable[Host], seconds: int) ->
     ):
         if (host := silent.get(one.metric.get("instance", ""))) is not None:
             host.identity = one.metric.get("identity", "")
-    then = asked.query(f'innobrim_mode{{mode="active",{selector}}} offset {seconds}s == 1')
+    active = f'innobrim_mode{{mode="active",{selector}}}'
+    then = asked.query(f"{active} offset {seconds}s == 1 and min_over_time({active}[{seconds}s]) == 1")
     back = asked.query(f"max_over_time(innobrim_baseline_back{{{selector}}}[{seconds}s]) == 1")
     return _named(then), _named(back)
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 import ssl
+import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any
@@ -18,6 +20,7 @@ SECONDS = 10.0
 """An answer of Prometheus, or of a service that lists targets, may take so long."""
 
 MOST_BYTES = 64 * 1024 * 1024
+"""It may have so many."""
 
 
 class SourceError(Exception):
@@ -70,26 +73,38 @@ class _Data(Struct):
 class _Answer(Struct):
     status: Annotated[str, Meta(pattern="^success$")]
     data: _Data
+    warnings: list[str] = []
 
 
 def get(url: str, client: httpx.Client, **parameters: Any) -> bytes:  # noqa: ANN401 - httpx's own arguments
     """Return what a URL answers.
 
     Raises:
-        SourceError: nobody answers, or with an error.
+        SourceError: nobody answers in time, or with an error, or with more than ``MOST_BYTES``.
     """
+    ends, content = time.monotonic() + SECONDS, bytearray()
+    method = "POST" if "data" in parameters else "GET"
+    shown = re.sub(r"//[^/]*@", "//", url)  # a password is for nobody's log
     try:
-        response = client.request("POST" if "data" in parameters else "GET", url, **parameters)
+        with client.stream(method, url, **parameters) as response:
+            for part in response.iter_bytes():
+                content += part
+                if len(content) > MOST_BYTES:
+                    raise SourceError(f"{shown} answers more than {MOST_BYTES} bytes", reached=True)
+                if time.monotonic() > ends:
+                    raise SourceError(f"{shown} does not answer: no end within {SECONDS:g} s")
     except (httpx.InvalidURL, httpx.UnsupportedProtocol) as error:
         raise SourceError(
-            f"{url!r} is no URL: {error}; it begins with http:// or https://", reached=True
+            f"{shown!r} is no URL: {error}; it begins with http:// or https://", reached=True
         ) from error
     except httpx.HTTPError as error:
-        raise SourceError(f"{url} does not answer: {str(error) or type(error).__name__}") from error
+        raise SourceError(f"{shown} does not answer: {str(error) or type(error).__name__}") from error
     if response.is_success:
-        return response.content
-    said = response.text.strip()[:300]
-    raise SourceError(f"{url} answers {response.status_code} {response.reason_phrase}: {said}", reached=True)
+        return bytes(content)
+    said = content.decode(errors="replace").strip()[:300]
+    raise SourceError(
+        f"{shown} answers {response.status_code} {response.reason_phrase}: {said}", reached=True
+    )
 
 
 def client(token: str, verify: ssl.SSLContext) -> httpx.Client:
@@ -120,7 +135,8 @@ def targets(source: str, asking: httpx.Client) -> list[Target]:
         raise SourceError(
             f"--targets {source}: {error}{yaml}; it must be like {shape}", reached=True
         ) from error
-    return [_target(address, group.labels) for group in groups for address in group.targets]
+    found = [_target(address, group.labels) for group in groups for address in group.targets]
+    return list(dict.fromkeys(found))
 
 
 def _target(address: str, labels: Mapping[str, str]) -> Target:
@@ -141,11 +157,14 @@ class Prometheus:
         """Return the series of an expression.
 
         Raises:
-            SourceError: it does not answer, refuses the expression, or is no Prometheus.
+            SourceError: it does not answer, refuses the expression, knows a part only, or is no Prometheus.
         """
-        content = get(self._url, self._client, data={"query": expression})
+        content = get(self._url, self._client, data={"query": expression, "timeout": f"{SECONDS:g}s"})
         try:
-            return msgspec.json.decode(content, type=_Answer).data.result
+            answer = msgspec.json.decode(content, type=_Answer)
         except msgspec.DecodeError as error:
             what = "no answer of Prometheus' HTTP API; --prometheus is its address without /api"
-            raise SourceError(f"{self._url}: {what} ({error})", reached=True) from error
+            raise SourceError(f"--prometheus: {what} ({error})", reached=True) from error
+        if partial := [one for one in answer.warnings if not one.startswith("PromQL info")]:
+            raise SourceError(f"Prometheus does not vouch for its answer: {partial[0]}", reached=True)
+        return answer.data.result

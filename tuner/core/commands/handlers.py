@@ -146,11 +146,10 @@ def _stop(state: State, context: CommandContext) -> Outcome:
 
 def _pause(state: State, context: CommandContext) -> Outcome:
     """Park, by entering a hold that only a person ends."""
-    if state.latches.paused is not None:
-        return refused(state, f"already paused: {state.latches.paused.reason}")
-    reason = f"paused by {context.command.who}" + (
-        f": {context.command.reason}" if context.command.reason else ""
-    )
+    held, who = state.latches.paused, context.command.who
+    if held is not None and (who == BY_FLEET or not _of_fleet(held)):
+        return refused(state, f"already paused: {held.reason}")
+    reason = f"paused by {who}" + (f": {context.command.reason}" if context.command.reason else "")
     hold = Hold(code=HoldCode.PAUSED, since=context.now, reason=reason)
     left = _left_in_force(state, context)
     state = transitions.give_way(transitions.latch(state, hold))
@@ -162,9 +161,13 @@ def _fleet(state: State, context: CommandContext) -> Outcome:
     held = state.latches.paused
     if context.command.value and held is None:
         return _pause(state, context)
-    if context.command.value or held is None or not held.reason.startswith(f"paused by {BY_FLEET}"):
+    if context.command.value or held is None or not _of_fleet(held):
         return Outcome(state, "nothing changes")
     return Outcome(transitions.unlatch(state, HoldCode.PAUSED), f"{BY_FLEET} pauses no more", event="resumed")
+
+
+def _of_fleet(held: Hold) -> bool:
+    return held.reason.startswith(f"paused by {BY_FLEET}")
 
 
 def _left_in_force(state: State, context: CommandContext) -> str:
