@@ -8,24 +8,20 @@ from __future__ import annotations
 import math
 import platform
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
-from typing import Any, cast
+from typing import cast
 
-from api.daemon import About
-from api.ledger import BOUNDS, SHOWN, Ledger, bounds_of
-from api.problems import Refusal, Refusals
+from api.ledger import BOUNDS, SHOWN, bounds_of
+from api.metric import PREFIX, Metric, Scrape, Series, Source, Value
+from api.problems import Refusal
 from tuner.core.commands.schedule import settings_of
 from tuner.core.estimate.occurrences import Occurrence
 from tuner.core.limits import allowed
-from tuner.daemon.tally import Histogram, Tally
 from tuner.daemon.workers import WORKERS
 from tuner.findings.check import UNSEEN
-from tuner.records import MILLIONTHS, Capacity, DecisionKind, Facts, HoldCode, Lifecycle, Sample, TickRecord
+from tuner.records import MILLIONTHS, Capacity, DecisionKind, Facts, HoldCode, Lifecycle, TickRecord
 from tuner.records.fields import FIELDS, WINDOW_FIELDS, Field
+from tuner.records.hook import HookHealth
 from tuner.settings import Mode, Settings
-
-NAMESPACE = "innobrim"
-PREFIX = f"{NAMESPACE}_"
 
 _RENAMED = {
     "uptime": "server_uptime",
@@ -55,76 +51,11 @@ _RENAMED = {
 }
 """Fields whose name would read badly with the unit behind it."""
 
-_ENDINGS = {"counter": ("_total",), "histogram": ("_bucket", "_sum", "_count")}
 _SCALED = {"percent of C": ("ratio", 0.01), "percent": ("ratio", 0.01)}
 """Units that are not base units: what they become, and by which factor."""
 
 STAGES = ("sample", "decide", "write", "journal")
 """What a tick goes through."""
-
-
-@dataclass(frozen=True, slots=True)
-class Scrape:
-    """What there is to tell of at one scrape.
-
-    Attributes:
-        about: the daemon.
-        refusals: what the API turned away.
-        tally: what the loop has counted.
-        live: the loop ticks, or waits for its server and says so.
-        record: of the newest tick; None before the first, and where the loop is dead.
-        sample: the newest reading; None where it failed or the loop is dead.
-        settings: those in force; None where they or the record are unknown.
-        facts: the server; None where unknown or the loop is dead.
-        ledger: of what was saved; None before the first minute.
-    """
-
-    about: About
-    refusals: Refusals
-    tally: Tally
-    live: bool
-    record: TickRecord | None
-    sample: Sample | None
-    settings: Settings | None
-    facts: Facts | None
-    ledger: Ledger | None = None
-
-
-Series = Mapping[Any, float]
-"""The value of the label, or a tuple of those of all labels in their order, to the number."""
-
-Value = float | Histogram | Series | None
-"""Of a metric; None where there is none."""
-
-Source = Callable[[Scrape], Value]
-
-
-@dataclass(frozen=True, slots=True)
-class Metric:
-    """One metric and where its value comes from.
-
-    Attributes:
-        name: without the endings of a counter and of a histogram.
-        kind: gauge, counter or histogram.
-        help: one line.
-        source: where the value comes from.
-        labels: names of the labels.
-        values: every value that the only label can have; empty where that is not known beforehand.
-        zeros: each of these is a series, 0 where the source has none.
-    """
-
-    name: str
-    kind: str
-    help: str
-    source: Source
-    labels: tuple[str, ...] = ()
-    values: tuple[str, ...] = ()
-    zeros: bool = True
-
-    @property
-    def exposed(self) -> tuple[str, ...]:
-        """Return the names that a scrape shows."""
-        return tuple(self.name + ending for ending in _ENDINGS.get(self.kind, ("",)))
 
 
 def _gauge(name: str, text: str, source: Source, *labels: str) -> Metric:
@@ -476,13 +407,43 @@ def _reading(field: Field) -> Metric:
     return _of_field(field, read)
 
 
+def _of_hooks(name: str, kind: str, text: str, value: Callable[[HookHealth], float]) -> Metric:
+    def read(now: Scrape) -> Series | None:
+        return {hook.name: value(hook) for hook in now.hooks} or None
+
+    return Metric(PREFIX + name, kind, text, read, ("hook",))
+
+
+HOOK_METRICS: tuple[Metric, ...] = (
+    _of_hooks(
+        "hook_up",
+        "gauge",
+        "0 for a hook whose last attempt failed",
+        lambda hook: float(hook.failing_since is None),
+    ),
+    _of_hooks(
+        "hook_waiting_events", "gauge", "events that a hook has still to deliver", lambda hook: hook.waiting
+    ),
+    _of_hooks(
+        "hook_delivered_events", "counter", "events that a hook delivered", lambda hook: hook.delivered
+    ),
+    _of_hooks("hook_failed_attempts", "counter", "attempts of a hook that failed", lambda hook: hook.failed),
+    _of_hooks(
+        "hook_dropped_events",
+        "counter",
+        "events that a hook gave up: an hour old, or too many",
+        lambda hook: hook.dropped,
+    ),
+)
+"""What is shown of each hook, under its name."""
+
 WINDOW_METRICS: tuple[Metric, ...] = tuple(_windows(field) for field in WINDOW_FIELDS if field.kind)
 """What is shown of each active window of the schedule, under its name."""
 
 FIELD_METRICS: Mapping[Field, Metric] = {field: _reading(field) for field in FIELDS if field.kind}
 """The numbers of the server, and what follows from them."""
 
-METRICS: tuple[Metric, ...] = (*STATE_METRICS, *WINDOW_METRICS, *FIELD_METRICS.values())
+METRICS: tuple[Metric, ...] = (*STATE_METRICS, *WINDOW_METRICS, *HOOK_METRICS, *FIELD_METRICS.values())
 
 PROCESS_METRICS: dict[str, tuple[str, str]] = {
     "innobrim_process_cpu_seconds_total": ("counter", "processor time of the daemon"),

@@ -26,6 +26,7 @@ from tuner.records import (
     OptimiserProgress,
     TrialProgress,
 )
+from tuner.records.hook import HookHealth
 from tuner.settings import Mode
 
 STREAMED = (
@@ -259,6 +260,7 @@ class Status(Struct, frozen=True):
     optimiser: Annotated[
         OptimiserUnderWay | None, Meta(description="the outer loop; none where the policy has none")
     ] = None
+    hooks: Annotated[tuple[HookHealth, ...], Meta(description="how each hook is; none without a daemon")] = ()
     changes_allowed: Annotated[
         int | None, Meta(description="writes that any hour may have; none where unknown")
     ] = None

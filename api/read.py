@@ -27,6 +27,7 @@ from api.openapi import Responses, answers
 from api.problems import FieldProblem, validation_error
 from api.scrape import MetricsPage
 from api.views import event_of, policies_of, status_of
+from tuner.config.hooks import without_secrets
 from tuner.config.schema import Config
 from tuner.daemon.board import RING_EVENTS, RING_TICKS, Board
 from tuner.daemon.history import COLUMNS, MAX_POINTS
@@ -135,6 +136,7 @@ def present_routes(daemon: DaemonView) -> APIRouter:
                 forgotten=_forgotten(board, now),
                 optimiser=tally.optimiser,
                 growth=board.growth(),
+                hooks=board.hooks(),
                 trial=board.trial(),
                 learned=board.learned(),
                 price=daemon.about.configuration().daemon.write_price,
@@ -143,8 +145,10 @@ def present_routes(daemon: DaemonView) -> APIRouter:
 
     @routes.get("/config", responses=answers(Config, "The configuration in force."))
     async def config() -> Response:
-        """Return the configuration in force; it holds no secret."""
+        """Return the configuration in force; without what may be a secret of a hook."""
         configuration, settings = daemon.about.configuration(), board.settings()
+        hooks = tuple(map(without_secrets, configuration.hook))
+        configuration = msgspec.structs.replace(configuration, hook=hooks)
         if settings is not None:
             configuration = msgspec.structs.replace(configuration, loop=settings)
         return encoded(configuration)

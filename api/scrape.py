@@ -21,7 +21,8 @@ from prometheus_client.utils import floatToGoString
 
 from api.daemon import DaemonView
 from api.ledger import ledger_of
-from api.metrics import METRICS, NAMESPACE, Metric, Scrape, Series
+from api.metric import NAMESPACE, Metric, Scrape, Series
+from api.metrics import METRICS
 from api.problems import Refusals
 from tuner.daemon.tally import BOUNDS, Histogram
 from tuner.records import Sample
@@ -69,6 +70,7 @@ class MetricsPage(Collector):
             sample=reading if isinstance(reading, Sample) else None,
             settings=board.settings() if shown is not None else None,
             facts=facts,
+            hooks=board.hooks(),
             ledger=ledger_of(
                 board.learned(), facts, price=self._daemon.about.configuration().daemon.write_price
             ),

@@ -55,6 +55,7 @@ from tuner.records import (
     winners,
 )
 from tuner.records.fields import BY_NAME
+from tuner.records.hook import HookHealth
 from tuner.settings import Mode, Settings
 
 
@@ -74,6 +75,7 @@ def status_of(
     trial: TrialProgress | None = None,
     learned: Learned | None = None,
     price: str | None = None,
+    hooks: tuple[HookHealth, ...] = (),
 ) -> Status:
     """Return one look at the loop by its newest tick, at a Unix time in seconds.
 
@@ -115,6 +117,7 @@ def status_of(
         process=process,
         journal=journal or None,
         optimiser=OptimiserUnderWay(record.optimiser, optimiser) if record.optimiser else None,
+        hooks=hooks,
         changes_allowed=settings.max_changes_per_hour if settings else None,
         burst=burst_of(record, settings),
         without=without_of(record, facts),

@@ -41,7 +41,7 @@ USERS = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
 FOLDERS = ("etc", "opt", "run", "usr", "var")
 """Of the machine, that the reader has below a folder of the test's."""
 
-RUN_AS_THEY_ARE = "bash cat chmod cp curl grep id install ln ls mkdir mv rm sed sqlite3 tail"
+RUN_AS_THEY_ARE = "base64 bash cat chmod cp curl grep head id install ln ls mkdir mv rm sed sqlite3 tail"
 PROGRAMS = dict.fromkeys(RUN_AS_THEY_ARE.split(), "") | {
     name: reason
     for names, reason in {
@@ -75,6 +75,7 @@ NOT_RUN = {
     "deploy/wheel.sh": "makes the wheel: tests/deploy",
     "curl -fsSo": "there is no publisher: tests/real/test_release.py makes a repository",
     "innobrim bench": "needs a database server of its own: tests/real/test_bench.py",
+    "innobrim fleet": "needs a Prometheus and many daemons: tests/deploy/test_fleet.py",
     "innobrim trial begin": "takes hours: tests/cli/test_trial.py",
     "innobrim restore": "comes after the daemon was stopped: tests/cli/test_offline.py",
     "innobrim hosted": "asks a provider: tests/hosted",

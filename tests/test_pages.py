@@ -24,7 +24,9 @@ PAGES = sorted(
 TYPED = (
     "faq.md",
     "first-hour.md",
+    "fleet.md",
     "guide.md",
+    "hooks.md",
     "hosted.md",
     "install.md",
     "kubernetes.md",

@@ -8,6 +8,7 @@ from pathlib import Path
 from tools import (
     answers,
     configuration_page,
+    hooks_page,
     metrics_page,
     safety_page,
     scenario_keys_page,
@@ -20,6 +21,7 @@ DOCS = Path(__file__).parents[1] / "docs"
 
 PAGES: dict[str, Parts] = {
     "configuration.md": configuration_page.PARTS,
+    "hooks.md": hooks_page.PARTS,
     "metrics.md": metrics_page.PARTS,
     "safety.md": safety_page.PARTS,
     "lab/scenario-keys.md": scenario_keys_page.PARTS,
@@ -28,22 +30,22 @@ PAGES: dict[str, Parts] = {
     "setup-sql.md": setup_sql_page.PARTS,
 }
 
-SCHEMA = "answers.schema.json"
-"""A file that is generated as a whole."""
+SCHEMAS = {"answers.schema.json": answers.text, "hooks.schema.json": hooks_page.schema}
+"""Files that are generated as a whole."""
 
 
 def current(name: str) -> str:
-    """Return a page, or the schema, as it should be."""
-    if name == SCHEMA:
-        return answers.text()
+    """Return a page, or a schema, as it should be."""
+    if made := SCHEMAS.get(name):
+        return made()
     return filled((DOCS / name).read_text(encoding="utf-8"), PAGES[name])
 
 
 def main(names: list[str]) -> None:
     """Write the pages named, or all of them."""
-    for name in names or (*PAGES, SCHEMA):
-        if name not in (*PAGES, SCHEMA):
-            sys.exit(f"{name}: no page with generated parts; there are {', '.join((*PAGES, SCHEMA))}")
+    for name in names or (*PAGES, *SCHEMAS):
+        if name not in (*PAGES, *SCHEMAS):
+            sys.exit(f"{name}: no page with generated parts; there are {', '.join((*PAGES, *SCHEMAS))}")
         (DOCS / name).write_text(current(name), encoding="utf-8")
 
 

@@ -8,7 +8,8 @@ import msgspec
 from msgspec import Struct
 
 from api.models import Change, Status
-from tuner.cli import advise, check, config, doctor, hosted, redo, redo_growth, steering
+from tuner.cli import advise, check, config, doctor, fleet, hosted, redo, redo_growth, steering
+from tuner.fleet.hosts import View
 from tuner.records import TrialProgress
 from tuner.why.model import Why
 
@@ -22,6 +23,9 @@ ANSWERS: dict[str, tuple[type[Struct], ...]] = {
     "hosted apply": (hosted.HostedDone,),
     "hosted restore": (hosted.HostedDone,),
     "drain": (Change, steering.Done),
+    "fleet": (View,),
+    "fleet activate": (fleet.Stage,),
+    **dict.fromkeys(("fleet park", "fleet pause", "fleet resume"), (fleet.Switched,)),
     "mode": (Change,),
     "override": (Change,),
     "park": (Change, steering.Done),

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import partial
 
 from msgspec import NODEFAULT, Struct
 
 from tools.markdown import Parts, table
-from tuner.config.keys import HOSTED_KEYS, KEYS, SCHEDULE_KEYS, SECTION_TYPES, Key, toml
+from tuner.config.keys import KEYS, SECTION_TYPES, TABLES_ALONE, Key, toml
 
 
 def keys() -> str:
@@ -20,25 +21,13 @@ def keys() -> str:
     return "\n\n".join(parts)
 
 
-def _table(keys: Mapping[str, Key]) -> str:
+def alone(keys: Mapping[str, Key]) -> str:
     """Return the keys of a table that stands in the file alone."""
-    rows = [
-        (
-            f"`{key.name}`",
-            key.description,
-            _accepts(key),
-            "must be given" if key.default is NODEFAULT else _default(key),
-        )
-        for key in keys.values()
-    ]
+    rows = [(f"`{key.name}`", key.description, _accepts(key), _default(key)) for key in keys.values()]
     return table(("key", "meaning", "takes", "default"), rows)
 
 
-PARTS: Parts = {
-    "keys": keys,
-    "schedule": lambda: _table(SCHEDULE_KEYS),
-    "hosted": lambda: _table(HOSTED_KEYS),
-}
+PARTS: Parts = {"keys": keys} | {name: partial(alone, keys) for name, keys in TABLES_ALONE.items()}
 
 
 def _keys(section: str) -> list[Key]:
@@ -54,4 +43,6 @@ def _accepts(key: Key) -> str:
 
 
 def _default(key: Key) -> str:
+    if key.default is NODEFAULT:
+        return "must be given"
     return "left out" if key.default is None else f"`{toml(key.default)}`"

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from api.metrics import FIELD_METRICS, PROCESS_METRICS, STATE_METRICS, WINDOW_METRICS, Metric
+from api.metric import Metric
+from api.metrics import FIELD_METRICS, HOOK_METRICS, PROCESS_METRICS, STATE_METRICS, WINDOW_METRICS
 from tools.markdown import Parts, table
 
 
@@ -28,7 +29,7 @@ PARTS: Parts = {"metrics": metrics}
 
 
 def _of_the_daemon() -> Iterator[tuple[str, ...]]:
-    for metric in (*STATE_METRICS, *WINDOW_METRICS):
+    for metric in (*STATE_METRICS, *WINDOW_METRICS, *HOOK_METRICS):
         yield _shown(metric), metric.kind, _labels(metric), metric.help
     for name, (kind, text) in PROCESS_METRICS.items():
         yield f"`{name}`", kind, "", text

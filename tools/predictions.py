@@ -115,15 +115,13 @@ CASES = (
         Case(
             f"sizes-{server}",
             "sizes",
-            like,
+            f"{server}-binlog",
             variants=SIZES,
             others=(("write_only", f"{server}-binlog-write-only"),),
         )
-        for server, like in (("8.0.31", "8.0.31-binlog-mended"), ("9.7", "9.7-binlog"))
+        for server in ("8.0.31", "9.7")
     ),
-    Case("binary-log-8.0.31", "binary-log", "8.0.31-binlog"),
-    Case("binary-log-8.0.31-mended", "binary-log", "8.0.31-binlog-mended"),
-    Case("binary-log-9.7", "binary-log", "9.7-binlog"),
+    *(Case(f"binary-log-{server}", "binary-log", f"{server}-binlog") for server in ("8.0.31", "9.7")),
 )
 
 INTRODUCTION = f"""\
@@ -163,8 +161,9 @@ and a disk without a limit are not predicted. What a commit of `write_only` cost
 off one run of 8.0.31. The simulated age goes all of its way under the limit, which costs no time; a real one
 goes most of it [on a faster disk](../lab/bench.md#a-redo-log-that-takes-an-hour-to-fill).
 
-`binary-log-8.0.31-mended` is the same suite with a longer settling, and what a commit of `update_non_index`
-costs with a binary log read off the rows of `binary-log-8.0.31`: 1.30 writes, not the 2.4 of `write_only`.
+In `binary-log-8.0.31` and `binary-log-9.7` a commit of `update_non_index` costs 1.30 writes, and not the 2.4
+of `write_only`. Rows of 8.0.31 that were counted too soon, before ours was at rest, say so; they were
+measured again.
 """
 HEAD = ("contender", "commits/s", "error", "age ratio", "error", "pages/commit", "sync pages/s", "M", "kept")
 

@@ -139,6 +139,9 @@ class Settings(Struct, frozen=True, forbid_unknown_fields=True):
     stale_seconds: float = 5.0
     """Hold when the last good sample is older than this; no key, two intervals at least."""
 
+    servers: tuple[str, ...] = ()
+    """Identities that may answer in turn at the address; no key, ``servers`` of ``[fleet]``."""
+
 
 def as_formerly(settings: Settings) -> str:
     """Return the line on budgets that are written out as the default was before; empty without any."""

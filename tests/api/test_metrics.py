@@ -28,6 +28,7 @@ from tuner.records import (
     TickRecord,
     Window,
 )
+from tuner.records.hook import HookHealth
 from tuner.settings import Mode, Settings
 
 PAUSED = Hold(HoldCode.PAUSED, 101.0, "a person asked", (Remedy.RESUME,))
@@ -83,6 +84,7 @@ def test_a_scrape_is_whole_and_valid() -> None:
         full(), settings=Settings(max_recovery_seconds=60.0, max_shutdown_seconds=60.0), optimiser="ready"
     )
     board.learned = learned
+    board.hooks = lambda: (HookHealth("pager", "https://alerts.example.com"),)
     text = get(application(board, about=about(configuration=lambda: PRICED)), "/metrics").text
 
     families = list(text_string_to_metric_families(text))

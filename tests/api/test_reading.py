@@ -17,6 +17,7 @@ from tests.api.factory import (
     FACTS,
     FINDING,
     START,
+    about,
     application,
     ask,
     bearer,
@@ -26,6 +27,7 @@ from tests.api.factory import (
     record,
     serving,
 )
+from tuner.config.schema import Config, HookTable
 from tuner.daemon.board import RING_EVENTS, Board
 from tuner.daemon.history import MAX_POINTS
 from tuner.records import Capacity, Decision, DecisionKind, Event
@@ -213,6 +215,19 @@ def test_config_shows_the_settings_in_force() -> None:
 
     assert (found["loop"]["set_point"], found["api"]["port"]) == (0.6, 8633)
     assert "password" not in str(found)
+
+
+def test_config_shows_no_secret_of_a_hook(board: Board) -> None:
+    """Whoever has the whole URL, or a command's words, may have what the receiver knows its senders by."""
+    url = HookTable("web", url="https://alerts.example.com/geheim")
+    command = HookTable("local", command=("/bin/page", "geheim"))
+    app = application(board, about=about(configuration=lambda: Config(hook=(url, command))))
+
+    found = get(app, "/v1/config")
+
+    assert [one["name"] for one in found.json()["hook"]] == ["web", "local"]
+    assert "https://alerts.example.com/" in found.text
+    assert "geheim" not in found.text
 
 
 def test_advice_has_sql_and_a_stable_id(board: Board, monkeypatch: pytest.MonkeyPatch) -> None:

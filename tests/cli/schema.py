@@ -8,13 +8,13 @@ from typing import Any
 
 import jsonschema_rs
 
-from tools.__main__ import DOCS, SCHEMA
+from tools.__main__ import DOCS
 
 
 @functools.cache
 def _validator() -> jsonschema_rs.Validator:
     """Return what judges; a field that the schema does not name is a fault here."""
-    schema = json.loads((DOCS / SCHEMA).read_text(encoding="utf-8"))
+    schema = json.loads((DOCS / "answers.schema.json").read_text(encoding="utf-8"))
     for made in schema["$defs"].values():
         if "properties" in made:
             made["additionalProperties"] = False

@@ -13,6 +13,7 @@ from click.testing import Result
 from msgspec import Struct
 
 from tests.cli.asked import FOLDER, RIGHT, SITUATIONS, answer
+from tests.cli.schema import answer as answer_of
 from tests.cli.support import ended, innobrim
 from tuner.cli.config import ALL, Checked, Explained, Shown
 from tuner.config.keys import KEYS
@@ -171,3 +172,45 @@ def test_a_directory_with_the_sticky_bit_is_as_good_as_ones_own(tmp_path: Path) 
     tmp_path.chmod(0o1777)
 
     ended(answer(tmp_path, "config-check-fine")[0], 0)
+
+
+def hooks(path: Path, *commands: str) -> Path:
+    """Write a configuration with a hook for each command; return its path."""
+    text = "".join(
+        f'[[hook]]\nname = "hook{number}"\ncommand = ["{command}"]\n'
+        for number, command in enumerate(commands)
+    )
+    path.write_text(text, encoding="utf-8")
+    return path
+
+
+@pytest.mark.parametrize(
+    ("commands", "code", "said"),
+    [
+        (("/bin/true",), 0, "hook hook0, /bin/true: delivered: exit 0"),
+        (("/bin/true", "/bin/false"), 1, "hook hook1, /bin/false: FAILED: exit 1"),
+    ],
+)
+def test_hooks_can_be_tried(tmp_path: Path, commands: tuple[str, ...], code: int, said: str) -> None:
+    """Each delivers a test event, and one that cannot is exit 1; without --hooks nothing is told."""
+    path = hooks(tmp_path / "innobrim.toml", *commands)
+    words = ("config", "check", "--config", path, "--state-directory", tmp_path)
+
+    ended(innobrim(*words, "--hooks"), code, said)
+    found = innobrim(*words, "--hooks", "--json")
+    assert [one["fine"] for one in answer_of("config check", found.stdout)["hooks"]] == [True, code == 0][
+        : len(commands)
+    ]
+    plain = innobrim(*words)
+    ended(plain, 0, "a daemon would start")
+    assert "delivered" not in plain.output
+
+
+@pytest.mark.parametrize("words", [("run",), ("config", "check")], ids=" ".join)
+def test_no_daemon_starts_with_a_hook_that_cannot_be_used(tmp_path: Path, words: tuple[str, ...]) -> None:
+    """Exit 2, with hook, path, and what would be right; commands that need no hook go on."""
+    path = hooks(tmp_path / "innobrim.toml", str(tmp_path / "page"))
+    given = ("--config", path, "--state-directory", tmp_path)
+
+    ended(innobrim(*words, *given), 2, f'hook "hook0": command = {tmp_path / "page"}: no such file')
+    ended(innobrim("config", "show", "--config", path), 0, f'command = ["{tmp_path / "page"}"]')

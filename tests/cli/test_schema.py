@@ -13,7 +13,7 @@ from tests.cli.schema import answer
 from tests.cli.support import FakeServer, Run, innobrim
 from tests.findings.patient import patient
 from tests.why.asked import day
-from tools.__main__ import DOCS, SCHEMA, current
+from tools.__main__ import DOCS, SCHEMAS, current
 from tools.answers import ANSWERS
 from tuner.cli import check, doctor
 
@@ -30,9 +30,10 @@ STEERING = (
 """Commands that a daemon answers."""
 
 
-def test_what_is_published_is_what_the_program_has() -> None:
-    """Whoever changes what is printed generates the schema again, and sees what users have to follow."""
-    assert (DOCS / SCHEMA).read_text(encoding="utf-8") == current(SCHEMA), f"python -m tools {SCHEMA}"
+@pytest.mark.parametrize("name", SCHEMAS)
+def test_what_is_published_is_what_the_program_has(name: str) -> None:
+    """Whoever changes what is printed or told makes the schema again, and sees what users have to follow."""
+    assert (DOCS / name).read_text(encoding="utf-8") == current(name), f"python -m tools {name}"
 
 
 @pytest.mark.parametrize("words", STEERING, ids=" ".join)

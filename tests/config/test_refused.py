@@ -11,7 +11,7 @@ from hypothesis import given as drawn
 from hypothesis import strategies as st
 
 from tests.config.support import Given
-from tuner.config import load
+from tuner.config import tomlfile
 from tuner.config.keys import KEYS, nearest_key
 from tuner.config.load import ConfigError, load_config
 from tuner.config.schema import Config
@@ -32,7 +32,7 @@ def test_everything_wrong_is_said_at_once(given: Given) -> None:
     port = 99999
     """
     places = "a MySQL option file (server.defaults_file), a systemd credential named mysql-password, or"
-    sections = "[server], [loop], [daemon], [redo], [api], [log], [hosted], [[schedule]]"
+    sections = "[server], [loop], [daemon], [redo], [api], [log], [fleet], [hosted], [[schedule]], [[hook]]"
     problems = given.refused(
         text, {"INNOBRIM_SETPIONT": "0.7", "INNOBRIM_LOOP_SET_POINT": "nan"}, {"loop.mod": "x"}
     )
@@ -270,7 +270,7 @@ def test_a_directory_that_may_not_be_entered_is_named(monkeypatch: pytest.Monkey
         raise PermissionError(13, "Permission denied")
 
     monkeypatch.setattr(Path, "stat", deny)
-    monkeypatch.setattr(load, "read_whole", deny)
+    monkeypatch.setattr(tomlfile, "read_whole", deny)
     with pytest.raises(
         ConfigError, match=r"none\.toml: permission denied; it must be readable by the account"
     ):

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from tests.config.support import Given
 from tuner.config import schedule as reading
 from tuner.config.crontab import CrontabError, read_crontab
-from tuner.config.keys import KEYS, SCHEDULE_KEYS
+from tuner.config.keys import ARRAYS, KEYS
 from tuner.config.schema import ScheduleTable
 
 GOOD = """
@@ -42,7 +42,7 @@ def test_a_schedule_is_read_from_the_file(given: Given) -> None:
 def test_the_schedule_has_no_plain_key() -> None:
     """No variable and no flag sets a part of it, so it is none of the forty."""
     assert not any(key.section == "schedule" for key in KEYS.values())
-    assert set(SCHEDULE_KEYS) == set(ScheduleTable.__struct_fields__)
+    assert set(ARRAYS["schedule"]) == set(ScheduleTable.__struct_fields__)
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ import sys
 
 from lab.demo import simulated_server
 from tuner.cli.run import make_api
-from tuner.config.schema import ApiSection, Config, DaemonSection
+from tuner.config.schema import ApiSection, Config, DaemonSection, HookTable
 from tuner.daemon.board import Board
 from tuner.daemon.daemon import Daemon
 from tuner.settings import Mode, Settings
@@ -23,6 +23,7 @@ def main(port: int, directory: str) -> None:
         loop=Settings(mode=Mode.ACTIVE, max_recovery_seconds=AN_HOUR, max_shutdown_seconds=AN_HOUR),
         daemon=DaemonSection(state_directory=directory),
         api=ApiSection(port=port),
+        hook=(HookTable("local", command=("/bin/true",)),),
     )
     clock, board = SystemClock(), Board()
     Daemon(

@@ -14,6 +14,7 @@ from tests.factory import FACTS
 from tests.journal.written import record
 from tuner.journal.codec import LATER, RECORDS, CodecError, decode, encode
 from tuner.records import DrainProgress, Facts, Missed, TickRecord
+from tuner.settings import Settings
 
 
 @given(st.binary(max_size=200))
@@ -55,7 +56,7 @@ def test_a_field_with_a_default_refuses_no_earlier_tick() -> None:
     assert decode(encode(later)) == later
     with_default = [
         one
-        for kind in (Facts, TickRecord, DrainProgress)
+        for kind in (Facts, Settings, TickRecord, DrainProgress)
         for one in fields(kind)
         if one.default in {(), None, False}
     ]

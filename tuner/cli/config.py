@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import wraps
 from typing import Any
@@ -12,15 +13,19 @@ import click
 import msgspec
 from msgspec import Struct
 
-from tuner.cli.answer import FINE, USAGE, Group, Unusable, answering, say, say_json
-from tuner.cli.options import SERVER_FLAGS, json_option, server_options, with_options
+from tuner.cli.answer import FINE, NO, USAGE, Group, Unusable, answering, say, say_json
+from tuner.cli.options import SERVER_FLAGS, entered, json_option, server_options, with_options
 from tuner.cli.wording import columns
 from tuner.config.checks import unencrypted
 from tuner.config.credentials import identity_of, read_credentials
+from tuner.config.hooks import hook_faults, shown, unsigned
 from tuner.config.keys import (
     ALONE,
     BRACKETS,
     BY_VARIABLE,
+    FLEET,
+    FLEET_KEYS,
+    HOOK,
     HOSTED,
     KEYS,
     REMOVED,
@@ -32,15 +37,35 @@ from tuner.config.keys import (
     toml,
 )
 from tuner.config.load import DEFAULT_PATH, Examined, Source, examine
-from tuner.config.schema import ConfigError, Fault
+from tuner.config.schema import Config, ConfigError, Fault, FleetTable, HookTable
 from tuner.core.commands import overlay
+from tuner.daemon.delivery import DeliveryError, deliver
+from tuner.daemon.hooks import Told, event_of
+from tuner.records.hook import HookType
 from tuner.settings import as_formerly
+from tuner.system.version import program_version
 
 ALL = {**KEYS, **ALONE}
 """Every key by its dotted name."""
 
-Value = str | int | float | bool | None
+Value = str | int | float | bool | list[str] | None
 """Of a key; None where it is left out."""
+
+
+class HookTried(Struct, frozen=True):
+    """What came of a test event.
+
+    Attributes:
+        hook: its name.
+        to: whom it tells.
+        fine: the event was delivered.
+        said: what came back, or why it was not.
+    """
+
+    hook: str
+    to: str
+    fine: bool
+    said: str
 
 
 class Checked(Struct, frozen=True):
@@ -51,12 +76,14 @@ class Checked(Struct, frozen=True):
         file: that was read; None where there is none.
         faults: all that is wrong.
         warnings: what works, and should be otherwise.
+        hooks: of each hook what came of its test event, with --hooks.
     """
 
     fine: bool
     file: str | None
     faults: tuple[Fault, ...]
     warnings: tuple[str, ...]
+    hooks: tuple[HookTried, ...] = ()
 
 
 class InForce(Struct, frozen=True):
@@ -84,6 +111,7 @@ class Shown(Struct, frozen=True):
         file: that was read; None where there is none.
         keys: the values in force.
         schedule: the tables of the schedule.
+        hook: the hooks.
         hosted: the table of a hosted server; empty without one.
         server: as whom and where the daemon logs in.
         password_from: what its password is read from; empty without one.
@@ -92,6 +120,7 @@ class Shown(Struct, frozen=True):
     file: str | None
     keys: tuple[InForce, ...]
     schedule: tuple[dict[str, Any], ...]
+    hook: tuple[dict[str, Any], ...]
     hosted: dict[str, Any]
     server: str
     password_from: str
@@ -156,12 +185,13 @@ def _examining(*options: Callable[..., Any]) -> Callable[[Callable[..., None]], 
 
 
 @config.command("check")
-@_examining()
-def check_config(found: Examined, *, as_json: bool) -> None:
+@_examining(click.option("--hooks", is_flag=True, help="Send a test event by each [[hook]]."))
+def check_config(found: Examined, *, hooks: bool, as_json: bool) -> None:
     """Say everything that is wrong with the configuration, as run would read it; no server is asked.
 
-    Looked at are the file, the variables, the flags, the option file with the login, and the certificates.
-    Exit 0: a daemon would start with it; there may be warnings. Exit 2: it would not, each line says why.
+    Looked at are the file, the variables, the flags, the option file with the login, the certificates, and
+    the commands and secrets of hooks. Exit 0: a daemon would start with it; there may be warnings.
+    Exit 1: a hook did not deliver its test event. Exit 2: no daemon would start, and each line says why.
 
     Example: innobrim config check --config /etc/innobrim/innobrim.toml
     """
@@ -179,12 +209,35 @@ def check_config(found: Examined, *, as_json: bool) -> None:
     if "api" not in at_fault:
         faults.extend(_certificate(found))
     warnings.extend(filter(None, (unencrypted(found.config), as_formerly(found.config.loop))))
-    answer = Checked(not faults, found.file, tuple(faults), tuple(warnings))
+    faults.extend(hook_faults(found.config.hook, environ=os.environ))
+    warnings.extend(unsigned(found.config.hook, environ=os.environ))
+    tried = tuple(_tried(found.config)) if hooks and not faults else ()
+    answer = Checked(not faults, found.file, tuple(faults), tuple(warnings), tried)
     if as_json:
         say_json(answer)
     else:
         say(*_checked(answer))
-    sys.exit(USAGE if faults else FINE)
+    sys.exit(USAGE if faults else FINE if all(one.fine for one in tried) else NO)
+
+
+def _tried(configuration: Config) -> Iterator[HookTried]:
+    """Send a test event by each hook, once, as the daemon's account; yield what came of it."""
+    program_version()  # while it can be read
+    with entered(configuration.daemon.state_directory, shared=True):
+        for table in configuration.hook:
+            text = "a test, asked for by innobrim config check --hooks"
+            event = event_of(HookType.TEST, "test", text, wall=time.time(), mode=configuration.loop.mode)
+            fine, said = _sent(table, Told.now(event))
+            yield HookTried(table.name, shown(table), fine, said)
+
+
+def _sent(table: HookTable, one: Told) -> tuple[bool, str]:
+    ends = time.monotonic() + table.timeout
+    try:
+        said = deliver(table, one.ident, one.event.type, one.body, ends=lambda: ends, environ=os.environ)
+    except DeliveryError as error:
+        return False, str(error)
+    return True, said
 
 
 def _certificate(found: Examined) -> Iterator[Fault]:
@@ -204,6 +257,9 @@ def _checked(answer: Checked) -> Iterator[str]:
         yield f"PROBLEM  {fault.text}" + (f" (line {fault.line})" if fault.line else "")
     for warning in answer.warnings:
         yield f"warning  {warning}"
+    for one in answer.hooks:
+        word = "delivered" if one.fine else "FAILED"
+        yield f"hook     {one.hook}, {one.to}: {word}: {one.said}"
     file = answer.file or f"no file, as there is no {DEFAULT_PATH}"
     count = len(answer.faults)
     yield f"{file}: {f'{count} to mend' if count else 'a daemon would start with this configuration'}"
@@ -221,11 +277,13 @@ def show_config(found: Examined, *, changed: bool, as_json: bool) -> None:
     if found.faults:
         raise ConfigError(found.faults)
     login = read_credentials(found.config.server, environ=os.environ)
-    keys = tuple(_in_force(found, key) for key in KEYS.values())
+    known = {**KEYS, **({} if found.config.fleet == FleetTable() else FLEET_KEYS)}
+    keys = tuple(_in_force(found, key) for key in known.values())
     answer = Shown(
         file=found.file,
         keys=tuple(one for one in keys if not changed or one.value != one.default),
         schedule=tuple(map(_given, found.config.schedule)),
+        hook=tuple(map(_given, found.config.hook)),
         hosted={} if found.config.hosted is None else _given(found.config.hosted),
         server=str(login),
         password_from=login.password_from,
@@ -265,14 +323,15 @@ def _from(one: InForce) -> str:
 def _toml_of(answer: Shown) -> Iterator[str]:
     password = f"password from {answer.password_from}" if answer.password_from else "no password"
     yield f"# {answer.file or 'no file'}; the login is {answer.server}, {password}"
-    for section in SECTIONS:
+    for section in (*SECTIONS, FLEET):
         mine = [one for one in answer.keys if one.key.startswith(f"{section}.")]
         if mine:
             yield from ("", BRACKETS[section])
         texts = [_assigned(one.key.partition(".")[2], one.value) for one in mine]
         width = max(map(len, texts), default=0)
         yield from (f"{text:<{width}}  # {_from(one)}" for text, one in zip(texts, mine, strict=True))
-    tables = [(SCHEDULE, one) for one in answer.schedule] + [(HOSTED, one) for one in (answer.hosted,) if one]
+    tables = [(HOSTED, one) for one in (answer.hosted,) if one]
+    tables += [(SCHEDULE, one) for one in answer.schedule] + [(HOOK, one) for one in answer.hook]
     for section, table in tables:
         yield from ("", BRACKETS[section], *(_assigned(name, value) for name, value in table.items()))
 
@@ -330,7 +389,8 @@ def named(name: str) -> Sequence[str]:
 
 def _explained(found: Examined, dotted: str) -> Explained:
     key = ALL[dotted]
-    alone, required = dotted in ALONE, key.default is msgspec.NODEFAULT
+    in_file, required = dotted in ALONE, key.default is msgspec.NODEFAULT
+    alone = in_file and key.section != FLEET
     return Explained(
         key=dotted,
         meaning=key.description,
@@ -338,7 +398,7 @@ def _explained(found: Examined, dotted: str) -> Explained:
         optional=key.optional,
         default=None if required else msgspec.to_builtins(key.default),
         required=required,
-        variable=None if alone else key.variable,
+        variable=None if in_file else key.variable,
         reloads=key.reloads,
         api=key.section == "loop" and key.name in overlay.NAMES,
         now=None if alone else _in_force(found, key),

@@ -15,8 +15,8 @@ FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
 STEERING = ("drain", "mode", "override", "park", "pause", "restore", "resume")
 ALONE = (
-    "advise bench check config demo doctor hosted policies record redo replay report run schedule setup-sql "
-    "simulate status token trial watch why"
+    "advise bench check config demo doctor fleet hosted policies record redo replay report run schedule "
+    "setup-sql simulate status token trial watch why"
 )
 COMMANDS = {
     **{name: f"tuner.cli.{name.replace('-', '_')}" for name in ALONE.split()},

@@ -16,6 +16,7 @@ from tuner.cli.answer import Unusable
 from tuner.cli.options import PolicyChoice, configuration, endpoint, entered, server_options, socket_path
 from tuner.config.checks import unencrypted
 from tuner.config.credentials import identity_of
+from tuner.config.hooks import hook_faults, unsigned
 from tuner.config.schema import Config, ConfigError
 from tuner.core.leaving.lowwater import may_be_written
 from tuner.core.state import State
@@ -90,7 +91,7 @@ def run(
     config = configuration(config_path, flags)
     share_one_pool()  # before the log's thread, the first one
     configure_logs(level=config.log.level, style=config.log.format)
-    config = _at_home(config)
+    config = _at_home(_with_hooks(config))
     where = endpoint(
         config
     )  # before the state directory's account is taken on, which may not read root's files
@@ -135,9 +136,17 @@ def _serve(
     if config.api.enabled:
         api = make_api(config, board, configuration=lambda: state[0].config, insecure=insecure)
 
+    logins = [where]
+
     def another() -> RealServer:
         """Return a connection of its own for a step of redo.grow_to, under the same identity."""
-        return RealServer(where, clock, name=identity_of(os.environ))
+        return RealServer(logins[-1], clock, name=identity_of(os.environ))
+
+    def reload() -> Config:
+        new = _reread(config_path, flags)
+        logins[:] = [_with_password(where, new)]
+        server.use_password(logins[-1].password)
+        return new
 
     daemon = Daemon(
         config,
@@ -145,7 +154,7 @@ def _serve(
         clock,
         board=board,
         notifier=Notifier(os.environ),
-        reload=lambda: _reread(config_path, flags),
+        reload=reload,
         api=api,
         connect=another,
         watch=partial(permit, server, enable_counters=config.daemon.enable_counters),
@@ -237,6 +246,19 @@ def _serves_plainly(config: Config, *, insecure_api: bool) -> bool:
     return bool(plain)
 
 
+def _with_hooks(config: Config) -> Config:
+    """Return a configuration whose hooks can be used; say of each whose requests are not signed.
+
+    Raises:
+        ConfigError: a hook's command or secret cannot be used.
+    """
+    if faults := tuple(hook_faults(config.hook, environ=os.environ)):
+        raise ConfigError(faults)
+    for line in unsigned(config.hook, environ=os.environ):
+        log.warning(line)
+    return config
+
+
 def _at_home(config: Config) -> Config:
     """Return the configuration with the state directory as a full path, which says whose it is."""
     directory = str(Path(config.daemon.state_directory).absolute())
@@ -255,9 +277,19 @@ def _addresses(config: Config) -> list[str]:
     return found
 
 
+def _with_password(where: Endpoint, config: Config) -> Endpoint:
+    """Return where and as whom to connect, with the password as it is written now."""
+    try:
+        found = endpoint(config, noted=lambda _: None)
+    except ConfigError as error:
+        log.warning("the password cannot be read again, the old one stays", reason=str(error))
+        return where
+    return replace(where, password=found.password)
+
+
 def _reread(config_path: str | None, flags: dict[str, object]) -> Config:
     """Return the configuration as it is now; say where the command line keeps it from taking effect."""
-    found = _at_home(configuration(config_path, flags, noted=log.warning))
+    found = _at_home(_with_hooks(configuration(config_path, flags, noted=log.warning)))
     try:
         alone = _at_home(configuration(config_path, {}, noted=lambda _: None))
     except ConfigError:

@@ -53,6 +53,7 @@ from tuner.records import (
     OptimiserProgress,
     percent,
 )
+from tuner.records.hook import HookHealth
 from tuner.records.window import said as said_effect
 from tuner.servers.known import NEWEST_READ, law_and_level
 from tuner.settings import Mode
@@ -178,6 +179,9 @@ def _without_daemon(status: Status) -> Iterator[tuple[str, str]]:
 def _daemon(status: Status) -> Iterator[tuple[str, str]]:
     if status.journal is not None:
         yield "journal", f"cannot be written: {status.journal}; the newest ticks are kept in memory"
+    for hook in status.hooks:
+        if hook.failing_since is not None:
+            yield "hook", _hook(hook)
     if status.server is not None:
         server = status.server
         yield "server", f"{server.product} at {server.endpoint} ({server.identity})"
@@ -190,6 +194,11 @@ def _daemon(status: Status) -> Iterator[tuple[str, str]]:
         memory = f"{size(process.resident_bytes)} resident"
         share = f"{100 * process.core_share:.2f} % of a core at a tick every {process.interval:g} s"
         yield "daemon", f"InnoBrim {process.version}, {memory}, {share}"
+
+
+def _hook(hook: HookHealth) -> str:
+    left = f"{counted(hook.waiting, 'event')} waiting, {hook.dropped} dropped"
+    return f"{hook.name} has failed since {stamp(hook.failing_since or 0.0)}: {hook.error}; {left}"
 
 
 def _under_way(status: Status) -> Iterator[tuple[str, str]]:

@@ -276,7 +276,7 @@ def _password(environ: Mapping[str, str], file: _OptionFile) -> tuple[str, str]:
         return given, PASSWORD_VARIABLE
     if path_given:
         return password_in(Path(path_given)), f"{PASSWORD_FILE_VARIABLE} = {path_given}"
-    path = _credential(environ, CREDENTIAL_PASSWORD)
+    path = credential(environ, CREDENTIAL_PASSWORD)
     if path is not None:
         return _read(path).removesuffix("\n").removesuffix("\r"), f"systemd credential {CREDENTIAL_PASSWORD}"
     password = file.options.get("password", "")
@@ -284,7 +284,7 @@ def _password(environ: Mapping[str, str], file: _OptionFile) -> tuple[str, str]:
 
 
 def _option_file(server: ServerSection, environ: Mapping[str, str]) -> _OptionFile:
-    path = Path(server.defaults_file) if server.defaults_file else _credential(environ, CREDENTIAL_OPTIONS)
+    path = Path(server.defaults_file) if server.defaults_file else credential(environ, CREDENTIAL_OPTIONS)
     if path is None:
         return _OptionFile()
     text = _read(path)
@@ -310,7 +310,7 @@ def _option_file(server: ServerSection, environ: Mapping[str, str]) -> _OptionFi
     return _OptionFile(str(path), options, (*warnings, *tls.warnings), tls)
 
 
-def _credential(environ: Mapping[str, str], name: str) -> Path | None:
+def credential(environ: Mapping[str, str], name: str) -> Path | None:
     """Return where systemd put a credential; None where it was given none of that name."""
     directory = environ.get("CREDENTIALS_DIRECTORY")
     if not directory:

@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 
 from tuner.config.keys import BRACKETS, HOSTED, HOSTED_KEYS, toml
-from tuner.config.schedule import values_of
 from tuner.config.schema import HostedTable
+from tuner.config.tables import values_of
 
 RDS = r"arn:aws[a-z-]*:rds:(?P<region>[a-z0-9-]+):\d{12}:db:(?P<name>[A-Za-z][A-Za-z0-9-]*)"
 """The ARN of an instance of Amazon RDS."""

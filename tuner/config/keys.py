@@ -19,7 +19,7 @@ from typing import Annotated, Any, Literal, Union, get_args, get_origin, get_typ
 import msgspec
 from msgspec import Meta, Struct
 
-from tuner.config.schema import Config, HostedTable, ScheduleTable
+from tuner.config.schema import Config, FleetTable, HookTable, HostedTable, ScheduleTable
 from tuner.settings import REMOVED_POLICIES
 
 PREFIX = "INNOBRIM_"
@@ -73,7 +73,7 @@ class Key:
     @property
     def reloads(self) -> bool:
         """Tell whether a change takes effect while the daemon runs, with a reload."""
-        return self.section in {"loop", "redo", SCHEDULE, HOSTED} or self.dotted == "daemon.on_stop"
+        return self.section in {"loop", "redo", *TABLES_ALONE} or self.dotted == "daemon.on_stop"
 
     @property
     def is_path(self) -> bool:
@@ -94,7 +94,8 @@ class Key:
         """Return in words what this key takes, without the None of an optional key."""
         if self.choices:
             return "one of " + ", ".join(self.choices)
-        words = {bool: "true or false", int: "a whole number", float: "a number", str: "a text"}[self.kind]
+        plain = {bool: "true or false", int: "a whole number", float: "a number", str: "a text"}
+        words = plain.get(self.kind, 'a list of texts such as ["name"]')
         words = "a path" if self.is_path else (self.bounds.extra or {}).get("accepts", words)
         limits = [
             # Whole or not, as 1 and 1.0 are the same limit to whatever keeps types in a cache
@@ -199,13 +200,12 @@ def _read_section(section: str, section_type: type[Struct]) -> Iterable[Key]:
 
 
 SCHEDULE = "schedule"
-"""The array of tables beside the sections: any number of them, from the file alone."""
+HOOK = "hook"
+FLEET, HOSTED = "fleet", "hosted"
 
-HOSTED = "hosted"
-"""The table beside the sections, from the file alone."""
-
+NO_SECTIONS = frozenset({SCHEDULE, HOOK, FLEET, HOSTED, "files"})
 SECTION_TYPES: Mapping[str, type[Struct]] = {
-    name: kind for name, kind in get_type_hints(Config).items() if name not in {SCHEDULE, HOSTED}
+    name: kind for name, kind in get_type_hints(Config).items() if name not in NO_SECTIONS
 }
 SECTIONS: tuple[str, ...] = tuple(SECTION_TYPES)
 KEYS: Mapping[str, Key] = {
@@ -213,19 +213,26 @@ KEYS: Mapping[str, Key] = {
 }
 """The plain keys: each has one value, a variable of its own, and a place in a section."""
 
-BRACKETS: Mapping[str, str] = {
-    **{name: f"[{name}]" for name in (*SECTIONS, HOSTED)},
-    SCHEDULE: f"[[{SCHEDULE}]]",
+ARRAYS: Mapping[str, Mapping[str, Key]] = {
+    array: {key.name: key for key in _read_section(array, kind)}
+    for array, kind in ((SCHEDULE, ScheduleTable), (HOOK, HookTable))
 }
-"""How each table, and the array of them, is written."""
+"""The arrays of tables beside the sections, and what each of their tables takes."""
 
-SCHEDULE_KEYS: Mapping[str, Key] = {key.name: key for key in _read_section(SCHEDULE, ScheduleTable)}
-"""What each table of the schedule takes."""
+FLEET_KEYS: Mapping[str, Key] = {key.dotted: key for key in _read_section(FLEET, FleetTable)}
+"""What the table of a group takes."""
 
 HOSTED_KEYS: Mapping[str, Key] = {key.name: key for key in _read_section(HOSTED, HostedTable)}
 
-ALONE: Mapping[str, Key] = {key.dotted: key for key in (*SCHEDULE_KEYS.values(), *HOSTED_KEYS.values())}
+TABLES_ALONE: Mapping[str, Mapping[str, Key]] = {FLEET: FLEET_KEYS, HOSTED: HOSTED_KEYS, **ARRAYS}
+ALONE: Mapping[str, Key] = {key.dotted: key for keys in TABLES_ALONE.values() for key in keys.values()}
 """The keys that stand in the file alone: no variable and no flag sets them."""
+
+BRACKETS: Mapping[str, str] = {
+    **{name: f"[{name}]" for name in (*SECTIONS, FLEET, HOSTED)},
+    **{name: f"[[{name}]]" for name in ARRAYS},
+}
+"""How each table, and each array of them, is written."""
 
 BY_VARIABLE: Mapping[str, Key] = {key.variable: key for key in KEYS.values()}
 
@@ -264,7 +271,7 @@ REMOVED_VALUES: Mapping[str, Mapping[str, str]] = {"loop.policy": REMOVED_POLICI
 
 def nearest_key(dotted: str) -> str | None:
     """Return the dotted name of the key that a misspelt one most likely meant; None where none is close."""
-    return _nearest(dotted, KEYS, ".")
+    return _nearest(dotted, (*KEYS, *FLEET_KEYS), ".")
 
 
 def nearest_variable(name: str) -> str | None:
@@ -306,4 +313,6 @@ def toml(value: object) -> str:
     """Return a value as a TOML file has it."""
     if isinstance(value, bool):
         return str(value).lower()
+    if isinstance(value, list | tuple):
+        return f"[{', '.join(map(toml, value))}]"
     return json.dumps(str(value), ensure_ascii=False) if isinstance(value, str) else str(value)

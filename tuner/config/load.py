@@ -5,8 +5,8 @@ Everything wrong is reported at once, each with its source, the value and what w
 
 from __future__ import annotations
 
+import os
 import re
-import tomllib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from enum import IntEnum
@@ -16,10 +16,15 @@ from typing import Any, NamedTuple
 from msgspec.structs import replace
 
 from tuner.config.checks import contradictions
+from tuner.config.hooks import read_hooks
 from tuner.config.hosted import read_hosted
 from tuner.config.keys import (
+    ARRAYS,
     BRACKETS,
     BY_VARIABLE,
+    FLEET,
+    FLEET_KEYS,
+    HOOK,
     HOSTED,
     KEYS,
     NO_KEYS,
@@ -39,9 +44,9 @@ from tuner.config.keys import (
     toml,
 )
 from tuner.config.schedule import read_schedule
-from tuner.config.schema import UTF_16, Config, ConfigError, Fault, HostedTable, ScheduleTable
+from tuner.config.schema import Config, ConfigError, Fault, FleetTable, HookTable, HostedTable, ScheduleTable
+from tuner.config.tomlfile import line_of, read_toml
 from tuner.settings import Settings
-from tuner.system.files import changeable, read_whole
 from tuner.system.systemd import watchdog_seconds
 
 DEFAULT_PATH = "/etc/innobrim/innobrim.toml"
@@ -57,10 +62,7 @@ _SERVICE_LINK = re.compile(
 """A variable with its value as Kubernetes sets it for the address of a Service."""
 
 _SHOWN = re.compile(r"\b([a-z]+\.[a-z_]+) = (\S+)")
-_AT_LINE = re.compile(r"at line (\d+)")
-_HEAD = re.compile(r"\s*\[\[?\s*([\w.-]*)\s*\]")
-_NAME = re.compile(r"""\s*([\w-]+|"[^"]*"|'[^']*')\s*=""")
-_OF_SCHEDULE = re.compile(rf"{SCHEDULE}\[(\d+)\](?: \".*?\")?\.(\w+)")
+_OF_ARRAY = re.compile(rf"({'|'.join(ARRAYS)})\[(\d+)\](?: \".*?\")?\.(\w+)")
 
 _SLIPS = frozenset({f"{PREFIX}SERVICE_HOST", f"{PREFIX}SERVICE_PORT"})
 """Such variables that a slip of the finger makes of ``server.host`` and ``server.port``."""
@@ -74,6 +76,9 @@ PASSWORD_PLACES = (
 
 CONFIG_VARIABLE = f"{PREFIX}CONFIG"
 """Not there, and often tried."""
+
+INCLUDE = "include"
+"""What a file calls the files that it takes keys from, above its first table."""
 
 READINGS_UNTIL_LATE = 2
 """Intervals within which nothing is called stale, and a stall must not come unseen."""
@@ -97,81 +102,10 @@ def file_of(path: str | None) -> str | None:
     return DEFAULT_PATH
 
 
-def read_toml(path: str) -> tuple[dict[str, Any], str]:
-    """Return what a TOML file has, and its text.
-
-    Raises:
-        ConfigError: it cannot be read, other accounts can change it, or it is no TOML; the message says what
-            would be right.
-    """
-    if not path:
-        raise ConfigError(["--config is empty: give it the path of a TOML file"])
-    try:
-        content = read_whole(path)
-        if why := changeable(path):
-            raise ConfigError([Fault(f"{path}: {why}", source=path)])
-    except FileNotFoundError as error:
-        raise ConfigError([f"{path}: no such file; give --config the path of a TOML file"]) from error
-    except PermissionError as error:
-        raise ConfigError(
-            [f"{path}: permission denied; it must be readable by the account that runs this command"]
-        ) from error
-    except IsADirectoryError as error:
-        raise ConfigError([f"{path}: a directory; give --config the path of a TOML file in it"]) from error
-    except OSError as error:
-        raise ConfigError(
-            [f"{path}: cannot be read: {error.strerror}; give --config the path of a TOML file"]
-        ) from error
-    try:
-        text = content.decode("utf-8-sig")  # a byte order mark is none of TOML's letters
-    except UnicodeDecodeError as error:
-        why = "UTF-16; save it as UTF-8" if content.startswith(UTF_16) else f"not UTF-8 at byte {error.start}"
-        raise ConfigError([f"{path}: {why}"]) from error
-    try:
-        return tomllib.loads(text), text
-    except tomllib.TOMLDecodeError as error:
-        said = f"{path}: not TOML: {error}{_start_of_line(text, str(error))}"
-        place = _AT_LINE.search(str(error))
-        raise ConfigError([Fault(said, source=path, line=int(place[1]) if place else None)]) from error
-    except (ValueError, RecursionError) as error:  # a number of thousands of digits, thousands of brackets
-        raise ConfigError([f"{path}: not TOML that can be used: {error}"]) from error
-
-
-def line_of(text: str, section: str, name: str = "", *, number: int = 1) -> int | None:
-    """Return the line of a file that a key stands in; None where it is not written as usual, below its table.
-
-    Args:
-        text: of the file, which is TOML.
-        section: of the key; empty for what stands before the first table.
-        name: of the key, without its section; empty for the head of the table.
-        number: of its table, counted from 1, where there are several of that name.
-    """
-    seen, inside = 0, not section
-    for count, line in enumerate(text.split("\n"), 1):
-        if head := _HEAD.match(line):
-            seen += head[1] == section
-            inside = head[1] == section and seen == number
-            if inside and not name:
-                return count
-        elif inside and name and (key := _NAME.match(line)) and key[1].strip("\"'") == name:
-            return count
-    return None
-
-
-def _start_of_line(text: str, error: str) -> str:
-    """Quote the line that is meant as far as its key: the value may be a secret."""
-    place = _AT_LINE.search(error)
-    line = text.split("\n")[int(place[1]) - 1] if place else text.rstrip().rpartition("\n")[2]
-    key, equals, _ = line.partition("=")
-    if not equals:
-        return ""
-    twice = " is there already" if "overwrite" in error else ""
-    return f': "{key.strip()} = …"{twice}'
-
-
 class _Strength(IntEnum):
     """Kinds of source; a higher one beats a lower one."""
 
+    INCLUDED = -1
     FILE = 0
     ENVIRONMENT = 1
     FLAG = 2
@@ -195,13 +129,23 @@ class Source(NamedTuple):
     line: int | None = None
 
 
+class _Place(NamedTuple):
+    """Where a key of a file stands: the file, the line where that is known, and what it beats."""
+
+    path: str
+    line: int | None
+    strength: _Strength
+
+
 @dataclass
 class _Gathered:
     """What the sources have so far."""
 
     values: dict[str, Any] = field(default_factory=dict)
     sources: dict[str, Source] = field(default_factory=dict)
-    schedule: tuple[ScheduleTable, ...] = ()
+    schedule: dict[str, ScheduleTable] = field(default_factory=dict)
+    hook: dict[str, HookTable] = field(default_factory=dict)
+    files: list[str] = field(default_factory=list)
     hosted: HostedTable | None = None
     faults: list[Fault] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
@@ -211,7 +155,8 @@ class _Gathered:
         why = REMOVED_VALUES.get(dotted, {}).get(value) if isinstance(value, str) else None
         try:
             if why is None:
-                self.values[dotted] = KEYS[dotted].read(value, from_text=source.strength > _Strength.FILE)
+                key = KEYS.get(dotted) or FLEET_KEYS[dotted]
+                self.values[dotted] = key.read(value, from_text=source.strength > _Strength.FILE)
                 self.sources[dotted] = source
         except KeyValueError as error:
             why = str(error)
@@ -318,12 +263,21 @@ def _build(gathered: _Gathered) -> Config:
     }
     late = READINGS_UNTIL_LATE * sections["daemon"].interval
     loop: Settings = sections["loop"]
+    fleet = FleetTable(**{key.name: values[dotted] for dotted, key in FLEET_KEYS.items() if dotted in values})
     sections["loop"] = replace(
         loop,
+        servers=fleet.servers,
         emergency_seconds=max(loop.emergency_seconds, late),
         stale_seconds=max(loop.stale_seconds, late),
     )
-    return Config(**sections, schedule=gathered.schedule, hosted=gathered.hosted)
+    return Config(
+        **sections,
+        schedule=tuple(gathered.schedule.values()),
+        hook=tuple(gathered.hook.values()),
+        fleet=fleet,
+        hosted=gathered.hosted,
+        files=tuple(gathered.files) if len(gathered.files) > 1 else (),
+    )
 
 
 def _one_address(gathered: _Gathered) -> None:
@@ -348,16 +302,38 @@ def _one_address(gathered: _Gathered) -> None:
         )
 
 
-def _take_file(gathered: _Gathered, path: str) -> None:
-    tables, text = read_toml(path)
+def _take_file(gathered: _Gathered, path: str, *chain: str) -> None:
+    """Take a file's keys, and before them those of what it includes, which it overrules.
+
+    Args:
+        gathered: takes them.
+        path: of the file.
+        chain: the files that include it, the first one first.
+    """
+    named = f"mend the include in {chain[-1]}" if chain else "give --config the path of a TOML file"
+    tables, text = read_toml(path, named)
+    gathered.files.append(path)
+    for included in _included(gathered, path, tables.pop(INCLUDE, []), line_of(text, "", INCLUDE)):
+        try:
+            _require_no_circle(included, *chain, path)
+            _take_file(gathered, included, *chain, path)
+        except ConfigError as error:
+            gathered.faults.extend(error.faults)
+    strength = _Strength.INCLUDED if chain else _Strength.FILE
     for section, table in tables.items():
-        if isinstance(table, dict) and section in SECTIONS:
+        if isinstance(table, dict) and section in (*SECTIONS, FLEET):
             for name, value in table.items():
-                line = line_of(text, section, name)
-                _take_from_table(gathered, path, f"{section}.{name}", value, line)
-        elif section == SCHEDULE:
-            gathered.schedule, problems, notes = read_schedule(f"{path}:{SCHEDULE}", table)
-            gathered.faults.extend(_of_schedule(path, text, problem) for problem in problems)
+                where = _Place(path, line_of(text, section, name), strength)
+                _take_from_table(gathered, where, f"{section}.{name}", value)
+        elif section in ARRAYS:
+            place = f"{path}:{section}"
+            if section == SCHEDULE:
+                schedule, problems, notes = read_schedule(place, table)
+                gathered.schedule.update({one.name: one for one in schedule})
+            else:
+                hooks, problems, notes = read_hooks(place, table)
+                gathered.hook.update({one.name: one for one in hooks})
+            gathered.faults.extend(_of_array(path, text, section, problem) for problem in problems)
             gathered.notes.extend(notes)
         elif section == HOSTED:
             gathered.hosted, problems = read_hosted(f"{path}:{HOSTED}", table)
@@ -367,9 +343,27 @@ def _take_file(gathered: _Gathered, path: str) -> None:
             gathered.faults.append(Fault(f"{path}: {_misplaced(section, table)}", path, section, "", line))
 
 
+def _included(gathered: _Gathered, path: str, given: object, line: int | None) -> list[str]:
+    """Return the paths that a file includes, in its order; relative ones count from its folder."""
+    names = given if isinstance(given, list) else [given]
+    for one in names:
+        if not isinstance(one, str) or not one or "\0" in one:
+            wanted = 'must be a path such as "group.toml", or a list of paths'
+            said = f"{path}:{INCLUDE} = {toml(given)}: {wanted}"
+            gathered.faults.append(Fault(said, path, INCLUDE, toml(given), line))
+            return []
+    return [str(Path(path).parent / str(one)) for one in names]
+
+
+def _require_no_circle(path: str, *chain: str) -> None:
+    if os.path.realpath(path) in map(os.path.realpath, chain):
+        said = " includes ".join((*chain, path))
+        raise ConfigError([Fault(f"{said}: a circle; take one of these out", chain[-1], INCLUDE)])
+
+
 def _misplaced(name: str, value: object) -> str:
     """Say what is wrong with what stands at the top of a file and is no section of ours."""
-    if name in SECTIONS:
+    if name in (*SECTIONS, FLEET):
         return f"{name} must be a table: write [{name}]"
     if isinstance(value, dict) or (isinstance(value, list) and any(isinstance(one, dict) for one in value)):
         section = nearest(name, BRACKETS)
@@ -380,13 +374,13 @@ def _misplaced(name: str, value: object) -> str:
     return f"{name}: stands outside a section{hint}"
 
 
-def _of_schedule(path: str, text: str, problem: str) -> Fault:
-    """Return a fault of a schedule's table, with the line of its key where it names one."""
-    place = _OF_SCHEDULE.match(problem.removeprefix(f"{path}:"))
+def _of_array(path: str, text: str, array: str, problem: str) -> Fault:
+    """Return a fault of one of an array's tables, with the line of its key where it names one."""
+    place = _OF_ARRAY.match(problem.removeprefix(f"{path}:"))
     if place is None:
-        return Fault(problem, path, SCHEDULE)
-    line = line_of(text, SCHEDULE, place[2], number=int(place[1]))
-    return Fault(problem, path, f"{SCHEDULE}.{place[2]}", line=line)
+        return Fault(problem, path, array)
+    line = line_of(text, array, place[3], number=int(place[2]))
+    return Fault(problem, path, f"{array}.{place[3]}", line=line)
 
 
 def _of_hosted(path: str, text: str, problem: str) -> Fault:
@@ -396,21 +390,26 @@ def _of_hosted(path: str, text: str, problem: str) -> Fault:
     return Fault(problem, path, f"{HOSTED}.{name}".rstrip("."), line=line_of(text, HOSTED, name))
 
 
-def _take_from_table(gathered: _Gathered, path: str, dotted: str, value: object, line: int | None) -> None:
+def _take_from_table(gathered: _Gathered, where: _Place, dotted: str, value: object) -> None:
+    path, line, strength = where
     place = f"{path}:{dotted}"
     section, _, name = dotted.partition(".")
-    if dotted in KEYS:
+    if dotted in KEYS or dotted in FLEET_KEYS:
         shown = f"{place} = {toml(value)}"
-        gathered.take(dotted, value, Source(_Strength.FILE, place, shown, path, line))
+        gathered.take(dotted, value, Source(strength, place, shown, path, line))
     elif dotted in WITHOUT_EFFECT:
         gathered.notes.append(f"{place}: {WITHOUT_EFFECT[dotted]}")
     elif "password" in name:
         gathered.faults.append(
             Fault(f"{place}: no place for a secret; {PASSWORD_PLACES}", path, dotted, "", line)
         )
+    elif name == INCLUDE:
+        said = f"{place}: stands in [{section}]; write it above the first table"
+        gathered.faults.append(Fault(said, path, dotted, "", line))
     else:
         near = nearest_key(dotted)
-        names = ", ".join(key.name for key in KEYS.values() if key.section == section)
+        known = {**KEYS, **FLEET_KEYS}.values()
+        names = ", ".join(key.name for key in known if key.section == section)
         hint = f"did you mean {_placed(near)}?" if near else f"[{section}] has {names}"
         hint = REMOVED.get(dotted, hint)
         gathered.faults.append(Fault(f"{place}: unknown key; {hint}", path, dotted, "", line))
@@ -441,7 +440,8 @@ def _variable_hint(name: str) -> str:
         return "the configuration file is named with --config"
     if removed := REMOVED.get(name.removeprefix(PREFIX).lower().replace("_", ".", 1)):
         return removed
-    for section, noun in ((SCHEDULE, "a schedule"), (HOSTED, "a hosted server")):
+    nouns = {SCHEDULE: "a schedule", HOOK: "a hook", HOSTED: "a hosted server"}
+    for section, noun in nouns.items():
         if name.startswith(f"{PREFIX}{section.upper()}"):
             return f"{noun} stands in the configuration file alone, as a table {BRACKETS[section]}"
     near = nearest_variable(name)

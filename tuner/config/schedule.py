@@ -10,21 +10,12 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 from zoneinfo import ZoneInfo
 
-from msgspec import NODEFAULT
 from tzlocal import reload_localzone
 
 from tuner.config.crontab import CrontabError, read_crontab
-from tuner.config.keys import (
-    BRACKETS,
-    SCHEDULE,
-    SCHEDULE_KEYS,
-    WITHOUT_EFFECT,
-    Key,
-    KeyValueError,
-    nearest,
-    toml,
-)
+from tuner.config.keys import SCHEDULE, toml
 from tuner.config.schema import ScheduleTable
+from tuner.config.tables import read_tables
 from tuner.records.window import NOTHING, effects, said
 
 NAME_ONE = "name one here, such as Europe/Berlin or UTC"
@@ -84,72 +75,23 @@ def _unknown(name: str) -> str:
 
 
 def read_schedule(place: str, tables: object) -> tuple[tuple[ScheduleTable, ...], list[str], list[str]]:
-    """Return the schedule's tables, a line for everything that is wrong, and one for each key of before.
-
-    Args:
-        place: file and array, for the messages.
-        tables: what the file says.
-    """
-    if not isinstance(tables, list) or not all(isinstance(one, dict) for one in tables):
-        return (), [f"{place} must be an array of tables: write {BRACKETS[SCHEDULE]} before each"], []
-    schedules: list[ScheduleTable] = []
-    problems: list[str] = []
-    notes: list[str] = []
-    names: dict[object, int] = {}
-    for number, table in enumerate(tables, 1):
-        name = table.get("name")
-        called = f' "{name}"' if isinstance(name, str) else ""
-        here = f"{place}[{number}]{called}"
-        present = {name: value for name, value in table.items() if f"{SCHEDULE}.{name}" not in WITHOUT_EFFECT}
-        notes.extend(
-            f"{here}.{name}: {WITHOUT_EFFECT[f'{SCHEDULE}.{name}']}" for name in table.keys() - present.keys()
-        )
-        values, wrong = values_of(here, present, SCHEDULE_KEYS, "a schedule")
-        if "name" in values and names.setdefault(name, number) != number:
-            taken = f"{SCHEDULE}[{names[name]}] has this name; each needs one of its own"
-            wrong.append(f"{here}.name = {toml(name)}: {taken}")
-        wrong.extend(_beyond_bounds(here, values))
-        if not wrong:
-            made = ScheduleTable(**values)
-            schedules.append(made)
-            if not effects(made):
-                wrong.append(f"{here}: has no effect; give at least one of {_EFFECTS}")
-        problems.extend(wrong)
-    return tuple(schedules), problems, notes
-
-
-def values_of(
-    here: str, table: Mapping[str, object], keys: Mapping[str, Key], noun: str
-) -> tuple[dict[str, Any], list[str]]:
-    """Return the values of one table, each inside its own bounds, and a line for everything that is wrong.
-
-    Args:
-        here: file and table, for the messages.
-        table: what the file says.
-        keys: what the table takes.
-        noun: what such a table is, with its article.
-    """
-    values, problems = {}, []
-    for name, value in table.items():
-        key = keys.get(name)
-        if key is None:
-            near = nearest(name, keys)
-            hint = f"did you mean {near}?" if near else f"{noun} has {', '.join(keys)}"
-            problems.append(f"{here}.{name}: unknown key; {hint}")
-            continue
-        try:
-            values[name] = key.read(value, from_text=False)
-        except KeyValueError as error:
-            problems.append(f"{here}.{name} = {toml(value)}: {error}")
-    problems.extend(
-        f"{here}.{name} is missing; it must be {key.accepts}"
-        for name, key in keys.items()
-        if key.default is NODEFAULT and name not in table
+    """Return the schedule's tables as ``read_tables`` does."""
+    return read_tables(
+        place,
+        tables,
+        ScheduleTable,
+        array=SCHEDULE,
+        values_wrong=_beyond_bounds,
+        table_wrong=_without_effect,
     )
-    return values, problems
 
 
-def _beyond_bounds(here: str, values: dict[str, Any]) -> Iterator[str]:
+def _without_effect(here: str, table: ScheduleTable) -> Iterator[str]:
+    if not effects(table):
+        yield f"{here}: has no effect; give at least one of {_EFFECTS}"
+
+
+def _beyond_bounds(here: str, values: Mapping[str, Any]) -> Iterator[str]:
     """Yield what is wrong with a crontab and a time zone that are texts, as they should be."""
     if "cron" in values:
         try:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ipaddress
 import re
 from collections.abc import Iterable
-from typing import Annotated, Literal
+from typing import Annotated, Literal, get_args
 
 import msgspec
 from msgspec import Meta, Struct
@@ -285,6 +285,77 @@ class ScheduleTable(Struct, frozen=True, forbid_unknown_fields=True):
     ] = None
 
 
+HookName = Literal["hold", "emergency", "mode", "baseline"]
+"""What a hook may be told of."""
+
+HOOK_NAMES = ", ".join(get_args(HookName))
+
+
+class HookTable(Struct, frozen=True, forbid_unknown_fields=True):
+    """Who is told when something happens: a URL that gets a request, or a command that is run."""
+
+    name: Annotated[
+        str,
+        Meta(
+            pattern=r"^[A-Za-z0-9][A-Za-z0-9_-]{0,31}$(?!\n)",
+            extra={
+                "accepts": "a text of up to 32 letters, digits, _ and - that begins with a letter or a digit,"
+            },
+            examples=["pager"],
+            description="how status, log and metrics call it; no two have the same",
+        ),
+    ]
+    url: Annotated[
+        NonEmpty | None,
+        Meta(
+            examples=["https://alerts.example.com/innobrim"],
+            description="gets a request for each event; without TLS on this machine alone",
+        ),
+    ] = None
+    command: Annotated[
+        tuple[NonEmpty, ...] | None,
+        Meta(
+            extra={"accepts": "a list of texts, of which the first is an absolute path,"},
+            examples=['["/usr/local/bin/page", "--now"]'],
+            description="is run for each event, with the event on its standard input",
+        ),
+    ] = None
+    on: Annotated[
+        Annotated[
+            tuple[HookName, ...],
+            Meta(min_length=1, extra={"accepts": f"a list of some of {HOOK_NAMES},"}, examples=['["hold"]']),
+        ],
+        Meta(description="what it is told of"),
+    ] = get_args(HookName)
+    secret_file: Annotated[
+        FilePath | None,
+        Meta(
+            description="file with what requests are signed with, a line whsec_… or two; default: the "
+            "systemd credential hook-NAME, else they are not signed"
+        ),
+    ] = None
+    timeout: Annotated[float, Meta(gt=0, le=60, description="seconds that one delivery may take")] = 10.0
+
+
+class FleetTable(Struct, frozen=True, forbid_unknown_fields=True):
+    """What a group of servers has in common; it stands in the file that each of them includes."""
+
+    paused: Annotated[
+        bool,
+        Meta(description="kill switch: the daemon pauses"),
+    ] = False
+    active_percent: Annotated[
+        Annotated[float, Meta(ge=0.0, le=100.0)] | None,
+        Meta(description="share of the group's servers that may be active"),
+    ] = None
+    servers: Annotated[
+        tuple[NonEmpty, ...],
+        Meta(
+            description="identities that an active daemon follows without a person",
+        ),
+    ] = ()
+
+
 class HostedTable(Struct, frozen=True, forbid_unknown_fields=True):
     """Where the provider of a hosted server keeps its two variables."""
 
@@ -318,4 +389,8 @@ class Config(Struct, frozen=True, forbid_unknown_fields=True):
     api: ApiSection = msgspec.field(default_factory=ApiSection)
     log: LogSection = msgspec.field(default_factory=LogSection)
     schedule: tuple[ScheduleTable, ...] = ()
+    hook: tuple[HookTable, ...] = ()
+    fleet: FleetTable = FleetTable()
     hosted: HostedTable | None = None
+    files: tuple[str, ...] = ()
+    """The file and what it includes, where it includes any; these are looked at for changes."""

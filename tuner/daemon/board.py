@@ -31,6 +31,7 @@ from tuner.records import (
     TickRecord,
     TrialProgress,
 )
+from tuner.records.hook import HookHealth
 from tuner.settings import Settings
 from tuner.system.clock import Clock, Pulse
 
@@ -69,6 +70,7 @@ class Board:
         watched: somebody may ask for earlier ticks.
         trial: the same of how far a trial is, or what the last one came to.
         growth: returns what becomes of ``redo.grow_to``, from any thread.
+        hooks: returns how each hook is, from any thread.
         learned: returns what was learned of the server, worked out for whoever asks, from any thread.
     """
 
@@ -84,6 +86,7 @@ class Board:
         self.watched = watched
         self.trial: Callable[[], TrialProgress | None] = lambda: None
         self.growth: Callable[[], Growing | None] = lambda: None
+        self.hooks: Callable[[], tuple[HookHealth, ...]] = lambda: ()
         self.learned: Callable[[], Learned | None] = lambda: None
         self._changed = threading.Condition()
         self._ring: deque[tuple[int, bytes]] = deque(maxlen=RING_TICKS)

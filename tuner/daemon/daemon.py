@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import signal
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from types import FrameType
 from typing import Protocol
@@ -12,7 +12,9 @@ from typing import Protocol
 import msgspec
 from msgspec.structs import replace
 
+from tuner.config.fleet import in_force, place
 from tuner.config.schema import Config, ConfigError
+from tuner.core.commands.handlers import BY_FLEET, STAGE
 from tuner.core.leaving.lowwater import NOT_BACK
 from tuner.core.ownership.standing import why_not_active
 from tuner.core.state import State
@@ -20,6 +22,7 @@ from tuner.daemon.board import Board, BoardInbox
 from tuner.daemon.chores import Chores
 from tuner.daemon.farewell import Farewell
 from tuner.daemon.growth import Growth, Resizable
+from tuner.daemon.hooks import Hooks
 from tuner.daemon.persistence import Persistence
 from tuner.daemon.readiness import Readiness
 from tuner.daemon.recall import Recall
@@ -39,7 +42,7 @@ from tuner.records import (
     percent,
 )
 from tuner.servers.port import Server, ServerError, Unreachable
-from tuner.settings import Mode
+from tuner.settings import Mode, Settings
 from tuner.system.clock import Clock
 from tuner.system.logs import get_logger, logs_alive
 from tuner.system.systemd import Notifier
@@ -49,6 +52,9 @@ LEARNED_SECONDS = 60.0
 
 SNAPSHOT_SECONDS = 600.0
 """The state is kept so often, for a replay to begin there."""
+
+FILES_SECONDS = 30.0
+"""A configuration of several files is looked at so often, and read again where one of them changed."""
 
 RETRY_SECONDS = 2.0
 CLOSE_SECONDS = 0.7
@@ -120,8 +126,14 @@ class Daemon:
         board.trial = self._memory.trial
         board.learned = self._memory.learned
         self._chores = Chores(
-            {self._memory.keep_newest: LEARNED_SECONDS, self._memory.snapshot: SNAPSHOT_SECONDS}
+            {
+                self._memory.keep_newest: LEARNED_SECONDS,
+                self._memory.snapshot: SNAPSHOT_SECONDS,
+                self._reload_changed: FILES_SECONDS,
+            }
         )
+        self._identity = ""
+        self._seen = _as_they_are(config.files)
         self._schedule = Schedule(config.schedule)
         self._growth = Growth(
             Path(config.daemon.state_directory),
@@ -130,6 +142,8 @@ class Daemon:
             tell=self._tell_growth,
         )
         board.growth = self._growth.status
+        self._hooks = Hooks(config.hook)
+        board.hooks = self._hooks.health
         self._farewell = Farewell()
         self._ticklog = TickLog()
         self._readiness = Readiness(notifier)
@@ -149,12 +163,14 @@ class Daemon:
         self._memory.open()
         self._chores.start()
         self._supervisor.start()
+        self._hooks.start()
         if self._api is not None:
             self._workers.watch(api=lambda: bool(getattr(self._api, "alive", True)))
         self._workers.watch(
             chores=lambda: self._chores.alive,
             journal=lambda: self._memory.alive,
             optimiser=lambda: self._supervisor.alive,
+            hooks=lambda: self._hooks.alive,
             log=logs_alive,
         )
         try:
@@ -165,6 +181,7 @@ class Daemon:
             self._notifier.stopping("stopping")
             self._chores.stop()
             self._supervisor.stop(CLOSE_SECONDS)
+            self._hooks.stop(CLOSE_SECONDS)
             if self._api is not None:
                 self._api.stop(CLOSE_SECONDS)
             self._memory.close(CLOSE_SECONDS)
@@ -173,13 +190,17 @@ class Daemon:
 
     def _turn(self, facts: Facts, until: float | None) -> None:
         memory = self._memory
-        state = memory.state_at_start(self.config.loop, facts, now=self._clock.monotonic())
+        self._identity = facts.identity
+        settings = self._settings()
+        state = memory.state_at_start(settings, facts, now=self._clock.monotonic())
+        if self.config.fleet.paused or state.latches.paused is not None:
+            self._board.submit(Command(name="fleet", who=BY_FLEET, value=int(self.config.fleet.paused)))
         self._watch(state, None)
         if facts.disabled_counters and state.mode is Mode.ACTIVE:
             with contextlib.suppress(ServerError):
                 state = replace(state, facts=self._server.facts())
         begun = self._clock.wall()
-        memory.begin(self.config.loop, state, wall=begun)
+        memory.begin(settings, state, wall=begun)
         log.info(
             "started",
             server=facts.endpoint,
@@ -248,11 +269,15 @@ class Daemon:
     def _publish(self, state: State, record: TickRecord) -> None:
         """Tell everybody about a tick; every receiver takes it without making the loop wait."""
         memory = self._memory
+        if state.facts.identity != self._identity:
+            self._identity = state.facts.identity
+            self._submit_settings(self.config)
         self._board.journal(memory.trouble, memory.lost, written=memory.written)
         self._board.publish(record, state.settings, state.facts)
         memory.record(state, record, originals_saved=self._originals_saved, mark_saved=self._mark_saved)
         self._supervisor.take(state, record)
         self._growth.take(state, record)
+        self._hooks.take(state, record)
         self._ticklog.say(record)
         self._farewell.take(record, owed=state.park_owed is not None)
         self._readiness.tell(record)
@@ -304,12 +329,48 @@ class Daemon:
             new = reread(self.config, self._read_again)
             outcome = "reload refused, the old configuration stays" if new is None else "reloaded"
             if new is not None:
-                self.config = new
+                old, self.config = self.config, new
+                self._seen = _as_they_are(new.files)
                 self._schedule.use(new.schedule)
                 self._growth.use(new.redo.goal)
-                self._board.submit(Command(name="settings", who="SIGHUP", settings=new.loop))
+                self._hooks.use(new.hook)
+                self._submit_settings(old)
+                if new.fleet.paused or old.fleet.paused:
+                    self._board.submit(Command(name="fleet", who=BY_FLEET, value=int(new.fleet.paused)))
         finally:
             self._notifier.ready(outcome)
+
+    def _submit_settings(self, old: Config) -> None:
+        """Hand the settings to the loop, and say whether a stage alone changes the mode."""
+        stage = STAGE if self.config.loop.mode is old.loop.mode else None
+        self._board.submit(Command(name="settings", who="SIGHUP", value=stage, settings=self._settings()))
+
+    def _settings(self) -> Settings:
+        """Return the settings that are right for the server that answers."""
+        settings = in_force(self.config, self._identity)
+        if settings.mode is not self.config.loop.mode:
+            own, percent = place(self._identity), self.config.fleet.active_percent
+            log.info("advisory by its stage", active_percent=percent, active_above=round(own, 4))
+        return settings
+
+    def _reload_changed(self) -> None:
+        """Read the configuration again where one of its files is another one than at the last look."""
+        seen = _as_they_are(self.config.files)
+        if seen != self._seen:
+            self._seen = seen
+            self._reload()
+
+
+def _as_they_are(files: Sequence[str]) -> list[tuple[int, ...]]:
+    """Return what changes with each file, or with its being there."""
+    found: list[tuple[int, ...]] = []
+    for path in files:
+        try:
+            seen = Path(path).stat()
+            found.append((seen.st_mtime_ns, seen.st_size, seen.st_ino))
+        except OSError:
+            found.append(())
+    return found
 
 
 AT_ONCE = frozenset({"daemon.on_stop"})
@@ -333,7 +394,7 @@ def reread(old: Config, read: Callable[[], Config]) -> Config | None:
         log.warning("these changes need a restart of the daemon", keys=fixed)
     log.info("configuration reloaded")
     daemon = msgspec.structs.replace(old.daemon, on_stop=new.daemon.on_stop)
-    return msgspec.structs.replace(old, loop=new.loop, redo=new.redo, schedule=new.schedule, daemon=daemon)
+    return msgspec.structs.replace(new, server=old.server, daemon=daemon, api=old.api, log=old.log)
 
 
 def needs_restart(old: Config, new: Config) -> list[str]:

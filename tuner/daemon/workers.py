@@ -12,7 +12,7 @@ log = get_logger("innobrim")
 
 Alive = Callable[[], bool]
 
-WORKERS = ("journal", "chores", "optimiser", "api", "log")
+WORKERS = ("journal", "chores", "optimiser", "hooks", "api", "log")
 """Every thread that lives as long as the daemon, beside the loop's own."""
 
 KEEPER = "journal"

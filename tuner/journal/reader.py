@@ -344,7 +344,8 @@ def run_of(path: Path, row: tuple[Any, ...]) -> Run:
 
 def _settings(text: str) -> Settings:
     values: dict[str, Any] = msgspec.json.decode(text)
-    return Settings(**{**values, "mode": Mode(values["mode"])})
+    typed = {"mode": Mode(values["mode"]), "servers": tuple(values.get("servers", ()))}
+    return Settings(**{**values, **typed})
 
 
 def _require(path: Path, found: str | None, program: str | None) -> None:

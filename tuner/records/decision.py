@@ -240,13 +240,14 @@ class Command(Struct, frozen=True):
     Attributes:
         name: pause, resume, park, restore, override, cancel_override, drain, cancel_drain, mode,
             settings, overlay, cancel_overlay, stop, originals_saved, low_water_saved, schedule,
-            suggest, trial, stop_trial, worker_died, redo_growth.
+            suggest, trial, stop_trial, worker_died, redo_growth, fleet.
         who: person or part, with where from.
         number: stable id for the acknowledgement.
         value: M for override, mode name for mode, checkpoint age for drain as ``tuner.core.ages``
             reads it; for originals_saved the server and pair that are on disk, None for whichever
             are waited for; for low_water_saved the server and mark; for suggest the number of the trial;
-            for redo_growth what is told; for trial the seed of the order of its blocks.
+            for redo_growth what is told; for trial the seed of the order of its blocks; for fleet whether
+            the group is paused, 1 or 0; for settings what ``handlers.STAGE`` means.
         ttl: seconds an override, a drain or a trial lives.
         settings: the new settings, for ``settings``.
         windows: those of the schedule that are active from now on, for ``schedule``.

@@ -106,6 +106,10 @@ class RealServer:
     def claims_writer(self, wanted: bool) -> None:
         self._lock.wanted = wanted
 
+    def use_password(self, password: str) -> None:
+        """Log in with another password from the next connection on; from any thread."""
+        self._session.password = password
+
     def facts(self) -> Facts:
         """Return what this server is; see the port."""
         try:

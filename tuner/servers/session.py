@@ -121,6 +121,7 @@ class Session:
 
     Attributes:
         connections: how many there have been.
+        password: for the next connection; any thread may set another one.
     """
 
     def __init__(
@@ -140,6 +141,7 @@ class Session:
             beat: told before each wait for the server how long that may take, seconds; must never block.
         """
         self.endpoint = endpoint
+        self.password = endpoint.password
         self._beat = beat or (lambda _: None)
         self._resolver = resolver
         self._now = now
@@ -238,7 +240,7 @@ class Session:
             host=endpoint.host,
             port=endpoint.port,
             user=endpoint.user,
-            password=endpoint.password.encode("utf-8", "surrogateescape"),
+            password=self.password.encode("utf-8", "surrogateescape"),
             connect_timeout=endpoint.timeout,
             read_timeout=endpoint.timeout,
             write_timeout=endpoint.timeout,

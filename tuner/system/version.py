@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import functools
 import sys
 from pathlib import Path
 
 
+@functools.cache
 def program_version() -> str:
     """Return the installed version, read off its directory's name."""
     for place in sys.path:

@@ -112,6 +112,20 @@ def test_the_server_itself_gets_it(by: By, way: str, method: str) -> None:
     assert mysqld.heard[-1] == PASSWORD.encode() + b"\x00"
 
 
+def test_another_password_is_used_from_the_next_connection_on(by: By) -> None:
+    """A session that goes on stays as it is, and the next login has the new password."""
+    session, mysqld = by("socket")
+    mysqld.wants = b"mysql_clear_password"
+    session.query("SELECT 1")
+    session.password = "renewed"  # noqa: S105 - of this test
+
+    session.query("SELECT 1")
+    assert mysqld.heard[-1] == PASSWORD.encode() + b"\x00"
+    session.drop()
+    session.query("SELECT 1")
+    assert mysqld.heard[-1] == b"renewed\x00"
+
+
 def test_sha256_over_the_unix_socket_goes_by_the_servers_key(by: By, monkeypatch: pytest.MonkeyPatch) -> None:
     """Without TLS it is taken encrypted alone, also where nobody but mysqld can be at the end."""
     monkeypatch.setattr(_auth, "sha2_rsa_encrypt", lambda *given: b"encrypted by " + given[2])

@@ -28,6 +28,12 @@ from tuner.records import LOW_WATER_MARK, Acknowledgement, Capacity, Estimate, E
 from tuner.settings import Mode
 from tuner.system.amounts import duration, share, size
 
+STAGE = "stage"
+"""Value of the command ``settings`` where a stage of ``[fleet]`` changes the mode, and no file says it."""
+
+BY_FLEET = "[fleet] of the configuration"
+"""Who pauses where ``paused`` is set there."""
+
 
 def originals_name(identity: str, capacity: Capacity) -> str:
     """Return how ``originals_saved`` names a pair: news of one server's must not pass for another's."""
@@ -91,7 +97,9 @@ def _settings(state: State, context: CommandContext) -> Outcome:
     in_force, kept, gone = overlay.over(state, settings)
     said += f"; these changes end with the new configuration: {gone}" if gone else ""
     state = overlay.adopt(state, in_force, configured=settings, overlay=kept)
-    if settings.mode is not before.mode:
+    if settings.mode is not before.mode and context.command.value == STAGE:
+        state = transitions.staged(state, settings.mode)
+    elif settings.mode is not before.mode:
         state = change_mode(state, settings.mode, "the configuration says so")
     return Outcome(state, f"settings changed: {said}", event="settings")
 
@@ -147,6 +155,16 @@ def _pause(state: State, context: CommandContext) -> Outcome:
     left = _left_in_force(state, context)
     state = transitions.give_way(transitions.latch(state, hold))
     return Outcome(state, f"paused{left}; nothing is written until resumed", event="paused")
+
+
+def _fleet(state: State, context: CommandContext) -> Outcome:
+    """Pause where ``[fleet]`` says so, and end that pause, and no other one, where it says so no more."""
+    held = state.latches.paused
+    if context.command.value and held is None:
+        return _pause(state, context)
+    if context.command.value or held is None or not held.reason.startswith(f"paused by {BY_FLEET}"):
+        return Outcome(state, "nothing changes")
+    return Outcome(transitions.unlatch(state, HoldCode.PAUSED), f"{BY_FLEET} pauses no more", event="resumed")
 
 
 def _left_in_force(state: State, context: CommandContext) -> str:
@@ -352,6 +370,7 @@ HANDLERS: dict[str, Handler] = {
     "cancel_drain": _cancel_drain,
     "park": _park,
     "restore": _restore,
+    "fleet": _fleet,
     "mode": _mode,
     "settings": _settings,
     "overlay": overlay.put,

@@ -8,7 +8,7 @@ from tuner.core import gate
 from tuner.core.estimate.window import all_flushed
 from tuner.core.fallback.relief import Relief
 from tuner.core.fallback.unanswered import Unanswered
-from tuner.core.ownership.standing import another_server, cut_off, cut_short
+from tuner.core.ownership.standing import FOLLOWED, another_server, cut_off, cut_short, follows
 from tuner.core.savings.ledger import SavingsState
 from tuner.core.setpoint import caution
 from tuner.core.setpoint.announced import Announced
@@ -25,7 +25,8 @@ def begin_anew(state: State, sample: Sample, *, now: float) -> tuple[State, list
     """Return what of the state outlives the server of the last reading, and what is said of it."""
     last = state.estimator.last
     if sample.identity != state.facts.identity:
-        events, running, proof = [_answers(sample)], state.proof.running, Proof()
+        followed = follows(state, sample.identity)
+        events, running, proof = [_answers(sample, followed=followed)], state.proof.running, Proof()
         if running is not None:
             end, why = TrialEnd.OTHER_SERVER, "another server answers"
             proof, said = cut_off(running, end, why, wall=sample.wall)
@@ -41,9 +42,10 @@ def begin_anew(state: State, sample: Sample, *, now: float) -> tuple[State, list
     return state, []
 
 
-def _answers(sample: Sample, more: str = "") -> Event:
-    said = f"server {sample.identity} answers now; the mode is advisory until a person says otherwise{more}"
-    remedies = (Remedy.MODE_ACTIVE,)
+def _answers(sample: Sample, more: str = "", *, followed: bool = False) -> Event:
+    waits = f"the mode is advisory until a person says otherwise{more}"
+    said = f"server {sample.identity} answers now; {FOLLOWED if followed else waits}"
+    remedies = () if followed else (Remedy.MODE_ACTIVE,)
     return Event(code=EventCode.OTHER_SERVER, message=said, subject=sample.identity, remedies=remedies)
 
 
@@ -104,7 +106,7 @@ def _other_server(state: State, sample: Sample) -> State:
     Of the state before stays only what is no server's: what the operator wants, the daemon's own life, and
     what is still to be said of the holds and the drain that end with it.
     """
-    facts = state.facts
+    facts, followed = state.facts, follows(state, sample.identity)
     kept = {one.identity: one for one in state.other_servers}
     last = state.estimator.last
     if state.originals is not None and last is not None:
@@ -119,9 +121,9 @@ def _other_server(state: State, sample: Sample) -> State:
         settings=state.settings,
         facts=replace(facts, identity=sample.identity, started=float(round(sample.wall - sample.uptime))),
         facts_due=True,
-        mode=Mode.ADVISORY,
-        advisory_until_said=True,
-        why_advisory=another_server(sample.identity),
+        mode=state.settings.mode if followed else Mode.ADVISORY,
+        advisory_until_said=not followed,
+        why_advisory="" if followed else another_server(sample.identity),
         lifecycle=state.lifecycle,
         originals=again.originals if again is not None and known else None,
         low_water=LowWater.recalled(again.low_water if again is not None and known else None),

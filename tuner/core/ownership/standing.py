@@ -39,6 +39,17 @@ def another_server(identity: str) -> str:
     return f"another server, {identity}, answers at this address"
 
 
+FOLLOWED = "[fleet] names it, so the mode is the configuration's"
+
+
+def follows(state: State, identity: str) -> bool:
+    """Tell whether another server may be tuned without a person: one that the configuration names.
+
+    Not where the loop was advisory by another word than the configuration's, or gave values back.
+    """
+    return identity in state.settings.servers and not (state.advisory_until_said or state.restoring)
+
+
 def cut_short(who: str) -> str:
     """Return why the loop is advisory after a restore that did not end."""
     return f"a restore by {who} was cut short"
@@ -122,14 +133,21 @@ def cut_off(running: Running, end: TrialEnd, why: str, *, wall: float) -> tuple[
 def moved(state: State, before: Standing, *, now: float) -> State:
     """Return a state at its start where another server was at this address when the last daemon ended.
 
-    It is advisory until a person says otherwise. A pause goes on: hands off was said, whichever server it is.
+    It is advisory until a person says otherwise, or the configuration names the server. A pause goes on:
+    hands off was said, whichever server it is.
 
     Args:
         state: as a daemon begins, with what stands for the server that answers now.
         before: what the last daemon left of the other one.
     """
-    here = replace(standing_of(state), advisory=True, why=another_server(state.facts.identity))
-    state = take_up(state, replace(here, paused=here.paused or before.paused), now=now)
+    here = standing_of(state)
+    here = replace(here, paused=here.paused or before.paused)
+    if not before.advisory and follows(state, state.facts.identity):
+        said = f"server {state.facts.identity} answers now; {FOLLOWED}"
+        state = take_up(state, here, now=now)
+        return replace(state, pending_events=(*state.pending_events, ("server_followed", said)))
+    here = replace(here, advisory=True, why=another_server(state.facts.identity))
+    state = take_up(state, here, now=now)
     return replace(state, previous_server=before.identity)
 
 

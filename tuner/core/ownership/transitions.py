@@ -192,6 +192,13 @@ def change_mode(state: State, mode: Mode, why: str) -> State:
     return replace(state, mode=mode, writes=writes, park_owed=None, lock_asked=False)
 
 
+def staged(state: State, mode: Mode) -> State:
+    """Return the state in the mode of a stage of ``[fleet]``: what a person or the guard said stays."""
+    if state.advisory_until_said or mode is state.mode:
+        return state
+    return replace(change_mode(state, mode, ""), advisory_until_said=False)
+
+
 def resumed(state: State, in_force: Capacity | None) -> State:
     """Return the state in which a person ended all holds that waited for one.
 
