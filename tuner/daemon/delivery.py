@@ -31,7 +31,7 @@ from tuner.system.printable import shortened
 from tuner.system.version import program_version
 
 # Before 3.11.4, Debian 12 among them, vfork keeps every thread waiting until the command's file was read.
-subprocess._USE_VFORK = False  # type: ignore[misc] # Python's own switch
+subprocess._USE_VFORK = False  # type: ignore[misc] # noqa: SLF001 - Python's own switch
 
 MOST_OUTPUT = 1_000
 """Bytes of a command's output that are kept; the rest is read and thrown away."""
