@@ -236,7 +236,7 @@ def test_nothing_of_a_command_is_left(tmp_path: Path, *, waits: bool) -> None:
 
     said = refused(table, seconds=2.0) if waits else attempt(table)
 
-    assert said.startswith("killed after 2.") == waits
+    assert said.startswith("killed after ") == waits
     assert gone(int(said.split()[-1]))
 
 
@@ -253,7 +253,7 @@ def test_a_command_has_a_limit_whatever_it_does(tmp_path: Path, code: str) -> No
     """Its output is bounded, and its time."""
     said = refused(running(code, folder=tmp_path), seconds=1.0)
 
-    assert said.startswith("killed after 1.")
+    assert said.startswith("killed after ")
     assert len(said) <= MOST_OUTPUT + 100
 
 

@@ -100,21 +100,6 @@ def test_a_version_without_a_word_in_the_changelog_is_refused(tree: Path, change
     assert "CHANGELOG.md has no section '## 1.2.3'" in refused(tree)
 
 
-def test_a_name_that_fits_two_keys_is_refused(tree: Path, tmp_path_factory: pytest.TempPathFactory) -> None:
-    """Users are given one key to trust, and not another one whose name has the same words in it."""
-    git(tree, "tag", "v1.2.3")
-    home = tmp_path_factory.mktemp("gnupg")
-    home.chmod(0o700)
-    environ = {**os.environ, "GNUPGHOME": str(home)}
-    for name in ("ann@innobrim.invalid", "joann@innobrim.invalid"):
-        words = ["gpg", "--batch", "--quiet", "--passphrase", "", "--quick-gen-key", name, "ed25519"]
-        subprocess.run(words, env=environ, check=True)  # noqa: S603 - keys of the test's
-    subprocess.run(["gpgconf", "--kill", "all"], env=environ, check=True)  # noqa: S607 - as everywhere
-
-    said = refused(tree, RELEASE_KEY="ann@innobrim.invalid", GNUPGHOME=str(home))
-    assert "fits 2 secret keys; give the fingerprint of one: " in said
-
-
 def test_a_key_that_cannot_sign_is_refused(tree: Path, tmp_path: Path) -> None:
     """A release that was to be signed is not made unsigned."""
     git(tree, "tag", "v1.2.3")
