@@ -8,7 +8,7 @@ set -euo pipefail
 cd "$(dirname "$0")/../.."
 
 export BIN=${BIN:-.venv/bin}
-readonly KEY=${RELEASE_KEY:-} PYTHON_IMAGE=innobrim/systemd:252
+readonly PYTHON_IMAGE=innobrim/systemd:252
 
 # Suite, what it adds to the revision, the image that has its Python, and the RPMs that have the same Python.
 readonly TARGETS=(
@@ -22,7 +22,7 @@ is_wanted() { [[ -z ${SUITES:-} || " $SUITES " == *" $1 "* ]]; }
 say() { printf 'release: %s\n' "$*"; }
 
 # What a release is made of: one commit, its tag, and what was written about it.
-changed=$(git status --porcelain)
+changed=$(git status --porcelain --untracked-files=normal) # whatever the publisher's own settings of git are
 [ -z "$changed" ] || fail "the tree has changes that are in no commit; commit them or take them away: $(head -n 3 <<<"$changed" | paste -sd ' ')"
 written=$("$BIN/python" -c 'import tomllib; print(tomllib.load(open("pyproject.toml", "rb"))["project"]["version"])')
 mapfile -t tags < <(git tag --points-at HEAD --list 'v*')
@@ -36,8 +36,17 @@ readonly TAG=${tags[0]} VERSION=${tags[0]#v}
 [ "$VERSION" = "$written" ] || fail "tag $TAG, but pyproject.toml says version $written: they have to be the same"
 changes=$(awk -v version="$VERSION" '/^## / { here = $2 == version; next } here' CHANGELOG.md)
 grep -q '[^[:space:]]' <<<"$changes" || fail "CHANGELOG.md has no section '## $VERSION', or nothing in it"
-[ -z "$KEY" ] || gpg --batch --list-secret-keys "$KEY" >/dev/null 2>&1 ||
-  fail "RELEASE_KEY=$KEY: gpg has no such secret key; gpg --list-secret-keys shows yours"
+if [ -n "${RELEASE_KEY:-}" ]; then
+  # gpg takes a part of a name as well: every key that it found would be exported as the publisher's.
+  mapfile -t keys < <(gpg --batch --with-colons --list-secret-keys "$RELEASE_KEY" 2>/dev/null |
+    awk -F: '$1 == "sec" { key = 1 } $1 == "fpr" && key { print $10; key = 0 }')
+  case ${#keys[@]} in
+  0) fail "RELEASE_KEY=$RELEASE_KEY: gpg has no such secret key; gpg --list-secret-keys shows yours" ;;
+  1) ;;
+  *) fail "RELEASE_KEY=$RELEASE_KEY fits ${#keys[@]} secret keys; give the fingerprint of one: ${keys[*]}" ;;
+  esac
+fi
+readonly KEY=${keys[0]:-}
 
 SOURCE_DATE_EPOCH=$(git log -1 --format=%ct)
 export SOURCE_DATE_EPOCH

@@ -40,7 +40,7 @@ def _images() -> ModuleType:
     try:
         from lab.servers import images  # noqa: PLC0415 - the extra lab may be missing
     except ImportError as error:
-        raise LabServerError("containers need Docker's Python SDK: pip install 'innobrim[lab]'") from error
+        raise LabServerError("containers need Docker's Python SDK: pip install '.[lab]'") from error
     return images
 
 

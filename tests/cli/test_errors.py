@@ -24,7 +24,7 @@ CLEARS = "\x1b[2J\x9b31m\x07"
 FORGED = "no reason\nmode          active; running"
 BROKEN = (
     "needs scikit-optimize, which is installed and cannot be imported: ImportError: numpy.core.multiarray "
-    "failed to import; pip install 'innobrim[bayes]', with --force-reinstall where that changes nothing"
+    "failed to import; pip install '.[bayes]', with --force-reinstall where that changes nothing"
 )
 
 
@@ -220,8 +220,8 @@ def missing(monkeypatch: pytest.MonkeyPatch) -> None:
         ("broken", BROKEN, BROKEN.removeprefix("needs ")),
         (
             "missing",
-            "needs scikit-optimize, which is not installed: pip install 'innobrim[bayes]'",
-            "pip install 'innobrim[bayes]' (not installed)",
+            "needs scikit-optimize, which is not installed: pip install '.[bayes]'",
+            "pip install '.[bayes]' (not installed)",
         ),
     ],
 )
@@ -253,4 +253,4 @@ def test_an_extra_that_cannot_be_used_is_one_line(
 
 def test_the_list_says_that_the_extra_is_there() -> None:
     """The list of policies has the command as every shell takes it, and whether it is still needed."""
-    ended(innobrim("policies"), 0, "needs: pip install 'innobrim[bayes]' (installed)")
+    ended(innobrim("policies"), 0, "needs: pip install '.[bayes]' (installed)")

@@ -57,9 +57,17 @@ URL = "https://alerts.example.com:8443/innobrim?a=b"
         (URL, "https://x:99999/", f"Port out of range 0-65535; {HTTPS}"),
         (URL, "https://x/a b", f"has a space, a fragment or a character that is no ASCII; {HTTPS}"),
         (URL, "https://ann:geheim@x/", '.url = "https://…@x/": has a user or password in it; leave them out'),
-        (URL, "http://alerts.example.com/", "http:// is for a receiver on this machine alone"),
+        (
+            URL,
+            "http://alerts.example.com/geheim",
+            '.url = "http://alerts.example.com/…": http:// is for a receiver on this machine alone',
+        ),
         (f'url = "{URL}"', "", '[1] "pager": must have either url or command'),
-        (f'url = "{URL}"', 'command = ["logger"]', '.command = ["logger"]: must begin with an absolute path'),
+        (
+            f'url = "{URL}"',
+            'command = ["logger", "geheim"]',
+            '.command = ["logger"]: must begin with an absolute path',
+        ),
         (
             f'url = "{URL}"',
             'command = "/bin/true"',
@@ -78,7 +86,7 @@ URL = "https://alerts.example.com:8443/innobrim?a=b"
 def test_what_is_wrong_is_said_with_what_would_be_right(
     given: Given, old: str, new: str, problem: str
 ) -> None:
-    """File, hook, key, value and what it must be; never a password."""
+    """File, hook, key, value and what it must be; never what may be a secret."""
     assert old in GOOD
     said = given.refused(GOOD.replace(old, new, 1))
 

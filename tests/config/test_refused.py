@@ -259,7 +259,7 @@ def test_a_policy_without_its_extra_is_refused(given: Given, monkeypatch: pytest
 
     (said,) = given.refused('[loop]\npolicy = "bayes"\n')
 
-    assert said.endswith("needs scikit-optimize, which is not installed: pip install 'innobrim[bayes]'")
+    assert said.endswith("needs scikit-optimize, which is not installed: pip install '.[bayes]'")
     assert "loop.policy = bayes (FILE" in said
 
 

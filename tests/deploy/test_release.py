@@ -81,8 +81,9 @@ def test_a_commit_with_two_versions_is_refused(tree: Path) -> None:
 
 @pytest.mark.parametrize("file", ["pyproject.toml", "new.py"])
 def test_a_changed_tree_is_refused(tree: Path, file: str) -> None:
-    """What is in no commit is in no release, and the files are named."""
+    """What is in no commit is in no release, and the files are named, also where git hides new ones."""
     git(tree, "tag", "v1.2.3")
+    git(tree, "config", "status.showUntrackedFiles", "no")
     with (tree / file).open("a", encoding="utf-8") as changed:
         changed.write("# changed\n")
 

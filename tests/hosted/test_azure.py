@@ -200,4 +200,4 @@ def test_without_the_extra_the_command_names_it(monkeypatch: pytest.MonkeyPatch,
     monkeypatch.setattr("tuner.hosted.azure.client", client)
     monkeypatch.setitem(sys.modules, "azure.identity", None)
 
-    ended(desk.types(*APPLY), 1, "pip install 'innobrim[azure]'")
+    ended(desk.types(*APPLY), 1, "pip install '.[azure]'")

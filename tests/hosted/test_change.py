@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 import os
+import stat
 import sys
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -13,7 +15,7 @@ from msgspec.structs import replace
 from tests.cli.schema import answer
 from tests.cli.support import ended
 from tests.hosted.account import ADDRESS, MANAGED, C, Desk, M, instance, parameter
-from tuner.hosted.kept import NAME
+from tuner.hosted.kept import NAME, Kept, keep
 from tuner.hosted.rds import client
 from tuner.records import Capacity, Missed
 
@@ -42,6 +44,21 @@ def test_what_was_found_is_on_disk_before_the_provider_is_told(desk: Desk) -> No
     assert kept["found"] == {"io_capacity": 200, "io_capacity_max": 2000}
 
 
+def test_what_is_kept_outlasts_a_power_failure(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The file is on disk, and after it its name in the directory, before anybody goes on."""
+    synced: list[tuple[bool, bool]] = []
+    fsync = os.fsync
+
+    def noted(place: int) -> None:
+        synced.append((stat.S_ISDIR(os.fstat(place).st_mode), (tmp_path / NAME).exists()))
+        fsync(place)
+
+    monkeypatch.setattr(os, "fsync", noted)
+    keep(tmp_path, "key", Kept("key", Capacity(200, 2000), {C: None, M: None}))
+
+    assert synced == [(False, False), (True, True)]
+
+
 def test_a_raise_comes_in_steps(desk: Desk) -> None:
     """No step more than doubles the gain, as a raise at a high age has pages flushed at once."""
     desk.server.capacity = Capacity(400, 400)
@@ -63,6 +80,16 @@ def test_a_restore_leaves_the_group_as_it_was_found(desk: Desk, c: str | None, m
 
     assert desk.account.values == {C: c, M: m}
     assert desk.server.capacity == Capacity(200, 2000)
+    assert desk.kept() == []
+
+
+def test_a_default_that_is_another_number_by_now_is_set_back_as_a_default(desk: Desk) -> None:
+    """After an upgrade or on a larger instance a restore ends as well, and says what is in force."""
+    desk.types(*APPLY)
+    desk.server.default = Capacity(400, 4000)
+    ended(desk.types(*RESTORE), 0, "400/4000 is in force")
+
+    assert desk.account.values == {C: None, M: None}
     assert desk.kept() == []
 
 
@@ -248,6 +275,16 @@ def test_changes_are_few_and_far_between(desk: Desk) -> None:
     ended(desk.types(*RESTORE), 0, "200/2000 is in force")
 
 
+def test_a_clock_that_was_ahead_bars_no_change_for_long(desk: Desk) -> None:
+    """A change that was begun in another year, by a clock that was wrong, is none of today's."""
+    desk.types(*APPLY)
+    (kept,) = desk.kept()
+    kept["begun"] = [kept["begun"][0] + 365 * 86_400.0] * 4
+    (desk.directory / NAME).write_text(json.dumps([kept]), encoding="utf-8")
+
+    ended(desk.types("hosted", "apply", "--to", "500/500", "--yes"), 0, "500/500 is in force")
+
+
 def test_a_change_that_takes_too_long_is_gone_on_with(desk: Desk) -> None:
     """Exit 4 says what the server shows; the same command goes on once that is in force, without a wait."""
     desk.account.reads = None
@@ -318,6 +355,15 @@ def test_somebody_elses_change_is_not_written_over(desk: Desk) -> None:
     assert desk.account.values == {C: "444", M: "888"}
 
 
+def test_somebody_elses_change_between_our_two_variables_is_seen(desk: Desk) -> None:
+    """Where we wrote one variable alone, the other one counts as somebody else's once it is another value."""
+    desk.account.reads = None
+    ended(desk.types(*APPLY, "--timeout", "0.05s"), 4, f"{C} = 444")
+    desk.account.parameters[M] = parameter(M, "888")
+
+    ended(desk.types(*RESTORE), 1, f"{M} is 888, and InnoBrim found the default", "somebody else changed it")
+
+
 def test_a_restore_of_nothing_is_a_no(desk: Desk) -> None:
     """Where nothing was written from here, nothing is put back."""
     ended(desk.types(*RESTORE), 1, "has changed nothing")
@@ -328,7 +374,7 @@ def test_without_the_extra_the_command_names_it(desk: Desk, monkeypatch: pytest.
     monkeypatch.setattr("tuner.hosted.rds.client", client)
     monkeypatch.setitem(sys.modules, "boto3", None)
 
-    ended(desk.types(*APPLY), 1, "pip install 'innobrim[rds]'")
+    ended(desk.types(*APPLY), 1, "pip install '.[rds]'")
 
 
 def test_without_credentials_the_sdk_says_so(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:

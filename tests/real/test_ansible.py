@@ -202,19 +202,37 @@ def test_active_mode_waits_for_enough_of_advisory_mode(site: Site) -> None:
     assert site.machine.status()["mode"] == "advisory"
 
 
-def test_advisory_becomes_active(site: Site, tmp_path: Path) -> None:
-    """Under load the daemon goes on as the same process, and writes."""
+@pytest.fixture
+def active(tmp_path: Path) -> str:
+    """Return what has the role make a host active."""
     wanted = tmp_path / "active.yml"
     wanted.write_text(ACTIVE)
+    return f"--extra-vars=@{wanted}"
+
+
+def test_advisory_becomes_active(site: Site, active: str) -> None:
+    """Under load the daemon goes on as the same process, and writes."""
     site.machine.load()
     until(lambda: not site.machine.status()["holds"], PROVEN_WITHIN, site.machine.text)
     before = site.machine.pid()
 
-    site.play("--extra-vars", f"@{wanted}")
+    site.play(active)
 
     assert site.machine.pid() == before
     assert site.machine.status()["mode"] == "active"
     until(lambda: site.machine.in_force().io_capacity_max == WANTED, PROVEN_WITHIN, site.machine.text)
+
+
+def test_a_held_host_stops_the_rollout(site: Site, active: str) -> None:
+    """Where somebody else set a value the run says so, and what ends the hold; no further host is begun."""
+    site.machine.sql("SET GLOBAL innodb_io_capacity_max = 700")
+
+    played = site.play(active, "--extra-vars=innobrim_ready_seconds=6", hosts="db1,db2", code=2)
+
+    assert "the daemon is held by foreign_change" in " ".join(played.text.split())
+    assert "innobrim resume" in played.text
+    assert list(played.hosts) == ["db1"]
+    site.machine.run("innobrim resume")
 
 
 def test_a_key_of_the_start_restarts(site: Site) -> None:

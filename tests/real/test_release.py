@@ -64,28 +64,41 @@ def tree(folder: Path, version: str) -> Path:
     return folder
 
 
+def key_of(name: str, home: Path) -> dict[str, str]:
+    """Make a key of that name; return the environment in which gpg has it."""
+    if shutil.which("gpg") is None:
+        missing("gpg: make servers installs gnupg")
+    home.chmod(0o700)
+    environ = {**os.environ, "GNUPGHOME": str(home), "BIN": str(Path(sys.executable).parent)}
+    environ.pop("PYTHONPATH", None)
+    made = ["gpg", "--batch", "--quiet", "--passphrase", "", "--quick-gen-key", name]
+    subprocess.run(made, env=environ, check=True)  # noqa: S603 - a key of the test's
+    return environ
+
+
+def test_a_name_that_fits_two_keys_is_refused(tmp_path_factory: pytest.TempPathFactory) -> None:
+    """Users are given one key to trust, and not another one whose name has the same words in it."""
+    folder, home = tree(tmp_path_factory.mktemp("tree"), NEWER), tmp_path_factory.mktemp("gnupg")
+    key_of(f"another-{KEY}", home)
+    environ = {**key_of(KEY, home), "RELEASE_KEY": KEY}
+    build = [str(folder / "deploy/release/build.sh")]
+    done = subprocess.run(build, env=environ, capture_output=True, text=True, timeout=60, check=False)  # noqa: S603 - our own script
+    subprocess.run(["gpgconf", "--kill", "all"], env=environ, check=True)  # noqa: S607 - as everywhere
+
+    assert "fits 2 secret keys; give the fingerprint of one: " in done.stderr
+    assert not (folder / "dist").exists()
+
+
 @pytest.fixture(scope="module")
 def released(package: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Return the folder of a signed release for Debian 12, whose repository has version 0.1.0 too."""
-    if shutil.which("gpg") is None:
-        missing("gpg: make servers installs gnupg")
+    environ = key_of(KEY, tmp_path_factory.mktemp("gnupg"))
     folder = tree(tmp_path_factory.mktemp("tree"), NEWER)
     made = folder / "dist" / "release" / NEWER
     pool = made / "apt" / "pool" / "bookworm"
     pool.mkdir(parents=True)
     shutil.copy(package, pool)
-    home = tmp_path_factory.mktemp("gnupg")
-    home.chmod(0o700)
-    environ = {
-        **os.environ,
-        "GNUPGHOME": str(home),
-        "RELEASE_KEY": KEY,
-        "SUITES": "bookworm el9",
-        "BIN": str(Path(sys.executable).parent),
-    }
-    environ.pop("PYTHONPATH", None)
-    made_key = ["gpg", "--batch", "--quiet", "--passphrase", "", "--quick-gen-key", KEY]
-    subprocess.run(made_key, env=environ, check=True)  # noqa: S603 - a key of the test's
+    environ |= {"RELEASE_KEY": KEY, "SUITES": "bookworm el9"}
     done = subprocess.run(  # noqa: S603 - our own script
         [str(folder / "deploy/release/build.sh")],
         env=environ,

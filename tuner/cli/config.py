@@ -270,6 +270,7 @@ def _checked(answer: Checked) -> Iterator[str]:
 def show_config(found: Examined, *, changed: bool, as_json: bool) -> None:
     """Print the values in force as TOML, each with where it comes from; passwords are never shown.
 
+    The URLs and commands of hooks are shown whole: a secret in them is to be taken out before others see it.
     The output is a configuration file with the same effect. Exit 2 where the configuration is wrong.
 
     Example: innobrim config show --changed

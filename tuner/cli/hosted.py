@@ -174,7 +174,7 @@ def _carry_out(
                 began = clock.monotonic()
                 with like_ctrl_c(), interruptible(LEFT):
                     if wanted is None:
-                        change.restore(timeout=timeout)
+                        target = change.restore(timeout=timeout)
                     else:
                         change.apply(wanted, timeout=timeout)
                 took = clock.monotonic() - began

@@ -127,7 +127,7 @@ def _needs(one: About) -> str:
     missing = bool(missing_extra(one.name))
     if not missing and (lacking := unusable_extra(one.name)):
         return lacking.removeprefix("needs ")
-    return f"pip install 'innobrim[{one.extra}]' ({'not installed' if missing else 'installed'})"
+    return f"pip install '.[{one.extra}]' ({'not installed' if missing else 'installed'})"
 
 
 def _heading(one: About, default: str) -> str:

@@ -15,7 +15,7 @@ from tuner.core.ownership.foreign import baseline
 from tuner.records import CAPACITY_MINIMUM
 from tuner.settings import OUTER, Settings
 
-BAYES_EXTRA = "pip install 'innobrim[bayes]'"
+BAYES_EXTRA = "pip install '.[bayes]'"
 """What brings in all that the policy bayes needs."""
 
 STATEMENTS_OF_A_CONNECT = 4

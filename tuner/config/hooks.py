@@ -9,6 +9,7 @@ from __future__ import annotations
 import base64
 import binascii
 import os
+import re
 import stat
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
@@ -51,7 +52,8 @@ def _values_wrong(here: str, values: Mapping[str, Any]) -> Iterator[str]:
         yield f"{here}.url = {toml(_without_secret(url))}: {why}"
     command = values.get("command")
     if command is not None and not (command and Path(command[0]).is_absolute()):
-        yield f"{here}.command = {toml(command)}: must begin with an absolute path, as no PATH is searched"
+        why = "must begin with an absolute path, as no PATH is searched"
+        yield f"{here}.command = {toml(command[:1])}: {why}"
 
 
 def _url_wrong(url: str) -> str:
@@ -74,9 +76,10 @@ def _url_wrong(url: str) -> str:
 
 
 def _without_secret(url: str) -> str:
-    """Return a URL without a user and a password."""
+    """Return a URL without a user and a password, and without a path, which may be a secret."""
     before, at, after = url.rpartition("@")
-    return f"{before.partition('//')[0]}//…@{after}" if at else url
+    start = f"{before.partition('//')[0]}//…@" if at else ""
+    return start + re.sub(r"^((?:\w+:)?(?://)?[^/?#]*)[/?#].+", r"\1/…", after)
 
 
 def _table_wrong(here: str, table: HookTable) -> Iterator[str]:

@@ -27,7 +27,11 @@ from urllib.parse import urlsplit
 from tuner.config.hooks import require_command, secrets_of
 from tuner.config.schema import ConfigError, HookTable
 from tuner.servers.resolver import RESOLVER, first_of
+from tuner.system.printable import shortened
 from tuner.system.version import program_version
+
+# Before 3.11.4, Debian 12 among them, vfork keeps every thread waiting until the command's file was read.
+subprocess._USE_VFORK = False  # type: ignore[misc] # noqa: SLF001 - Python's own switch
 
 MOST_OUTPUT = 1_000
 """Bytes of a command's output that are kept; the rest is read and thrown away."""
@@ -120,10 +124,10 @@ def _post(url: str, headers: Mapping[str, str], body: bytes, ends: Ends) -> str:
     except (OSError, UnicodeError, http.client.HTTPException) as error:
         if time.monotonic() >= deadline:
             raise DeliveryError(f"no whole answer within {deadline - begun:.1f} s") from error
-        raise DeliveryError(str(error) or type(error).__name__) from error
+        raise DeliveryError(shortened(str(error)) or type(error).__name__) from error
     finally:
         connection.close()
-    said = f"HTTP {answer.status} {answer.reason}".rstrip()
+    said = shortened(f"HTTP {answer.status} {answer.reason}".rstrip())
     if HTTPStatus.MULTIPLE_CHOICES <= answer.status < HTTPStatus.BAD_REQUEST:
         raise DeliveryError(f"{said}: redirects are not followed; give url the address that it leads to")
     if not HTTPStatus.OK <= answer.status < HTTPStatus.MULTIPLE_CHOICES:

@@ -23,7 +23,7 @@ from tuner.hosted.port import (
     bounds_of,
 )
 
-EXTRA = "pip install 'innobrim[azure]'"
+EXTRA = "pip install '.[azure]' in a checkout"
 POLL_SECONDS = 5
 
 

@@ -111,9 +111,9 @@ class Change:
         if kept is None:
             return ""
         return "; ".join(
-            f"{name} is {self.now.seen.parameters[name]}, and InnoBrim wrote {' and '.join(kept.wrote[name])}"
+            f"{name} is {self.now.seen.parameters[name]}, and InnoBrim {kept.knows(name)}"
             for name in NAMES
-            if kept.wrote.get(name) and kept.foreign(name, values[name])
+            if kept.foreign(name, values[name])
         )
 
     def to_be_set(self, wanted: Capacity | None, *, adopt: bool) -> Capacity:
@@ -170,16 +170,21 @@ class Change:
         kept = self.kept
         if kept is not None and (kept.wanted == wanted or kept.values == values_of(self.now.seen)):
             return ""  # it goes on with what was not done in time, or the provider took nothing
-        begun, now = [] if self.kept is None else self.kept.begun, self._clock.wall()
-        if begun and now - begun[-1] < DWELL_SECONDS:
-            left = (DWELL_SECONDS - (now - begun[-1])) / 60.0
+        since = [] if kept is None else self._since(kept)
+        if since and since[-1] < DWELL_SECONDS:
+            left = (DWELL_SECONDS - since[-1]) / 60.0
             return (
                 f"the last change began less than {DWELL_SECONDS / 60:.0f} minutes ago: wait {left:.0f} "
                 "minutes, and look what it brought"
             )
-        if sum(now - one < DAY_SECONDS for one in begun) >= MOST_A_DAY:
+        if sum(one < DAY_SECONDS for one in since) >= MOST_A_DAY:
             return f"{MOST_A_DAY} changes within a day are enough for a setting that is to stay"
         return ""
+
+    def _since(self, kept: Kept) -> list[float]:
+        """Return how long ago each change began, seconds; a clock that was ahead then counts by how far."""
+        now = self._clock.wall()
+        return [abs(now - one) for one in kept.begun]
 
     def apply(self, wanted: Capacity, *, timeout: float) -> None:
         """Have the pair in force; what was found is on disk before the provider is told.
@@ -200,19 +205,25 @@ class Change:
         elif self.foreign():
             self.kept = replace(self.kept, found=self.now.in_force, values=values, wrote={}, wanted=None)
         if self.kept.wanted != wanted:
-            recent = [one for one in self.kept.begun if self._clock.wall() - one < DAY_SECONDS]
+            pairs = zip(self.kept.begun, self._since(self.kept), strict=True)
+            recent = [one for one, since in pairs if since < DAY_SECONDS]
             self.kept = replace(self.kept, begun=[*recent, self._clock.wall()], wanted=wanted)
         self._go(wanted, timeout)
 
-    def restore(self, *, timeout: float) -> None:
-        """Have in force what was found, and at the provider what it kept then; raises what ``apply`` does."""
+    def restore(self, *, timeout: float) -> Capacity:
+        """Have in force what was found, and at the provider what it kept then; raises what ``apply`` does.
+
+        Returns:
+            the pair that is in force: a default or a formula of the provider's may be another number by now.
+        """
         kept = self._found()
-        self._go(kept.found, timeout)
+        self._go(in_force := kept.found, timeout)
         for name in NAMES:
             if self._store.look().parameters[name].value != kept.values[name]:
-                self._write(name, kept.values[name], kept.found, timeout)
+                in_force = self._write(name, kept.values[name], None, timeout)
         keep(self._directory, self._store.key, None)
         self.kept = None
+        return in_force
 
     def _go(self, wanted: Capacity, timeout: float) -> None:
         pair = self.now.in_force
@@ -227,8 +238,15 @@ class Change:
                 )
                 self._write(name, str(value), pair, timeout)
 
-    def _write(self, name: str, value: str | None, pair: Capacity, timeout: float) -> None:
-        """Write one variable, and wait until the server shows the pair and the provider is done."""
+    def _write(self, name: str, value: str | None, pair: Capacity | None, timeout: float) -> Capacity:
+        """Write one variable; return what the server shows once that is the pair and the provider is done.
+
+        Args:
+            name: of the variable.
+            value: to be written; None for the provider's default.
+            pair: that is awaited; None for whatever the provider makes of the value.
+            timeout: as for ``apply``.
+        """
         if self.kept is not None and value is not None:
             wrote = {**self.kept.wrote, name: [*self.kept.wrote.get(name, []), value]}
             self.kept = replace(self.kept, wrote=wrote)
@@ -238,12 +256,12 @@ class Change:
         self._store.write(name, value)
         in_force: Capacity | None = None
         settled = False
-        while not (in_force == pair and settled):
+        while in_force is None or not settled:
             if self._clock.monotonic() - began > timeout:
                 shows = "nothing" if in_force is None else str(in_force)
                 raise NotInTimeError(
                     f"{said} is written at the provider, and not in force after {timeout:.0f} s: the server "
-                    f"shows {shows}, awaited is {pair}; it may still come"
+                    f"shows {shows}, awaited is {pair or 'that the provider is done'}; it may still come"
                 )
             self._wait(LOOK_SECONDS)
             sample = self._server.read()
@@ -251,5 +269,6 @@ class Change:
                 in_force = sample.capacity
                 if sample.identity != self.now.identity:
                     raise ServerError(f"another server, {sample.identity}, answers at {self._host}")
-            settled = in_force == pair and self._store.settled()
+            settled = in_force is not None and pair in {None, in_force} and self._store.settled()
         self._say(f"{said} is in force after {self._clock.monotonic() - began:.0f} s")
+        return in_force

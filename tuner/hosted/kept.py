@@ -42,6 +42,11 @@ class Kept(Struct, frozen=True):
     begun: list[float] = []
     wanted: Capacity | None = None
 
+    def knows(self, name: str) -> str:
+        """Return in words which values of a variable are nobody else's."""
+        wrote = self.wrote.get(name)
+        return f"wrote {' and '.join(wrote)}" if wrote else f"found {self.values.get(name) or 'the default'}"
+
     def foreign(self, name: str, value: str | None) -> bool:
         """Tell whether somebody else gave a variable this value."""
         return value != self.values.get(name) and value not in self.wrote.get(name, [])

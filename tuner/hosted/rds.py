@@ -25,7 +25,7 @@ from tuner.hosted.port import (
     bounds_of,
 )
 
-EXTRA = "pip install 'innobrim[rds]'"
+EXTRA = "pip install '.[rds]' in a checkout"
 ENGINES = frozenset({"mysql", "mariadb"})
 PENDING = "it is pending-reboot: reboot the instance first, or the group's values may not be those in force"
 

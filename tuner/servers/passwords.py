@@ -48,7 +48,7 @@ CHECKED_TLS = (
     'TLS that is checked (tls = "verify_identity", or "verify_ca" for a certificate without the host name, '
     "and tls_ca in [server]; ssl-mode and ssl-ca in an option file)"
 )
-EXTRA = "pip install 'innobrim[rsa]'"
+EXTRA = "pip install '.[rsa]'"
 ANOTHER = f"give the account another method: {CACHING}, or {NATIVE} where there is no other"
 
 

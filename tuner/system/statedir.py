@@ -101,8 +101,19 @@ def write_private(path: Path, content: bytes, mode: int = 0o600) -> None:
             file.flush()
             os.fsync(file.fileno())
         draft.replace(path)
+        _sync_names(path.parent)
     finally:
         draft.unlink(missing_ok=True)
+
+
+def _sync_names(directory: Path) -> None:
+    """Have the names in a directory outlast a power failure, where its file system can do that."""
+    with contextlib.suppress(OSError):
+        place = os.open(directory, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        try:
+            os.fsync(place)
+        finally:
+            os.close(place)
 
 
 def read_text(path: Path, most: int = MOST_BYTES) -> str:

@@ -196,7 +196,7 @@ def test_a_login_that_needs_cryptography_names_the_ways_out(mysqld: Mysqld, sess
     mysqld.plugin = b"caching_sha2_password"
     said, _ = refused(session)
 
-    assert [one for one in ("unix socket", "TLS", "pip install 'innobrim[rsa]'") if one not in said] == []
+    assert [one for one in ("unix socket", "TLS", "pip install '.[rsa]'") if one not in said] == []
 
 
 def test_the_password_is_never_shown(listener: socket.socket) -> None:
