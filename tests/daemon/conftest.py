@@ -1,4 +1,4 @@
-"""A daemon that has not begun to live, and what one logs."""
+"""A daemon that has not begun to live, what one logs, and who its hooks tell."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ import pytest
 from structlog.testing import capture_logs
 
 from tests.daemon.life import Life
+from tests.daemon.receiver import Receiver, receiving
 from tuner.settings import Mode, Settings
 
 
@@ -24,3 +25,10 @@ def logged() -> Iterator[list[MutableMapping[str, Any]]]:
 def active(tmp_path: Path) -> Life:
     """Return a daemon in active mode that has not begun to live."""
     return Life(tmp_path, Settings(mode=Mode.ACTIVE))
+
+
+@pytest.fixture
+def receiver() -> Iterator[Receiver]:
+    """Return a receiver."""
+    with receiving() as found:
+        yield found

@@ -10,7 +10,7 @@ import sys
 import tempfile
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from http.server import BaseHTTPRequestHandler
 from pathlib import Path
 
@@ -33,13 +33,6 @@ from tuner.daemon.delivery import MOST_OUTPUT, DeliveryError, deliver, signature
 from tuner.system import statedir
 
 BODY = b'{"type":"test"}'
-
-
-@pytest.fixture
-def receiver() -> Iterator[Receiver]:
-    """Return a receiver."""
-    with receiving() as found:
-        yield found
 
 
 def attempt(table: HookTable, *, seconds: float = 20.0, body: bytes = BODY) -> str:

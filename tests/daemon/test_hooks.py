@@ -9,7 +9,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator, MutableMapping
+from collections.abc import Callable, MutableMapping
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -51,13 +51,6 @@ ROOT = Path(__file__).parents[2]
 PAUSE = Command(name="pause", who="ann")
 RESUME = Command(name="resume", who="ann")
 Logged = list[MutableMapping[str, Any]]
-
-
-@pytest.fixture
-def receiver() -> Iterator[Receiver]:
-    """Return a receiver."""
-    with receiving() as found:
-        yield found
 
 
 def hooked(life: Life, *tables: HookTable) -> Life:
