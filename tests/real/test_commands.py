@@ -40,6 +40,9 @@ FOUND = Capacity(200, 1000)
 """What the servers start with: from what suits the load a handful of a restore's steps away."""
 
 SET_POINT = 0.6
+VERDICTS = {0: "you gain ", 5: "nothing to gain, because ", 6: "no gain can be told yet, because "}
+"""How advise begins, by its exit code; on a busy machine the age may still rise while it looks."""
+
 BASELINE_FIRST = 1
 """A seed of a trial whose first block has the originals."""
 
@@ -219,15 +222,14 @@ def test_commands_that_look_write_nothing(seen: Seen) -> None:
 def test_advise_gives_a_verdict_first_and_the_same_as_json(seen: Seen) -> None:
     """The first line is the verdict, the exit code says the same, and a gain comes with the pair to set."""
     ran = seen.of("advise", "--seconds", "15")
-    words = {0: "you gain ", 5: "nothing to gain, because "}
-    assert ran.returncode in words, ran.stdout + ran.stderr
-    assert ran.stdout.startswith(words[ran.returncode])
-    found = seen.json("advise", "--seconds", "15", code=(0, 5))
-    assert found["verdict"]["answer"] in {"gain", "nothing"}
+    assert ran.returncode in VERDICTS, ran.stdout + ran.stderr
+    assert ran.stdout.startswith(VERDICTS[ran.returncode])
+    found = seen.json("advise", "--seconds", "15", code=tuple(VERDICTS))
+    assert found["verdict"]["answer"] in {"gain", "nothing", "rising"}
     assert found["seconds"] >= 15
     ids = {one["id"] for one in found["advice"]}
     assert "recovery-and-shutdown" in ids
-    assert found["verdict"]["answer"] == "nothing" or "static-io-capacity" in ids
+    assert found["verdict"]["answer"] != "gain" or "static-io-capacity" in ids
 
 
 def test_check_and_doctor_answer_for_this_server(seen: Seen) -> None:
@@ -309,7 +311,7 @@ def test_status_has_the_ledger_with_its_bounds(seen: Seen) -> None:
 def test_advise_reads_the_daemons_journal(seen: Seen) -> None:
     """Of the minutes that the daemon kept it says what they were like, hour by hour."""
     ran = seen.of("advise", "--from")
-    assert ran.returncode in {0, 5}, ran.stdout + ran.stderr
+    assert ran.returncode in VERDICTS, ran.stdout + ran.stderr
     hours = answer("advise", ran.stdout)["hours"]
     assert sum(one["seconds"] for one in hours) >= 60
     assert all(one["row_changes"] > 0 and one["pages"] > 0 for one in hours)
