@@ -330,7 +330,7 @@ def test_an_old_event_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
     hook = Hook(HookTable("pager", url="http://127.0.0.1:1/"), {})
     hook.put(Told.now(event_of(HookType.HOLD_BEGUN, "x", "", wall=0.0, mode=Mode.ACTIVE)))
 
-    until(lambda: hook.health().dropped == 1, 10.0, "the event is given up")
+    until(lambda: hook.health().dropped == 1, 60.0, "the event is given up")
 
     assert hook.health().waiting == 0
     hook.stop(time.monotonic())
