@@ -119,7 +119,7 @@ def _override(daemon: Innobrim, io_capacity_max: int) -> None:
     assert done.returncode == 0, done.stdout + done.stderr
     daemon.await_status(
         lambda now: pair(now["in_force"]).io_capacity_max == io_capacity_max,
-        20.0,
+        60.0,
         "the override",
     )
 

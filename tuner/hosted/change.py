@@ -284,6 +284,6 @@ class Change:
                 in_force = sample.capacity
                 if sample.identity != self.now.identity:
                     raise ServerError(f"another server, {sample.identity}, answers at {self._host}")
-            settled = in_force is not None and pair in {None, in_force} and self._store.settled()
+            settled = self._store.settled() and in_force is not None and pair in {None, in_force}
         self._say(f"{said} is in force after {self._clock.monotonic() - began:.0f} s")
         return in_force
