@@ -12,7 +12,6 @@
 #                PART=releases: the loop on each release of MySQL and MariaDB that make servers gets; ARGS="-k mysql": half of it;
 #                PART=sizing: what innobrim redo foretells of larger logs, and what they bring, and trials of an hour on two
 #                releases; ARGS="-k 'synced and 9.7'", ARGS="-k 'trial and 9.7'": a part;
-#                PART=packages: a release, from 0.1.0 to the next version and back, by apt and by rpm, and on Debian 13;
 #                PART=mutants: small changes in what must not break, and whether a test notices them;
 #                PART=kubernetes: the chart on a real API server, which it builds with Go in half an hour;
 #                PART=fleet: a thousand servers in a Prometheus; PART=audit: known vulnerabilities in the lock files, all of them looked up; SERVICE=osv
@@ -73,7 +72,7 @@ check: lint
 test: servers lint
 	$(BIN)/pytest -n $(WORKERS) -m "not prove" $(ARGS)
 
-PARTS := bench soak day memory no-harm ledger ablation hostile releases sizing packages mutants audit kubernetes fleet
+PARTS := bench soak day memory no-harm ledger ablation hostile releases sizing mutants audit kubernetes fleet
 ifneq ($(filter prove,$(MAKECMDGOALS)),)
 ifeq ($(filter $(PART),$(PARTS)),)
 $(error PART=$(PART): there is no such part; there are $(PARTS). A suite of the bench is SUITE=$(PART))
@@ -104,8 +103,6 @@ else ifeq ($(PART),kubernetes)
 	$(BIN)/pytest tests/real/test_kubernetes.py $(ARGS)
 else ifeq ($(PART),fleet)
 	$(BIN)/pytest tests/deploy/test_fleet.py $(ARGS)
-else ifeq ($(PART),packages)
-	$(BIN)/pytest tests/real/test_release.py $(ARGS)
 else ifeq ($(PART),mutants)
 	$(BIN)/python -m tests.mutants $(ARGS)
 else ifeq ($(PART),audit)

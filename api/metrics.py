@@ -431,7 +431,7 @@ HOOK_METRICS: tuple[Metric, ...] = (
     _of_hooks(
         "hook_dropped_events",
         "counter",
-        "events that a hook gave up: an hour old, or too many",
+        "events that a hook gave up: refused, an hour old, or too many",
         lambda hook: hook.dropped,
     ),
 )

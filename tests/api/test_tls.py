@@ -191,7 +191,7 @@ def test_a_handshake_that_fails_is_counted(loop: AnsweringLoop, tmp_path: Path) 
     with serving(app, certificate=certificate) as server:
         with socket.create_connection(("127.0.0.1", server.port), timeout=20.0) as plain:
             plain.sendall(b"GET /livez HTTP/1.1\r\nHost: localhost\r\n\r\n")
-            until(lambda: noted, 20.0, "the refusal")
+            until(lambda: noted, 60.0, "the refusal")
         assert get(server.port, "one") == 200
 
     assert noted == [Refusal.TLS]

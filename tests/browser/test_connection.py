@@ -56,7 +56,7 @@ def test_a_file_that_did_not_arrive_is_asked_for_again(site: Site, visit: Open, 
 
     seen.page.route(f"**/static/{name}", lose_once)
     seen.page.goto(site.url)
-    until(lambda: seen.state.is_visible() and len(asked) > 1, 30.0, f"{name} asked for again")
+    until(lambda: seen.state.is_visible() and len(asked) > 1, 60.0, f"{name} asked for again")
 
     seen.shown()
 
@@ -101,10 +101,10 @@ def test_a_daemon_that_comes_back_is_followed(visit: Open) -> None:
     expect(seen.verdict).to_have_attribute("data-level", "lost")
     with Site(pace=0.5, history=120.0, port=first.port) as second:
         expect(seen.state).to_have_text("Working")
-        until(lambda: all_listed(seen, second), 30.0, "all events in the list")
+        until(lambda: all_listed(seen, second), 60.0, "all events in the list")
         assert seen.page.locator("#events li").all_inner_texts() != old
         drawn = seen.drawn()
-        until(lambda: seen.drawn() != drawn, 30.0, "charts that move again")
+        until(lambda: seen.drawn() != drawn, 60.0, "charts that move again")
 
 
 def test_points_from_before_a_restart_stay(visit: Open) -> None:
@@ -115,7 +115,7 @@ def test_points_from_before_a_restart_stay(visit: Open) -> None:
     expect(seen.verdict).to_have_attribute("data-level", "lost")
     with Site(pace=0.5, history=5.0, port=first.port) as second:
         expect(seen.state).to_have_text("Working")
-        until(lambda: all_listed(seen, second), 30.0, "all events in the list")
+        until(lambda: all_listed(seen, second), 60.0, "all events in the list")
         moved = (seen.oldest_point() - old) % DAY
         assert min(moved, DAY - moved) <= STEP
 
@@ -200,7 +200,7 @@ def test_what_happens_while_the_lists_are_asked_for_is_in_them(visit: Open) -> N
         route, answer = late[0]
         route.fulfill(response=answer)
 
-        until(lambda: all_listed(seen, site), 30.0, "all events in the list")
+        until(lambda: all_listed(seen, site), 60.0, "all events in the list")
         expect(seen.page.locator("#events")).to_contain_text("paused by test")
 
 

@@ -40,7 +40,7 @@ def site(at_work: Site) -> Site:
     for name in ("cancel_override", "cancel_overlay", "resume"):
         at_work.command(name)
     at_work.command("mode", Mode.ACTIVE.value)
-    until(lambda: not at_work.record().holds, 10.0, "no hold")
+    until(lambda: not at_work.record().holds, 60.0, "no hold")
     return at_work
 
 
@@ -55,7 +55,7 @@ def test_says_what_it_does_and_why(site: Site, visit: Open) -> None:
         now, shown = site.in_force(), pair_in(seen.page.locator("#doing").inner_text())
         return shown == (now.io_capacity, now.io_capacity_max)
 
-    until(right, 10.0, "the pair in force")
+    until(right, 60.0, "the pair in force")
     expect(seen.page.locator("#why")).to_contain_text("set-point")
     expect(seen.page.locator("#without")).to_contain_text("innodb_io_capacity_max 20000")
     assert seen.complaints == []
@@ -88,9 +88,9 @@ def test_charts_move(site: Site, visit: Open) -> None:
     seen = visit(site.url)
     drawn, figures, tick = seen.drawn(), seen.figures(), site.tick()
 
-    until(lambda: site.tick() > tick + 5, 30.0, "five ticks")
+    until(lambda: site.tick() > tick + 5, 60.0, "five ticks")
 
-    until(lambda: all(new != old for new, old in zip(seen.drawn(), drawn, strict=True)), 30.0, "new charts")
+    until(lambda: all(new != old for new, old in zip(seen.drawn(), drawn, strict=True)), 60.0, "new charts")
     assert seen.figures() != figures
 
 
@@ -111,7 +111,7 @@ def test_an_override_shows_and_expires(site: Site, visit: Open) -> None:
 
     assert f"override to {wanted}" in seen.done()
     expect(seen.state).to_contain_text("override")
-    until(lambda: site.in_force().io_capacity_max == wanted, 10.0, "the override in force")
+    until(lambda: site.in_force().io_capacity_max == wanted, 60.0, "the override in force")
     site.pace(PACE)
     expect(seen.state).to_have_text("Working")
     expect(seen.page.locator('[data-act="override"]')).to_be_visible()
@@ -174,16 +174,16 @@ def test_a_pause_stops_the_writes(site: Site, visit: Open) -> None:
     expect(seen.state).to_have_text("Paused")
     expect(seen.page.locator("#holds")).to_contain_text("looking around")
     tick = site.tick()
-    until(lambda: site.tick() > tick + 3, 10.0, "the park")
+    until(lambda: site.tick() > tick + 3, 60.0, "the park")
     writes, kept, tick = site.writes(), site.in_force(), site.tick()
-    until(lambda: site.tick() > tick + 15, 30.0, "fifteen ticks")
+    until(lambda: site.tick() > tick + 15, 60.0, "fifteen ticks")
     assert (site.writes(), site.in_force()) == (writes, kept)
 
     seen.ask("pause")
     seen.answer()
     seen.done()
 
-    until(lambda: not site.record().holds, 10.0, "the end of the pause")
+    until(lambda: not site.record().holds, 60.0, "the end of the pause")
     expect(seen.state).to_have_text("Working")
 
 

@@ -28,6 +28,15 @@ def test_a_server_on_azure_is_known_by_its_resource_id(given: Given) -> None:
     assert (table.instance, table.parameter_group) == (ON_AZURE, None)
 
 
+@pytest.mark.parametrize("instance", ["shop-1:europe-west1:db1", "example.com:shop:us-central1:db1"])
+def test_an_instance_of_cloud_sql_is_known_by_its_connection_name(given: Given, instance: str) -> None:
+    """Project, region and name stand in it, and there is no group."""
+    table = given.load(f'[hosted]\ninstance = "{instance}"\n').hosted
+
+    assert table is not None
+    assert (table.instance, table.parameter_group) == (instance, None)
+
+
 def test_without_the_table_there_is_no_hosted_server() -> None:
     """Nothing is guessed from the address of the server."""
     from tuner.config.schema import Config  # noqa: PLC0415 - for this test alone
@@ -42,7 +51,8 @@ def test_without_the_table_there_is_no_hosted_server() -> None:
         (f'instance = "{ARN}"', ("hosted.parameter_group is missing",)),
         ('parameter_group = "mine"', ("hosted.instance is missing",)),
         (f'instance = "{ARN}"\nparameter_group = "default.mysql8.0"', ("default.mysql8.0", "of your own")),
-        (f'instance = "{ON_AZURE}"\nparameter_group = "mine"', ("Azure has no such groups",)),
+        (f'instance = "{ON_AZURE}"\nparameter_group = "mine"', ("only Amazon RDS has such groups",)),
+        ('instance = "db1:europe-west1"', ("hosted.instance", "connection name", "project:europe-west1:db1")),
         (f'instance = "{ARN}"\nparameter_group = ""', ("hosted.parameter_group", '""')),
         (
             f'instance = "{ARN}"\ngroup = "mine"',

@@ -207,6 +207,7 @@ def test_a_daemon_carries_nothing_that_it_does_not_need() -> None:
             "boto3",
             "botocore",
             "azure",
+            "googleapiclient",
             "numpy",
             "scipy",
             "skopt",

@@ -42,7 +42,7 @@ from tools.hooks_page import events
 from tuner.cli.status import table as status_table
 from tuner.config.schema import HookTable
 from tuner.daemon import hooks
-from tuner.daemon.hooks import MOST_WAITING, Happenings, Hook, Told, event_of
+from tuner.daemon.hooks import MOST_REFUSALS, MOST_WAITING, Happenings, Hook, Told, event_of
 from tuner.records import Command, Event, HoldCode, TickRecord
 from tuner.records.hook import HookEvent, HookHealth, HookType
 from tuner.settings import Mode
@@ -64,6 +64,15 @@ def health(life: Life) -> HookHealth:
     """Return how the only hook is."""
     (found,) = life.board.hooks()
     return found
+
+
+def put_to(url: str, *codes: str) -> tuple[Hook, list[str]]:
+    """Return a hook with an event of each code, and their ids."""
+    hook = Hook(HookTable("pager", url=url), {})
+    events = [Told.now(event_of(HookType.HOLD_BEGUN, code, "", wall=0.0, mode=Mode.ACTIVE)) for code in codes]
+    for one in events:
+        hook.put(one)
+    return hook, [one.ident for one in events]
 
 
 def in_the_page(event: HookEvent) -> bool:
@@ -173,6 +182,59 @@ def test_a_receiver_that_fails_gets_the_same_event_again(
     ]
 
 
+@pytest.mark.parametrize("status", [400, 404, 410, 413])
+@pytest.mark.parametrize("before", [[], [503, 503, 503]])
+def test_an_event_that_its_receiver_refuses_makes_way(
+    receiver: Receiver, logged: Logged, monkeypatch: pytest.MonkeyPatch, status: int, before: list[int]
+) -> None:
+    """After seven refusals it is given up, counted and said with the answer, and the next one goes on."""
+    monkeypatch.setattr(hooks, "LONGEST_PAUSE", 0.01)
+    receiver.statuses = [*before, *[status] * MOST_REFUSALS]
+    hook, (refused, other) = put_to(receiver.url, "a", "b")
+
+    until(lambda: hook.health().delivered == 1, 10.0, "the event behind it is delivered")
+
+    assert [one.ident for one in receiver.requests] == [refused] * (len(before) + MOST_REFUSALS) + [other]
+    assert (hook.health().waiting, hook.health().dropped) == (0, 1)
+    (drop,) = [line for line in logged if line["event"] == "a hook dropped an event"]
+    assert f"HTTP {status}" in drop["reason"]
+    hook.stop(time.monotonic())
+
+
+@pytest.mark.parametrize("status", [401, 403, 408, 425, 429, 500, 503, 302])
+def test_what_may_be_taken_later_is_not_given_up(
+    receiver: Receiver, monkeypatch: pytest.MonkeyPatch, status: int
+) -> None:
+    """A receiver that is busy, down, or has not got a new secret yet gets the event once it is ready."""
+    monkeypatch.setattr(hooks, "LONGEST_PAUSE", 0.01)
+    receiver.statuses = [status] * (2 * MOST_REFUSALS)
+    hook, _ = put_to(receiver.url, "a")
+
+    until(lambda: hook.health().delivered == 1, 10.0, "the event is delivered")
+
+    assert hook.health().dropped == 0
+    hook.stop(time.monotonic())
+
+
+def test_refusals_last_about_a_minute(receiver: Receiver, monkeypatch: pytest.MonkeyPatch) -> None:
+    """However long the receiver was silent before, a refused event holds up the next one for 63 s at most."""
+    pauses: list[float] = []
+
+    def no_time(low: float, high: float) -> float:
+        pauses.append(hook._pause)
+        return 0.0 * low * high
+
+    monkeypatch.setattr("random.uniform", no_time)
+    receiver.statuses = [503] * 12 + [400] * MOST_REFUSALS
+    hook, _ = put_to(receiver.url, "a", "b")
+
+    until(lambda: hook.health().delivered == 1, 10.0, "the event behind it is delivered")
+
+    assert max(pauses) == hooks.LONGEST_PAUSE
+    assert sum(pauses[12 : 12 + MOST_REFUSALS - 1]) == 63.0
+    hook.stop(time.monotonic())
+
+
 def test_a_hook_that_fails_is_seen(active: Life) -> None:
     """In status, in its metrics, and nowhere with the path of its URL, which may be a secret."""
     hooked(active, HookTable("pager", url="http://127.0.0.1:1/geheim"))
@@ -268,7 +330,7 @@ def test_an_old_event_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
     hook = Hook(HookTable("pager", url="http://127.0.0.1:1/"), {})
     hook.put(Told.now(event_of(HookType.HOLD_BEGUN, "x", "", wall=0.0, mode=Mode.ACTIVE)))
 
-    until(lambda: hook.health().dropped == 1, 10.0, "the event is given up")
+    until(lambda: hook.health().dropped == 1, 60.0, "the event is given up")
 
     assert hook.health().waiting == 0
     hook.stop(time.monotonic())

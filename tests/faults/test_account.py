@@ -81,4 +81,4 @@ def _end_sessions(server: LabServer, account: Account) -> None:
     for (session,) in server.query(query):
         with contextlib.suppress(pymysql.MySQLError):
             server.query(f"KILL {session}")
-    until(lambda: not server.query(query), 10.0, "the sessions' end")
+    until(lambda: not server.query(query), 60.0, "the sessions' end")

@@ -71,7 +71,7 @@ def test_the_configuration_is_rubbish(sharing: Sharing) -> None:
 
 def await_refusals(daemon: QuickDaemon, count: int) -> None:
     """Return once a configuration was refused so often."""
-    until(lambda: daemon.log().count(REFUSED) == count, 10.0, daemon.log)
+    until(lambda: daemon.log().count(REFUSED) == count, 60.0, daemon.log)
 
 
 @fault(

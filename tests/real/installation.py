@@ -218,7 +218,7 @@ class Innobrim:
 
     def await_ticks(self, count: int) -> dict[str, Any]:
         """Return the status after so many further ticks."""
-        now = until(self.status, 10.0, "a status")["tick"]
+        now = until(self.status, 60.0, "a status")["tick"]
         return self.await_status(
             lambda found: found["tick"] >= now + count, 2.0 * count + 10.0, f"{count} ticks"
         )

@@ -126,7 +126,7 @@ def record(server: LabServer, directory: Path) -> Recording:
         )
         began = time.monotonic()
         first.start("--active", "--set-point", str(SET_POINT))
-        first.await_status(lambda found: found["tick"] > 0, 20.0, "the first tick")
+        first.await_status(lambda found: found["tick"] > 0, 60.0, "the first tick")
         second.start("--active")
         until(lambda: reached(first), SETTLE_LIMIT, "the set-point reached")
         settled_after = time.monotonic() - began

@@ -26,14 +26,14 @@ def daemon(server: LabServer, work: Work, tmp_path_factory: pytest.TempPathFacto
     under_load(server, work, DEFAULT)
     with Innobrim(server, tmp_path_factory.mktemp("advisory")) as found:
         found.start()
-        found.await_status(lambda now: now["tick"] > 0, 20.0, "the first tick")
+        found.await_status(lambda now: now["tick"] > 0, 60.0, "the first tick")
         yield found
 
 
 @pytest.fixture
 def active(daemon: Innobrim) -> Innobrim:
     """Return the daemon in active mode, held by nothing, after a write of its own."""
-    now = until(daemon.status, 10.0, "a status")
+    now = until(daemon.status, 60.0, "a status")
     if now["mode"] != "active":
         daemon.change_mode("active")
     if any(hold["code"] == "paused" for hold in now["holds"]):
@@ -119,7 +119,7 @@ def _override(daemon: Innobrim, io_capacity_max: int) -> None:
     assert done.returncode == 0, done.stdout + done.stderr
     daemon.await_status(
         lambda now: pair(now["in_force"]).io_capacity_max == io_capacity_max,
-        20.0,
+        60.0,
         "the override",
     )
 
@@ -143,7 +143,7 @@ def _since_hold(daemon: Innobrim) -> list[TickRecord]:
         )
         return ticks[first:] if first is not None and len(ticks) - first > QUIET_TICKS else []
 
-    found = until(paused, 15.0, "the pause in the journal")
+    found = until(paused, 60.0, "the pause in the journal")
     return [one for one in found if one.decision.kind is not DecisionKind.KEEP]
 
 

@@ -169,7 +169,7 @@ class Story:
     def drain(self) -> None:
         """Bring the age as low as it safely goes, and wait for it."""
         self.run("drain", "--wait", "--json")
-        self.seen.drained = until(self.daemon.status, 10.0, "a status")["drain"]
+        self.seen.drained = until(self.daemon.status, 60.0, "a status")["drain"]
 
     def grow(self) -> None:
         """Grow the redo log as an administrator, and set it back."""

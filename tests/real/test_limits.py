@@ -53,7 +53,7 @@ def test_a_reset_of_the_counters_moves_no_limit(name: str) -> None:
         before = real.read()
         server.query("SET GLOBAL innodb_monitor_reset = 'all'")
         _set_threads(server)
-        until(lambda: _added_up(server), 30.0, "a margin that is set again")
+        until(lambda: _added_up(server), 60.0, "a margin that is set again")
         facts, after = real.facts(), real.read()
 
     assert facts.blockers == facts.own_limits == ()

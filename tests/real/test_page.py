@@ -52,7 +52,7 @@ def test_shows_the_server_and_moves(site: Site, visit: Open) -> None:
     seen.page.locator("#without", has_text=f"innodb_io_capacity_max {DEFAULT.io_capacity_max}").wait_for()
     drawn = seen.drawn()
 
-    until(lambda: all(new != old for new, old in zip(seen.drawn(), drawn, strict=True)), 30.0, "new charts")
+    until(lambda: all(new != old for new, old in zip(seen.drawn(), drawn, strict=True)), 60.0, "new charts")
 
     assert seen.complaints == []
     assert seen.hosts == {site.url.split("/")[2]}

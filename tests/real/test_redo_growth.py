@@ -112,7 +112,7 @@ def test_the_log_grows_under_load_and_back(name: str, tmp_path: Path) -> None:
             said.append(result.output)
             return result.exit_code == 0
 
-        until(undone, 30.0, lambda: said[-1])
+        until(undone, 60.0, lambda: said[-1])
         assert int(server.query(f"SELECT @@GLOBAL.{variable}")[0][0]) == FOUND
         assert resize_of(tmp_path, (who,)) is None
 
@@ -147,15 +147,15 @@ def test_the_daemon_grows_the_log_by_the_procedure_alone(name: str, tmp_path: Pa
             status = daemon.await_status(in_force, 90.0, "the size wanted")
             seconds = load.wait_seconds(len(load.seconds()) + 3, 30.0)[at:]
             flushed = sync_pages(server) - pages
-            until(lambda: daemon.events().count("redo_capacity") == 2, 10.0, daemon.log)
+            until(lambda: daemon.events().count("redo_capacity") == 2, 60.0, daemon.log)
             with contextlib.closing(server.connect(account)) as connection, connection.cursor() as cursor:
                 for size in (GOAL + MEBIBYTE, SMALL):
                     with pytest.raises(pymysql.MySQLError, match="must be above"):
                         cursor.execute(f"CALL innobrim.grow_redo_log({size})")
             by_hand = innobrim(server, daemon.state, "--to", "512M", "--yes")
             assert by_hand.exit_code == 0, by_hand.output
-            until(lambda: daemon.events().count("redo_capacity") == 3, 10.0, daemon.log)
-            beside = daemon.await_status(lambda now: not now["holds"], 30.0, "no hold")
+            until(lambda: daemon.events().count("redo_capacity") == 3, 60.0, daemon.log)
+            beside = daemon.await_status(lambda now: not now["holds"], 60.0, "no hold")
             assert beside["limits"]["redo_capacity"] == capacity(server, ON[name][0]) == 2 * GOAL
             assert daemon.terminate().code == 0
         assert status["growth"]["grow_to"] == status["growth"]["in_force"] == GOAL
@@ -185,8 +185,8 @@ def test_a_restore_sets_back_the_log_that_the_daemon_found(tmp_path: Path) -> No
         back = daemon.command("restore", "--wait")
 
         assert back.returncode == 0, back.stdout + back.stderr
-        until(lambda: capacity(server) == SMALL, 30.0, daemon.log)
-        until(lambda: "64 MiB of redo log, as found, are in force again" in daemon.log(), 10.0, daemon.log)
+        until(lambda: capacity(server) == SMALL, 60.0, daemon.log)
+        until(lambda: "64 MiB of redo log, as found, are in force again" in daemon.log(), 60.0, daemon.log)
         daemon.change_mode("active")
         kept_back = daemon.await_status(lambda now: "was set back" in now["growth"]["text"], 60.0, "no step")
         assert kept_back["growth"]["in_force"] == capacity(server) == SMALL

@@ -260,7 +260,6 @@ def test_the_rpm_brings_the_same_service(machine: Machine) -> None:
     machine.run("systemctl is-active innobrim | grep -x inactive; test -f /var/lib/innobrim/journal.db")
 
 
-@pytest.mark.prove
 def test_debian_13_has_the_same_service(tmp_path: Path) -> None:
     """The package for its Python installs there, the service controls MariaDB 11.8, and a purge restores."""
     environ = {**os.environ, "IMAGE": NEWER_DEBIAN, "DIST": str(tmp_path), "REVISION": "1+deb13"}

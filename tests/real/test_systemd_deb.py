@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 
 from lab.servers.base import LabServer
+from tests.daemon.receiver import SECRETS, Request, verified
 from tests.real.machine import Machine, booted, parked
 from tests.real.newer_mariadb import install_newer, make_newer
 from tests.real.packaged import (
@@ -42,6 +43,31 @@ os.write(1, b"up\\n")
 kept = [bytearray(os.urandom(1) * 2**24) for _ in range(64)]
 """
 """A gibibyte, written to."""
+
+HOOKS = """
+[[hook]]
+name = "pager"
+url = "http://127.0.0.1:9009/told"
+on = ["mode"]
+
+[[hook]]
+name = "local"
+command = ["/usr/bin/tee", "--append", "/var/lib/innobrim/told"]
+on = ["mode"]
+"""
+RECEIVER = """\
+import http.server, json
+class Handler(http.server.BaseHTTPRequestHandler):
+    def do_POST(self):
+        body = self.rfile.read(int(self.headers["Content-Length"])).decode()
+        headers = {name.lower(): value for name, value in self.headers.items()}
+        with open("/run/received", "a") as file:
+            print(json.dumps(["/told", headers, body]), file=file)
+        self.send_response(204)
+        self.end_headers()
+http.server.HTTPServer(("127.0.0.1", 9009), Handler).serve_forever()
+"""
+"""Somebody on the machine who is told, and keeps each request as a line."""
 
 
 @pytest.fixture(scope="module")
@@ -107,7 +133,7 @@ def test_ready_is_the_first_good_sample(service: Machine) -> None:
     service.run("systemctl stop innobrim mariadb; systemctl start --no-block innobrim")
     until(
         lambda: "waiting for the server" in service.property("StatusText"),
-        20.0,
+        60.0,
         lambda: f"a status; {service.text()}",
     )
     assert service.property("ActiveState") == "activating"
@@ -254,6 +280,30 @@ def test_the_sandbox_is_in_force(service: Machine) -> None:
     )
 
 
+def test_hooks_tell_out_of_the_sandbox(service: Machine) -> None:
+    """The unit lets a request out, signed with its credential, and a command write to the state directory."""
+    service.write("/etc/innobrim/hook-pager", SECRETS[0], "0600")
+    unit = "/etc/systemd/system/innobrim.service.d/hook.conf"
+    service.write(unit, "[Service]\nLoadCredential=hook-pager:/etc/innobrim/hook-pager")
+    service.write("/run/receiver.py", RECEIVER)
+    service.run("systemd-run --unit=receiver /usr/bin/python3 /run/receiver.py")
+    service.run(f"cat >>/etc/innobrim/innobrim.toml <<'END'\n{HOOKS}\nEND\nsystemctl daemon-reload")
+    service.run("systemctl restart innobrim")
+    service.await_active()
+
+    service.run("innobrim mode advisory")
+
+    def told(path: str) -> str:
+        return until(lambda: service.ask(f"grep -h mode.changed {path} 2>/dev/null").text, 60.0, service.text)
+
+    received, written = told("/run/received"), told("/var/lib/innobrim/told")
+    path, headers, body = json.loads(received)
+    assert verified(Request(path, headers, body.encode()), SECRETS[0])
+    assert json.loads(written) == json.loads(body)
+    assert json.loads(body)["data"]["mode"] == "advisory"
+    service.run(f"systemctl stop receiver; rm {unit}; innobrim mode active")
+
+
 def test_the_limits_hold(service: Machine) -> None:
     """A process of the service that takes all memory is ended, and the loop goes on; the rest is in force."""
     pid = service.pid()
@@ -279,7 +329,7 @@ def test_the_limits_hold(service: Machine) -> None:
     assert hog.text.startswith("up")
     assert hog.code in {-9, 137}, hog
     ticks = service.status()["tick"]
-    until(lambda: service.status()["tick"] > ticks, 20.0, service.text)
+    until(lambda: service.status()["tick"] > ticks, 60.0, service.text)
     assert service.pid() == pid
 
 

@@ -80,8 +80,8 @@ change_options = with_options(
 def hosted() -> None:
     """Set both variables of a hosted server at its provider, after a question, or set back what was found.
 
-    The table [hosted] of the configuration says where the provider keeps them, and innobrim check whether
-    they can be changed there. No daemon writes to a provider: it only advises on a hosted server.
+    The table [hosted] of the configuration says where Amazon RDS, Azure or Google Cloud SQL keeps them, and
+    innobrim check whether they can be changed there. No daemon writes to a provider: it only advises.
 
     Example: innobrim hosted apply --config innobrim.toml --to 444/444
     """
@@ -114,7 +114,8 @@ def restore(config_path: str | None, **options: object) -> None:
     """Show what changes, ask, and have the provider keep again what the first apply found there.
 
     A variable that had the provider's default is reset to it. No waiting time and no number of changes a day
-    stands in the way. With --yes it refuses where somebody else changed the values since.
+    stands in the way, but it counts as a change. With --yes it refuses where somebody else changed the values
+    since.
 
     Exit 0: it is in force. Exit 1: refused, with the reason. Exit 2: wrong configuration, or nobody to ask.
     Exit 3: the server does not answer. Exit 4: written, and not in force in time; the same command goes on.
@@ -195,6 +196,8 @@ def _told(change: Change, target: Capacity, undo: str) -> Iterator[str]:
     yield f"  in force: {now.in_force} → {target}"
     for name in NAMES:
         yield f"  at the provider: {name} is {now.seen.parameters[name]}"
+    if now.seen.along:
+        yield f"  sent along as found: {', '.join(now.seen.along)}"
     for other in now.seen.beside:
         yield f"  also on: {other}, whose values are not looked at"
     if target.io_capacity_max > now.in_force.io_capacity_max:

@@ -365,7 +365,7 @@ class HostedTable(Struct, frozen=True, forbid_unknown_fields=True):
             min_length=1,
             examples=["arn:aws:rds:eu-west-1:123456789012:db:db1"],
             description="which instance of the provider's the server is: on Amazon RDS its ARN, on Azure the "
-            "resource ID of the flexible server",
+            "resource ID of the flexible server, on Google Cloud SQL its connection name",
         ),
     ]
     parameter_group: Annotated[

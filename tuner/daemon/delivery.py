@@ -48,8 +48,28 @@ Ends = Callable[[], float]
 """Returns until when it may last, by ``time.monotonic``; it may come nearer meanwhile."""
 
 
+RETRIED = frozenset(
+    {
+        HTTPStatus.UNAUTHORIZED,  # as FORBIDDEN: the receiver may not have a new secret yet
+        HTTPStatus.FORBIDDEN,
+        HTTPStatus.REQUEST_TIMEOUT,
+        HTTPStatus.TOO_EARLY,
+        HTTPStatus.TOO_MANY_REQUESTS,
+    }
+)
+"""Statuses from 400 to 499 after which the same request may be taken later."""
+
+
 class DeliveryError(Exception):
-    """An attempt that failed; the message says why."""
+    """An attempt that failed; the message says why.
+
+    Attributes:
+        refused: the receiver answered that it does not take this event.
+    """
+
+    def __init__(self, message: str, *, refused: bool = False) -> None:
+        super().__init__(message)
+        self.refused = refused
 
 
 def deliver(
@@ -131,7 +151,8 @@ def _post(url: str, headers: Mapping[str, str], body: bytes, ends: Ends) -> str:
     if HTTPStatus.MULTIPLE_CHOICES <= answer.status < HTTPStatus.BAD_REQUEST:
         raise DeliveryError(f"{said}: redirects are not followed; give url the address that it leads to")
     if not HTTPStatus.OK <= answer.status < HTTPStatus.MULTIPLE_CHOICES:
-        raise DeliveryError(said)
+        by_client = HTTPStatus.BAD_REQUEST <= answer.status < HTTPStatus.INTERNAL_SERVER_ERROR
+        raise DeliveryError(said, refused=by_client and answer.status not in RETRIED)
     return said
 
 

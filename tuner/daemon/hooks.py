@@ -1,8 +1,8 @@
 """Tells others by hooks what happened: each has a thread and a queue of its own, and the loop waits for none.
 
-Events are kept in memory alone. While the daemon lives each is tried until it is delivered, an hour old, or
-one of too many; a receiver may so get one twice, with the same ``webhook-id``. A daemon that is killed loses
-what it had not delivered, and the next one tells the holds that it finds.
+Events are kept in memory alone. While the daemon lives each is tried until it is delivered, refused for good,
+an hour old, or one of too many; a receiver may so get one twice, with the same ``webhook-id``. A daemon that
+is killed loses what it had not delivered, and the next one tells the holds that it finds.
 """
 
 from __future__ import annotations
@@ -37,6 +37,10 @@ OLDEST = 3600.0
 """An event that is so old is given up, seconds."""
 
 LONGEST_PAUSE = 300.0
+
+MOST_REFUSALS = 7
+"""An event that its receiver refused so often is given up: with the pauses in between, in about a minute."""
+
 MOST_TEXT = 2_000
 
 _CODES = {"baseline_back": HookType.BASELINE_BACK, "baseline_left": HookType.BASELINE_LEFT}
@@ -148,6 +152,7 @@ class Hook:
         self._changed = threading.Condition()
         self._pause = 0.0  # before the next attempt, seconds; 0 after one that succeeded
         self._next = 0.0  # when that may be, by time.monotonic
+        self._refusals = 0  # of the oldest event
         self._drops_said = False
         self._ends = float("inf")
         self._thread = threading.Thread(target=self._work, name=f"hook-{table.name}", daemon=True)
@@ -166,7 +171,7 @@ class Hook:
     def use(self, table: HookTable) -> None:
         """Go on with another table of the same name, at once."""
         with self._changed:
-            self._table, self._next = table, 0.0
+            self._table, self._next, self._refusals = table, 0.0, 0
             self._health = replace(self._health, to=shown(table))
             self._changed.notify()
 
@@ -210,10 +215,10 @@ class Hook:
                     environ=self._environ,
                 )
             except DeliveryError as error:
-                self._failed(one, str(error))
+                self._failed(one, str(error), refused=error.refused)
             except Exception as error:
                 log.exception("a hook failed by a defect", hook=table.name)
-                self._failed(one, repr(error))
+                self._failed(one, repr(error), refused=False)
             else:
                 self._delivered(one, said)
 
@@ -231,16 +236,19 @@ class Hook:
     def _delivered(self, one: Told, said: str) -> None:
         with self._changed:
             self._remove(one)
-            before, self._pause, self._next = self._health, 0.0, 0.0
+            before, self._pause, self._next, self._refusals = self._health, 0.0, 0.0, 0
             self._health = replace(before, delivered=before.delivered + 1, failing_since=None, error="")
             self._drops_said = False
         log.debug("a hook delivered", hook=before.name, type=one.event.type.value, id=one.ident, answer=said)
         if before.failing_since is not None:
             log.info("a hook delivers again", hook=before.name, failed=before.failed, dropped=before.dropped)
 
-    def _failed(self, one: Told, why: str) -> None:
+    def _failed(self, one: Told, why: str, *, refused: bool) -> None:
         with self._changed:
             before, now = self._health, time.monotonic()
+            self._refusals += refused
+            if refused and self._refusals == 1:
+                self._pause = 0.0  # somebody answers: the long pauses of a silence are over
             self._pause = min(LONGEST_PAUSE, self._pause * 2.0 or 1.0)
             self._next = now + self._pause * random.uniform(0.5, 1.0)  # noqa: S311 - no secret
             self._health = replace(
@@ -252,6 +260,9 @@ class Hook:
             if self._stopping:
                 self._drop(one, "the daemon stops")
                 self._remove(one)
+            elif self._refusals >= MOST_REFUSALS and self._waiting and self._waiting[0] is one:
+                self._drop(self._waiting.popleft(), f"refused {MOST_REFUSALS} times: {why}")
+                self._pause = self._next = 0.0
             while self._waiting and now - self._waiting[0].at >= OLDEST:
                 self._drop(self._waiting.popleft(), f"older than {OLDEST:.0f} s")
         if before.failing_since is None:
@@ -269,6 +280,7 @@ class Hook:
     def _drop(self, one: Told, why: str) -> None:
         """Count and say that an event is given up; of several before the next success the first is said."""
         self._health = replace(self._health, dropped=self._health.dropped + 1)
+        self._refusals = 0
         level = log.debug if self._drops_said else log.warning
         self._drops_said = True
         level("a hook dropped an event", hook=self._table.name, type=one.event.type.value, reason=why)

@@ -9,6 +9,7 @@ from tuner.core.writes.plan import CAPACITY, CAPACITY_MAX
 from tuner.findings.finding import Finding
 from tuner.findings.providers import left_to
 from tuner.hosted.azure import ServerParameters
+from tuner.hosted.cloudsql import DatabaseFlags
 from tuner.hosted.port import NAMES, HostedError, Look, Parameter, Store
 from tuner.hosted.rds import ParameterGroup
 from tuner.records import Capacity, Facts
@@ -16,9 +17,11 @@ from tuner.records import Capacity, Facts
 
 def opened(table: HostedTable) -> Store:
     """Return the store that a table names; raises ``HostedError`` where its extra is not installed."""
+    if table.instance.startswith("arn:"):
+        return ParameterGroup(table)
     if table.instance.startswith("/"):
         return ServerParameters(table.instance)
-    return ParameterGroup(table)
+    return DatabaseFlags(table.instance)
 
 
 def barred(store: Store, seen: Look, facts: Facts, host: str) -> str:

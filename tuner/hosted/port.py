@@ -65,6 +65,7 @@ class Look(Struct, frozen=True):
         barred: why nothing may be changed there as things are; empty where it may.
         pending: why nothing new may be begun, while the way back is open; empty where it may.
         beside: other instances that get the same values.
+        along: what each change sends with it, as it was found, since the provider takes all or nothing.
     """
 
     place: str
@@ -73,6 +74,7 @@ class Look(Struct, frozen=True):
     barred: str = ""
     pending: str = ""
     beside: tuple[str, ...] = ()
+    along: tuple[str, ...] = ()
 
 
 class Store(Protocol):

@@ -84,7 +84,9 @@ class HookHealth(Struct, frozen=True):
     waiting: Annotated[int, Meta(description="events that are still to be delivered")] = 0
     delivered: Annotated[int, Meta(description="events delivered since the daemon started")] = 0
     failed: Annotated[int, Meta(description="attempts that failed since then")] = 0
-    dropped: Annotated[int, Meta(description="events given up since then: an hour old, or too many")] = 0
+    dropped: Annotated[
+        int, Meta(description="events given up since then: refused, an hour old, or too many")
+    ] = 0
     failing_since: Annotated[
         float | None, Meta(description="since when no attempt has succeeded, Unix time; none where one has")
     ] = None
