@@ -39,6 +39,7 @@ deploy/wheel.sh "$work/own"
 version=$(basename "$work"/own/innobrim-*.whl | cut -d - -f 2)
 cp -r "$wheels/." "$work/wheels"
 cp deploy/container/Dockerfile deploy/debian/notices.py deploy/requirements.lock "$work/"
+install -m 0755 deploy/container/innobrim-sidecar "$work/"
 docker build --quiet --network none --build-arg BASE="$BASE" \
   --label org.opencontainers.image.title=innobrim --label org.opencontainers.image.version="$version" \
   --label org.opencontainers.image.licenses=Apache-2.0 \

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import stat
 import subprocess
 from pathlib import Path
 from typing import Any
@@ -123,23 +124,68 @@ def test_the_container_may_do_nothing(way: str) -> None:
 
 
 @pytest.mark.parametrize("way", SIDECARS)
-def test_a_daemon_without_readings_does_not_take_the_database_away(way: str) -> None:
-    """A sidecar has no readiness probe: one that fails would take the server's pod out of its services."""
-    assert "readinessProbe" not in container(way)
+def test_a_daemon_in_need_does_not_take_the_database_away(way: str) -> None:
+    """No probe makes the pod of a server not ready, and the first process outlives the daemon."""
+    sidecar = container(way)
+
+    assert not {"readinessProbe", "livenessProbe", "startupProbe"} & set(sidecar)
+    assert sidecar["command"][-1] == "innobrim-sidecar"
 
 
-@pytest.mark.parametrize("way", [way for way in WAYS if way != "mariadb-operator"])
-def test_the_probe_is_the_one_of_the_image(way: str) -> None:
+@pytest.mark.parametrize("way", SIDECARS)
+def test_the_login_is_readable_without_a_group_of_the_pod(way: str) -> None:
+    """A StatefulSet of one's own may have no fsGroup: the file is root's, and our account has to read it."""
+    login = next(one for one in pod(way)["volumes"] if one["name"] == "innobrim-login")
+
+    assert login["secret"]["defaultMode"] & stat.S_IROTH
+
+
+@pytest.mark.parametrize("way", ["hosted", "statefulset"])
+def test_the_manifests_take_the_secrets_that_the_page_makes(way: str) -> None:
+    """Whoever types the page's lines and applies the plain files has every Secret and key that they name."""
+    page = (ROOT / "docs" / "kubernetes.md").read_text(encoding="utf-8")
+    made = dict(re.findall(r"kubectl create secret generic (\S+) --from-file=([^=\s]+)", page))
+    secrets = {one["name"]: one["secret"] for one in pod(way)["volumes"] if "secret" in one}
+
+    assert secrets["innobrim-login"]["secretName"] in made
+    assert made[secrets["innobrim-ca"]["secretName"]] == secrets["innobrim-ca"]["items"][0]["key"]
+
+
+def test_a_hook_gets_through_the_network_policy() -> None:
+    """Beside names and the server the daemon reaches what networkPolicy.egress names, and nothing else."""
+    words = ["--set-json", 'networkPolicy.egress=[{"ports":[{"protocol":"TCP","port":443}]}]']
+    done = helm("template", "a", str(CHART), *with_values(GOOD), *words, "-s", "templates/networkpolicy.yaml")
+    (policy,) = yaml.safe_load_all(done.stdout)
+    fits(policy, SCHEMAS[-1])
+    ports = [{port["port"] for port in rule["ports"]} for rule in policy["spec"]["egress"]]
+
+    assert ports == [{53, 5353}, {3306}, {443}]
+
+
+def test_an_amount_may_be_a_number_and_a_limit_may_go() -> None:
+    """Half a processor is written as 0.5 too, and null takes a limit away, as in every chart."""
+    words = ["--set", "resources.requests.cpu=0.5,resources.limits.cpu=null"]
+    done = helm("template", "a", str(CHART), *with_values(GOOD), *words)
+    (made,) = [one for one in yaml.safe_load_all(done.stdout) if one and one["kind"] == "Deployment"]
+    (found,) = made["spec"]["template"]["spec"]["containers"]
+
+    assert found["resources"]["requests"]["cpu"] in (0.5, "0.5")
+    assert "cpu" not in found["resources"]["limits"]
+
+
+def test_the_probe_is_the_one_of_the_image() -> None:
     """A loop that hangs is started anew, by the check that Docker does as well."""
     dockerfile = (ROOT / "deploy" / "container" / "Dockerfile").read_text(encoding="utf-8")
-    script = container(way)["livenessProbe"]["exec"]["command"][-1]
+    script = container("hosted")["livenessProbe"]["exec"]["command"][-1]
 
     assert f'"{script}"' in dockerfile
 
 
 def test_the_root_password_of_mariadb_operator_is_dropped(tmp_path: Path) -> None:
     """The operator gives every container root's password; the daemon has none of that environment."""
-    (tmp_path / "innobrim").write_text('#!/bin/sh\nenv >"$TO/$1"\necho "$@" >>"$TO/words"\n')
+    (tmp_path / "innobrim").write_text(
+        '#!/bin/sh\nenv >"$TO/$1"\necho "$@" >>"$TO/words"\n[ "$1" != run ] || kill -TERM $PPID\n'
+    )
     (tmp_path / "innobrim").chmod(0o755)
     sidecar = container("mariadb-operator")
     script = sidecar["command"][2].replace("TMPDIR=/var/lib/innobrim", f"TO={tmp_path}")
@@ -147,7 +193,7 @@ def test_the_root_password_of_mariadb_operator_is_dropped(tmp_path: Path) -> Non
     inherited = {"MARIADB_ROOT_PASSWORD": "secret", "MYSQL_TCP_PORT": "3306", "POD_NAME": "mariadb-0"}
     subprocess.run(  # noqa: S603 - what the manifest says
         [*sidecar["command"][:2], script, *sidecar["command"][3:], *sidecar["args"]],
-        env={"PATH": f"{tmp_path}:{os.environ['PATH']}", **inherited, **own},
+        env={"PATH": f"{tmp_path}:{ROOT}/deploy/container:{os.environ['PATH']}", **inherited, **own},
         timeout=20,
         check=True,
     )

@@ -73,14 +73,14 @@ def test_a_raise_comes_in_steps(desk: Desk) -> None:
     ("c", "m"), [(None, None), ("200", "2000"), ("{DBInstanceClassMemory/42949672}", "2000")]
 )
 def test_a_restore_leaves_the_group_as_it_was_found(desk: Desk, c: str | None, m: str | None) -> None:
-    """A default is reset, a number or formula is written again, and nothing of it stays on disk."""
+    """A default is reset, a number or formula is written again, and there is nothing more to set back."""
     desk.account.parameters |= {C: parameter(C, c), M: parameter(M, m)}
     desk.types(*APPLY)
     ended(desk.types(*RESTORE), 0, "200/2000 is in force")
 
     assert desk.account.values == {C: c, M: m}
     assert desk.server.capacity == Capacity(200, 2000)
-    assert desk.kept() == []
+    ended(desk.types(*RESTORE), 1, "has changed nothing")
 
 
 def test_a_default_that_is_another_number_by_now_is_set_back_as_a_default(desk: Desk) -> None:
@@ -90,7 +90,7 @@ def test_a_default_that_is_another_number_by_now_is_set_back_as_a_default(desk: 
     ended(desk.types(*RESTORE), 0, "400/4000 is in force")
 
     assert desk.account.values == {C: None, M: None}
-    assert desk.kept() == []
+    ended(desk.types(*RESTORE), 1, "has changed nothing")
 
 
 @pytest.mark.parametrize(("words", "in_force"), [(APPLY, (444, 444)), (RESTORE, (200, 2000))])
@@ -273,6 +273,51 @@ def test_changes_are_few_and_far_between(desk: Desk) -> None:
 
     ended(desk.types("hosted", "apply", "--to", "500/500", "--yes"), 1, "4 changes within a day")
     ended(desk.types(*RESTORE), 0, "200/2000 is in force")
+
+
+def _ages(desk: Desk, seconds: float) -> None:
+    """Let a time go by since the changes so far."""
+    (kept,) = desk.kept()
+    kept["begun"] = [one - seconds for one in kept["begun"]]
+    (desk.directory / NAME).write_text(json.dumps([kept]), encoding="utf-8")
+
+
+def test_a_restore_counts(desk: Desk) -> None:
+    """After it the next change waits for half an hour, and then takes what it finds for the way back."""
+    desk.types(*APPLY)
+    _ages(desk, 3600.0)
+    desk.types(*RESTORE)
+    ended(desk.types(*APPLY), 1, "wait 30 minutes")
+
+    _ages(desk, 1800.0)
+    desk.account.parameters[M] = parameter(M, "888")
+    desk.server.set(M, 888)
+    ended(desk.types(*APPLY), 0, "444/444 is in force")
+    ended(desk.types(*RESTORE), 0, "200/888 is in force")
+    _ages(desk, 3600.0)
+    ended(desk.types(*APPLY), 1, "4 changes within a day")
+
+
+def test_a_restore_that_goes_on_counts_once(desk: Desk) -> None:
+    """One that was not done in time counts, and its second half does not count again."""
+    desk.types(*APPLY)
+    desk.account.reads = None
+    ended(desk.types(*RESTORE, "--timeout", "0.05s"), 4, f"{M} = 888")
+    desk.server.set(M, 888)
+    desk.account.reads = 0
+    ended(desk.types(*RESTORE), 0, "200/2000 is in force")
+
+    assert [len(one["begun"]) for one in desk.kept()] == [2]
+
+
+def test_a_restore_of_what_the_provider_did_not_take_is_no_change(desk: Desk) -> None:
+    """Where nothing was changed, nothing is waited for."""
+    desk.account.refuses["ModifyDBParameterGroup"] = "AccessDenied"
+    desk.types(*APPLY)
+    desk.account.refuses.clear()
+    ended(desk.types(*RESTORE), 0, "200/2000 is in force")
+
+    ended(desk.types(*APPLY), 0, "444/444 is in force")
 
 
 def test_a_clock_that_was_ahead_bars_no_change_for_long(desk: Desk) -> None:

@@ -308,6 +308,30 @@ def test_the_operator_keeps_every_field_of_the_patch(cluster: Cluster, way: str)
     assert has(stored["spec"], wanted["spec"])
 
 
+def test_the_notes_lead_to_the_patch(cluster: Cluster) -> None:
+    """The commands that an installation prints, typed as they stand, print the patch of its values."""
+    values = MANIFESTS / "mariadb-operator.values.yaml"
+    words = ["--values", str(values), "--set", "podMonitor.enabled=false"]
+    said = cluster.run("helm", "install", "noted", str(CHART), *words).stdout
+    typed = [line.strip() for line in said.splitlines() if line.startswith("  helm ")]
+    for line in typed:
+        subprocess.run(  # noqa: S603 - what the notes say
+            ["bash", "-c", line.replace(" CHART ", f" {CHART} ")],  # noqa: S607 - the system's
+            cwd=cluster.folder,
+            env={
+                "PATH": f"{Path(tool('helm')).parent}:{os.environ['PATH']}",
+                "HOME": str(cluster.folder),
+                "KUBECONFIG": str(cluster.file("admin")),
+            },
+            timeout=120,
+            check=True,
+        )
+    patch = yaml.safe_load((cluster.folder / "patch.yaml").read_text())
+
+    assert len(typed) == 2
+    assert inside(patch, "spec.sidecarContainers")[0]["name"] == "innobrim"
+
+
 def test_a_patch_is_not_installed(cluster: Cluster) -> None:
     """Whoever installs what should be printed gets an error, and no half of a cluster."""
     values = ["--values", str(MANIFESTS / "percona-server.values.yaml"), "--set", "patch=true"]

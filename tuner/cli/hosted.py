@@ -114,7 +114,8 @@ def restore(config_path: str | None, **options: object) -> None:
     """Show what changes, ask, and have the provider keep again what the first apply found there.
 
     A variable that had the provider's default is reset to it. No waiting time and no number of changes a day
-    stands in the way. With --yes it refuses where somebody else changed the values since.
+    stands in the way, but it counts as a change. With --yes it refuses where somebody else changed the values
+    since.
 
     Exit 0: it is in force. Exit 1: refused, with the reason. Exit 2: wrong configuration, or nobody to ask.
     Exit 3: the server does not answer. Exit 4: written, and not in force in time; the same command goes on.

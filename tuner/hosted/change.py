@@ -1,7 +1,8 @@
 """Another pair by way of the provider, and the way back: one variable at a time, each seen in the server.
 
 A change takes the provider up to minutes. So nothing here is an emergency or a park, and no change begins
-within ``DWELL_SECONDS`` of the last one, or after ``MOST_A_DAY`` within a day; the way back is always open.
+within ``DWELL_SECONDS`` of the last one, or after ``MOST_A_DAY`` within a day. The way back is always open,
+and counts as a change.
 """
 
 from __future__ import annotations
@@ -47,7 +48,7 @@ class Change:
 
     Attributes:
         now: what both show.
-        kept: what is on disk of it; None for nothing.
+        kept: what is on disk of it; None where nothing has to be set back.
     """
 
     def __init__(
@@ -83,14 +84,20 @@ class Change:
         self._settings, self._directory, self._clock = settings, directory, clock
         self._say, self._wait = say, wait
         self.facts: Facts = server.facts()
-        self.kept = kept_of(directory, store.key)
+        before = kept_of(directory, store.key)
+        self.kept = None if before is None or before.restored else before
+        self._begun = [] if before is None else before.begun
         self.now = self._look()
 
     def _look(self) -> Standing:
-        sample, seen = self._read(), self._store.look()
+        sample = self._read()
+        return Standing(sample.identity, sample.capacity, self._seen())
+
+    def _seen(self) -> Look:
+        seen = self._store.look()
         if why := barred(self._store, seen, self.facts, self._host):
             raise HostedError(why)
-        return Standing(sample.identity, sample.capacity, seen)
+        return seen
 
     def _read(self) -> Sample:
         sample = self._server.read()
@@ -168,9 +175,9 @@ class Change:
 
     def _too_soon(self, wanted: Capacity) -> str:
         kept = self.kept
-        if kept is not None and (kept.wanted == wanted or kept.values == values_of(self.now.seen)):
+        if kept is not None and (kept.wanted == wanted or self._nothing_taken(kept)):
             return ""  # it goes on with what was not done in time, or the provider took nothing
-        since = [] if kept is None else self._since(kept)
+        since = self._since()
         if since and since[-1] < DWELL_SECONDS:
             left = (DWELL_SECONDS - since[-1]) / 60.0
             return (
@@ -181,10 +188,22 @@ class Change:
             return f"{MOST_A_DAY} changes within a day are enough for a setting that is to stay"
         return ""
 
-    def _since(self, kept: Kept) -> list[float]:
+    def _nothing_taken(self, kept: Kept) -> bool:
+        """Tell whether the provider still keeps what was found, and no restore has brought that back."""
+        return kept.values == values_of(self.now.seen) and kept.wanted != kept.found
+
+    def _since(self) -> list[float]:
         """Return how long ago each change began, seconds; a clock that was ahead then counts by how far."""
         now = self._clock.wall()
-        return [abs(now - one) for one in kept.begun]
+        return [abs(now - one) for one in self._begun]
+
+    def _begins(self, kept: Kept, wanted: Capacity) -> None:
+        """Have a change counted on disk, where it does not go on with the last one."""
+        if kept.wanted != wanted:
+            pairs = zip(self._begun, self._since(), strict=True)
+            self._begun = [*(one for one, since in pairs if since < DAY_SECONDS), self._clock.wall()]
+        self.kept = replace(kept, begun=self._begun, wanted=wanted)
+        keep(self._directory, self._store.key, self.kept)
 
     def apply(self, wanted: Capacity, *, timeout: float) -> None:
         """Have the pair in force; what was found is on disk before the provider is told.
@@ -199,15 +218,10 @@ class Change:
             ServerError: the server is another one, or is gone.
             KeptError: what was found is not on disk; nothing was written.
         """
-        values = values_of(self.now.seen)
-        if self.kept is None:
-            self.kept = Kept(self._store.key, self.now.in_force, values)
-        elif self.foreign():
-            self.kept = replace(self.kept, found=self.now.in_force, values=values, wrote={}, wanted=None)
-        if self.kept.wanted != wanted:
-            pairs = zip(self.kept.begun, self._since(self.kept), strict=True)
-            recent = [one for one, since in pairs if since < DAY_SECONDS]
-            self.kept = replace(self.kept, begun=[*recent, self._clock.wall()], wanted=wanted)
+        kept = self.kept
+        if kept is None or self.foreign():
+            kept = Kept(self._store.key, self.now.in_force, values_of(self.now.seen))
+        self._begins(kept, wanted)
         self._go(wanted, timeout)
 
     def restore(self, *, timeout: float) -> Capacity:
@@ -217,11 +231,16 @@ class Change:
             the pair that is in force: a default or a formula of the provider's may be another number by now.
         """
         kept = self._found()
+        if self.now.in_force == kept.found and self._nothing_taken(kept):
+            self._begun = self._begun[:-1]  # of a change that the provider did not take
+        else:
+            self._begins(kept, kept.found)
         self._go(in_force := kept.found, timeout)
         for name in NAMES:
-            if self._store.look().parameters[name].value != kept.values[name]:
+            if self._seen().parameters[name].value != kept.values[name]:
                 in_force = self._write(name, kept.values[name], None, timeout)
-        keep(self._directory, self._store.key, None)
+        still = Kept(self._store.key, kept.found, kept.values, begun=self._begun, restored=True)
+        keep(self._directory, self._store.key, still if self._begun else None)
         self.kept = None
         return in_force
 

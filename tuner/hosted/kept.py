@@ -33,6 +33,7 @@ class Kept(Struct, frozen=True):
         wrote: all values that were written of each.
         begun: when each change began, Unix time, seconds.
         wanted: the pair that the last change was to bring; None before any.
+        restored: what was found is in force again, so that only the times of the changes still count.
     """
 
     key: str
@@ -41,6 +42,7 @@ class Kept(Struct, frozen=True):
     wrote: dict[str, list[str]] = {}
     begun: list[float] = []
     wanted: Capacity | None = None
+    restored: bool = False
 
     def knows(self, name: str) -> str:
         """Return in words which values of a variable are nobody else's."""

@@ -88,8 +88,10 @@ timeoutSeconds: 10
       {{- range $name, $_ := include "innobrim.variables" . | fromYaml }}
       {{ $name }}="${{ $name }}"
       {{- end }}
-      sh -c '[ "$1" != run ] || innobrim park --if-crashed || true; exec innobrim "$@"' innobrim "$@"
-    - innobrim
+      innobrim-sidecar "$@"
+    - innobrim-sidecar
+{{- else if ne .Values.way "hosted" }}
+  command: [innobrim-sidecar] # keeps the container, and so the database's pod ready, where the daemon ends or hangs
 {{- end }}
   args: [run{{ if eq .Values.api.reach "plain" }}, --insecure-api{{ end }}]
   env:
@@ -110,15 +112,15 @@ timeoutSeconds: 10
     allowPrivilegeEscalation: false
     capabilities: {drop: [ALL]}
     seccompProfile: {type: RuntimeDefault}
+{{- end }}
+{{- if eq .Values.way "hosted" }}
   livenessProbe:
     {{- include "innobrim.probe" "/livez" | nindent 4 }}
     initialDelaySeconds: 60
     periodSeconds: 30
-  {{- if eq .Values.way "hosted" }}
   readinessProbe:
     {{- include "innobrim.probe" "/readyz" | nindent 4 }}
     periodSeconds: 15
-  {{- end }}
 {{- end }}
   resources: {{- toYaml .Values.resources | nindent 4 }}
   volumeMounts:
@@ -133,12 +135,15 @@ timeoutSeconds: 10
     - {name: innobrim-state, mountPath: /var/lib/innobrim}
 {{- end }}
 
-{{/* mariadb-operator knows of a Secret its name and its mode. */}}
+{{/*
+mariadb-operator knows of a Secret its name and its mode. The pod of a sidecar may have no fsGroup: then only "others" can read
+the login, and these are the processes of our container alone.
+*/}}
 {{- define "innobrim.volumes" -}}
 - name: innobrim-config
   configMap: {name: {{ .Release.Name | quote }}}
 - name: innobrim-login
-  secret: {secretName: {{ .Values.login.secret | quote }}, defaultMode: 0440}
+  secret: {secretName: {{ .Values.login.secret | quote }}, defaultMode: {{ eq .Values.way "hosted" | ternary "0440" "0444" }}}
 {{- if hasPrefix "/ca/" (include "innobrim.caFile" .) }}
 - name: innobrim-ca
   secret:
