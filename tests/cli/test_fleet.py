@@ -83,7 +83,7 @@ def test_a_host_without_a_token_is_told(over_tcp: tuple[AnsweringLoop, int], fol
     done = innobrim("fleet", "pause", "--targets", listed, "--token-file", folder / "tokens")
 
     assert done.exit_code == 1
-    assert "no token for it" in done.output
+    assert "no line that begins with db1, and no token for all others" in done.output
 
 
 def test_who_refuses_is_told_from_who_does_not_answer(

@@ -174,7 +174,7 @@ def test_outside_its_stage_it_stays_advisory_until_the_stage_has_it(back: Bench,
             back.turn()
         accepted, said = back.answer(command("resume"))
         assert accepted
-    assert "outside its stage" in said
+    assert "outside the stage" in said
     assert (back.record.mode, back.state.baseline_guard.returned) == (Mode.ADVISORY, None)
 
     assert back.turn(command("settings", settings=ACTIVE)).mode is Mode.ACTIVE

@@ -94,7 +94,7 @@ def test_outside_its_stage_a_server_is_not_active_by_a_resume(bench: Bench) -> N
     accepted, said = bench.answer(command("resume"))
 
     assert accepted
-    assert "outside its stage" in said
+    assert "outside the stage" in said
     assert bench.turns(30).mode is Mode.ADVISORY
 
 

@@ -338,7 +338,9 @@ def _switch(action: Literal["pause", "park", "resume"], text: str) -> None:
 
     @click.option("--reason", default="", help="Why, for the record.")
     @_targets_option(required=True)
-    @click.option("--token-file", required=True, metavar="FILE", help="One token, or lines of: host token.")
+    @click.option(
+        "--token-file", required=True, metavar="FILE", help="One token, or lines of: instance token."
+    )
     @_ca_option
     @json_option
     def command(*, reason: str, targets: str, token_file: str, ca_file: str | None, as_json: bool) -> None:
@@ -403,7 +405,8 @@ def _tokens(path: str | None) -> Mapping[str, str]:
             f"--token-file {path}: {getattr(error, 'strerror', None) or 'no token, not ASCII'}"
         ) from error
     if not lines or any(len(words) > 2 for words in lines):  # noqa: PLR2004 - a name and a token
-        raise Unusable(f"--token-file {path}: each line must be a token, or a host's name and its token")
+        right = "a token, or an instance, such as db1:8633, and its token"
+        raise Unusable(f"--token-file {path}: each line must be {right}")
     return {"" if len(words) == 1 else words[0]: words[-1] for words in lines}
 
 

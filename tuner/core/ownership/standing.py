@@ -39,7 +39,7 @@ def another_server(identity: str) -> str:
     return f"another server, {identity}, answers at this address"
 
 
-OUTSIDE_STAGE = "the server is outside its stage, which is active_percent of [fleet]"
+OUTSIDE_STAGE = "the server is outside the stage that active_percent of [fleet] sets"
 
 FOLLOWED = "[fleet] names it, so the mode is the configuration's"
 
