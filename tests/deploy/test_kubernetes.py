@@ -162,6 +162,23 @@ def test_a_hook_gets_through_the_network_policy() -> None:
     assert ports == [{53, 5353}, {3306}, {443}]
 
 
+def test_the_pod_goes_to_the_nodes_that_are_named() -> None:
+    """A node that takes no other pod can be given to this one."""
+    words = [
+        "--set",
+        "scheduling.nodeSelector.pool=tools",
+        "--set-json",
+        'scheduling.tolerations=[{"key":"tools","operator":"Exists"}]',
+    ]
+    done = helm("template", "a", str(CHART), *with_values(GOOD), *words)
+    (made,) = [one for one in yaml.safe_load_all(done.stdout) if one and one["kind"] == "Deployment"]
+    fits(made, SCHEMAS[-1])
+    spec = made["spec"]["template"]["spec"]
+
+    assert spec["nodeSelector"] == {"pool": "tools"}
+    assert spec["tolerations"] == [{"key": "tools", "operator": "Exists"}]
+
+
 def test_an_amount_may_be_a_number_and_a_limit_may_go() -> None:
     """Half a processor is written as 0.5 too, and null takes a limit away, as in every chart."""
     words = ["--set", "resources.requests.cpu=0.5,resources.limits.cpu=null"]
@@ -234,6 +251,7 @@ def test_innobrim_takes_the_configuration(way: str, tmp_path: Path) -> None:
     [
         ({**GOOD, "way": "sidecar"}, ["way", "'hosted'", "'percona-server'"]),
         ({**GOOD, "imgae.tag": "1"}, ["imgae"]),
+        ({**GOOD, "scheduling.tolerate": "1"}, ["scheduling", "tolerate"]),
         ({**GOOD, "server.port": "70000"}, ["server/port", "70,000", "65,535"]),
         ({**GOOD, "api.reach": "everybody"}, ["api/reach", "'loopback'", "'plain'", "'tls'"]),
         ({**GOOD, "image.digest": "sha256:1"}, ["image/digest", "sha256:1"]),
