@@ -132,6 +132,14 @@ def test_a_daemon_in_need_does_not_take_the_database_away(way: str) -> None:
     assert sidecar["command"][-1] == "innobrim-sidecar"
 
 
+@pytest.mark.parametrize("way", [way for way in SIDECARS if way != "mariadb-operator"])
+def test_the_database_starts_without_what_is_missing(way: str) -> None:
+    """After a helm uninstall, or where a Secret is gone, a pod of the server starts all the same."""
+    sources = [one.get("secret") or one.get("configMap") for one in pod(way)["volumes"]]
+
+    assert [one.get("optional") for one in sources if one] == [True] * 3
+
+
 @pytest.mark.parametrize("way", SIDECARS)
 def test_the_login_is_readable_without_a_group_of_the_pod(way: str) -> None:
     """A StatefulSet of one's own may have no fsGroup: the file is root's, and our account has to read it."""
