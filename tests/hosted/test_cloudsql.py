@@ -92,7 +92,7 @@ class Project:
         }
         self.offered = {name: self.flag(name) for name in (C, M)}
         self.sent: list[dict[str, Any]] = []
-        self.unfinished, self.failed = 2, ""
+        self.unfinished, self.failed = 0, ""
         self.refuses: tuple[int, str] | None = None
         self.before_patch: Callable[[], object] = lambda: None
 
@@ -144,6 +144,8 @@ class Project:
     def _patched(self, body: dict[str, Any]) -> tuple[Response, bytes]:
         assert list(wrong(body, {"$ref": "DatabaseInstance"}, "body")) == []
         self.before_patch()
+        if self.unfinished > 0:
+            return self._refusal(409, "Another operation was already in progress.")
         if self.refuses is not None:
             return self._refusal(*self.refuses)
         if body["settings"].pop("settingsVersion") != self.instance["settings"]["settingsVersion"]:
@@ -244,6 +246,14 @@ def test_a_person_sees_what_is_sent_along(
     assert project.sent == []
 
 
+def test_an_instance_of_a_minor_version_is_reached_by_its_name(desk: Desk, project: Project) -> None:
+    """What the service offers for MYSQL_8_0 is offered for MYSQL_8_0_36, which its DNS name leads to."""
+    project.instance["databaseVersion"] = "MYSQL_8_0_36"
+    desk.host = "db1.shop.sql.goog"
+
+    ended(desk.types(*APPLY), 0, "444/444 is in force")
+
+
 @pytest.mark.parametrize(
     ("changes", "why"),
     [
@@ -275,7 +285,11 @@ def test_a_flag_that_is_not_to_be_changed_is_named(
         ({"settings": {"settingsVersion": "1", "activationPolicy": "NEVER"}}, "stopped: start it first"),
         ({"databaseVersion": "POSTGRES_16"}, "it is POSTGRES_16, not MySQL"),
         ({"connectionName": "shop-1:us-east1:db1"}, "its connection name is shop-1:us-east1:db1"),
-        ({"ipAddresses": [], "dnsNames": []}, f"was reached by {ADDRESS}"),
+        ({"ipAddresses": [{"type": "PRIMARY", "ipAddress": "10.0.0.2"}]}, f"was reached by {ADDRESS}"),
+        (
+            {"ipAddresses": [{"type": "OUTGOING", "ipAddress": ADDRESS}], "dnsNames": []},
+            "no address of its own",
+        ),
     ],
 )
 def test_an_instance_that_is_not_to_be_changed_says_why(
@@ -303,6 +317,24 @@ def test_what_goes_wrong_with_the_operation_is_told_at_once(desk: Desk, project:
 
     ended(desk.types(*APPLY), 1, "the update: INTERNAL_ERROR a system error")
     assert desk.kept()[0]["values"] == {C: None, M: None}
+
+
+def test_maintenance_in_the_midst_of_a_restore_is_told(desk: Desk, project: Project) -> None:
+    """The way back stays on disk, and the same command goes on after it."""
+    desk.types(*APPLY)
+    passing = desk.server.on_read
+
+    def began() -> None:
+        passing()
+        if desk.server.capacity == Capacity(200, 2000):
+            project.instance["state"] = "MAINTENANCE"
+
+    desk.server.on_read = began
+    ended(desk.types(*RESTORE), 1, "the instance is MAINTENANCE")
+    desk.server.on_read, project.instance["state"] = passing, "RUNNABLE"
+
+    ended(desk.types(*RESTORE), 0, "200/2000 is in force")
+    assert project.flags == FOUND
 
 
 @pytest.mark.parametrize(

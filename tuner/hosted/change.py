@@ -90,10 +90,14 @@ class Change:
         self.now = self._look()
 
     def _look(self) -> Standing:
-        sample, seen = self._read(), self._store.look()
+        sample = self._read()
+        return Standing(sample.identity, sample.capacity, self._seen())
+
+    def _seen(self) -> Look:
+        seen = self._store.look()
         if why := barred(self._store, seen, self.facts, self._host):
             raise HostedError(why)
-        return Standing(sample.identity, sample.capacity, seen)
+        return seen
 
     def _read(self) -> Sample:
         sample = self._server.read()
@@ -233,7 +237,7 @@ class Change:
             self._begins(kept, kept.found)
         self._go(in_force := kept.found, timeout)
         for name in NAMES:
-            if self._store.look().parameters[name].value != kept.values[name]:
+            if self._seen().parameters[name].value != kept.values[name]:
                 in_force = self._write(name, kept.values[name], None, timeout)
         still = Kept(self._store.key, kept.found, kept.values, begun=self._begun, restored=True)
         keep(self._directory, self._store.key, still if self._begun else None)

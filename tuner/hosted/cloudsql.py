@@ -131,7 +131,7 @@ class DatabaseFlags:
             return "the instance is stopped: start it first"
         if instance["state"] != "RUNNABLE":
             return f"the instance is {instance['state']}: wait until it is RUNNABLE"
-        return ""
+        return "" if _addresses(instance) else "it has no address of its own that tells which server it is"
 
 
 def _asked(request: Any) -> dict[str, Any]:  # noqa: ANN401 - the SDK's
