@@ -21,7 +21,7 @@
 #                which needs Docker alone; BASE=innobrim/systemd:252 without a registry
 # make release   dist/release/X.Y.Z of the tag vX.Y.Z at HEAD: wheel, packages, SBOM, apt and dnf repositories, checksums; signed where
 #                RELEASE_KEY=… names a GPG key of yours, with the container image where BASE=… names its base;
-#                SUITES="bookworm el9": for these distributions alone
+#                SUITES="bookworm el9": for these distributions alone; ARCHES=amd64: for this processor alone, without arm64
 # make lock      deploy/requirements.lock and deploy/build.lock anew: the newest versions that pyproject.toml and
 #                deploy/build.in allow, each with its hashes
 # make docs      the documentation as a site in .cache/site; open its index.html, search included, without a network

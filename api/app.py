@@ -19,8 +19,10 @@ from api.steer import steering_routes
 from api.stream import Streams, stream_routes
 from api.why import why_routes
 from tuner.daemon.board import Board
+from tuner.system.imports import hidden
 
 
+@hidden("pydantic.v1")  # 1.2 MB, in which FastAPI looks for models of pydantic 1; nobody here has one
 def create_app(board: Board, *, access: Access, about: About) -> FastAPI:
     """Return the application over a loop's board."""
     app = FastAPI(

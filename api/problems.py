@@ -7,11 +7,15 @@ from enum import StrEnum
 from typing import Annotated, Any
 
 import msgspec
-from fastapi import Request, Response
-from fastapi.exceptions import RequestValidationError
 from msgspec import Meta, Struct
 from starlette.exceptions import HTTPException
 from starlette.routing import Match
+
+from tuner.system.imports import built_when_used
+
+with built_when_used():  # 1.5 MB of FastAPI's own models, which only /openapi.json and /docs need
+    from fastapi import Request, Response
+    from fastapi.exceptions import RequestValidationError
 
 MEDIA_TYPE = "application/problem+json"
 

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Say where the wheels of deploy/requirements.lock are, from the root of the source tree: fetched once for each lock and
-# kind of processor, and checked against the lock's hashes. deploy/wheels.sh 3.13: for that Python, whatever runs this;
-# without it for 3.11, which Debian 12 and the image have.
+# kind of processor, and checked against the lock's hashes. deploy/wheels.sh 3.13 arm64: for that Python and that processor,
+# by Debian's name for it, whatever runs this; without them for 3.11, which Debian 12 and the image have, and this machine's.
 # BIN: where the Python is that fetches.
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -12,7 +12,12 @@ readonly BIN=${BIN:-.venv/bin}
 
 [ -x "$BIN/python" ] || { echo "WHEELS: $BIN/python is missing: make setup" >&2; exit 1; }
 
-machine=$(uname -m)
+case ${2-} in
+"") machine=$(uname -m) ;;
+amd64) machine=x86_64 ;;
+arm64) machine=aarch64 ;;
+*) echo "WHEELS: architecture $2: expected amd64 or arm64" >&2; exit 1 ;;
+esac
 wheels=.cache/wheels/$(sha256sum "$LOCK" | cut -c 1-12)-$machine-$PYTHON
 if [ ! -f "$wheels/complete" ]; then
   platforms=()

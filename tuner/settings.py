@@ -142,6 +142,9 @@ class Settings(Struct, frozen=True, forbid_unknown_fields=True):
     servers: tuple[str, ...] = ()
     """Identities that may answer in turn at the address; no key, ``servers`` of ``[fleet]``."""
 
+    outside_stage: bool = False
+    """``mode`` is advisory only because the server is outside its stage; no key, ``active_percent``."""
+
 
 def as_formerly(settings: Settings) -> str:
     """Return the line on budgets that are written out as the default was before; empty without any."""

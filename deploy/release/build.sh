@@ -1,20 +1,21 @@
 #!/usr/bin/env bash
-# Make a release of the tag vX.Y.Z at HEAD, in dist/release/X.Y.Z: wheel, source distribution, packages for this machine's
-# architecture, list of components (SBOM), container image, apt and dnf repositories, checksums.
+# Make a release of the tag vX.Y.Z at HEAD, in dist/release/X.Y.Z: wheel, source distribution, packages, list of components
+# (SBOM), container image for this machine's processor, apt and dnf repositories, checksums.
 # RELEASE_KEY: a GPG key of yours that signs; without it nothing is signed. BASE: as for make image; without it there is no image.
-# SUITES: the distributions, of the list below, such as "bookworm el9"; all by default. Packages that lie in dist/release/X.Y.Z/apt/pool or dnf already, of an older
-# version or of another architecture, are in the repositories as well.
+# SUITES: the distributions, of the list below, such as "bookworm el9"; all by default. ARCHES: the processors that packages are for,
+# "amd64 arm64" by default. Packages of an older version that lie in dist/release/X.Y.Z/apt/pool or dnf already are in the
+# repositories as well.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 
-export BIN=${BIN:-.venv/bin}
+export BIN=${BIN:-.venv/bin} ARCHES=${ARCHES:-amd64 arm64}
 readonly PYTHON_IMAGE=innobrim/systemd:252
 
-# Suite, what it adds to the revision, the image that has its Python, and the RPMs that have the same Python.
+# Suite, what it adds to the revision, its Python, the image that has it, and the RPMs that have the same Python.
 readonly TARGETS=(
-  "bookworm deb12 innobrim/systemd:252 el8 el9"
-  "trixie deb13 innobrim/systemd:257"
-  "noble ubuntu24.04 innobrim/ubuntu:24.04"
+  "bookworm deb12 3.11 innobrim/systemd:252 el8 el9"
+  "trixie deb13 3.13 innobrim/systemd:257"
+  "noble ubuntu24.04 3.12 innobrim/ubuntu:24.04"
 )
 
 fail() { printf 'RELEASE: %s\n' "$*" >&2; exit 1; }
@@ -48,6 +49,24 @@ if [ -n "${RELEASE_KEY:-}" ]; then
 fi
 readonly KEY=${keys[0]:-}
 
+# And what packages are made of: compiled wheels for each Python and processor, and images.
+left_out=() targets=()
+for target in "${TARGETS[@]}"; do
+  read -r suite mark python image of_it <<<"$target"
+  is_wanted "$suite" || continue
+  is_there=$(docker image inspect --format yes "$image" 2>/dev/null) || is_there=
+  if [[ -z $is_there && $image == innobrim/ubuntu:* ]]; then
+    left_out+=("no package for $suite: no image $image, which is Ubuntu with python3-venv")
+    continue
+  fi
+  for architecture in $ARCHES; do
+    deploy/wheels.sh "$python" "$architecture" >/dev/null ||
+      fail "ARCHES=$ARCHES: no package for $suite on $architecture, for the reason above"
+  done
+  [ -n "$is_there" ] || fail "image $image is missing, or no Docker daemon answers: make servers"
+  targets+=("$target")
+done
+
 SOURCE_DATE_EPOCH=$(git log -1 --format=%ct)
 export SOURCE_DATE_EPOCH
 readonly OUT=dist/release/$VERSION
@@ -56,7 +75,6 @@ trap 'rm -rf "$work"' EXIT
 mkdir -p "$OUT"
 rm -f "$OUT"/*.*
 find "$OUT" \( -name '*.asc' -o -name 'Release*' -o -name InRelease \) -delete
-left_out=()
 
 say "wheel and source distribution"
 deploy/wheel.sh "$OUT" --sdist
@@ -65,21 +83,18 @@ say "list of components"
 "$BIN/cyclonedx-py" requirements deploy/requirements.lock --pyproject pyproject.toml --mc-type application \
   --output-reproducible --output-file "$OUT/innobrim-$VERSION.cdx.json" 2>"$work/sbom" || fail "no SBOM: $(cat "$work/sbom")"
 
-for target in "${TARGETS[@]}"; do
-  read -r suite mark image of_it <<<"$target"
-  is_wanted "$suite" || continue
+for target in "${targets[@]}"; do
+  read -r suite mark python image of_it <<<"$target"
   rpms=
   for release in $of_it; do ! is_wanted "$release" || rpms+=" $release"; done
-  if ! docker image inspect "$image" >/dev/null 2>&1; then
-    [[ $image == innobrim/ubuntu:* ]] || fail "image $image is missing, or no Docker daemon answers: make servers"
-    left_out+=("no package for $suite: no image $image, which is Ubuntu with python3-venv")
-    continue
-  fi
-  say "packages for $suite$rpms"
+  say "packages for $suite$rpms, $ARCHES"
   DIST=$work/$suite REVISION=1+$mark IMAGE=$image RPM=$rpms deploy/debian/build.sh >"$work/made"
   install -D -m 0644 -t "$OUT/apt/pool/$suite" "$work/$suite"/*.deb
   for release in $rpms; do
-    install -D -m 0644 -t "$OUT/dnf/$release/$(uname -m)" "$work/$suite"/*."$release".*.rpm
+    for file in "$work/$suite"/*."$release".*.rpm; do
+      machine=${file%.rpm}
+      install -D -m 0644 -t "$OUT/dnf/$release/${machine##*.}" "$file"
+    done
   done
   rm -r "${work:?}/$suite"
 done
@@ -90,6 +105,7 @@ if [ -n "${BASE:-}" ]; then
   archive=innobrim-$VERSION-image-$(uname -m).tar
   docker save "$name" | gzip -9n >"$OUT/$archive.gz"
   docker image inspect --format "{{.Id}}  $name, on $BASE" "$name" >"$OUT/$archive.id"
+  left_out+=("no container image for other processors than $(uname -m): its build runs the base image's Python")
 else
   left_out+=("no container image: BASE= names none")
 fi

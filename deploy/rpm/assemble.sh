@@ -1,11 +1,11 @@
 #!/bin/sh
-# Inside the container of deploy/debian/build.sh, after its package: the same tree as an RPM. assemble.sh el8 or el9.
+# Inside the container of deploy/debian/build.sh, after its package: the same tree as an RPM for MACHINE. assemble.sh el8 or el9.
 set -eu
 umask 022
 
 RELEASE=$1
 NUMBER=${REVISION%%+*}
-TOP=/tmp/rpm-$RELEASE
+TOP=/tmp/rpm-$RELEASE-$MACHINE
 TREE=$TOP/tree
 UNITS=$TREE/usr/lib/systemd/system
 cd /source/deploy
@@ -45,13 +45,13 @@ functions() {
   cat rpm/posttrans
 } | sed 's/%/%%/g' >"$TOP/posttrans"
 
-rpmbuild -bb --quiet --define "_topdir $TOP" --define "_rpmdir /dist" --define "_sourcedir $TOP" --define "tree $TREE" \
+rpmbuild -bb --quiet --target "$MACHINE" --define "_topdir $TOP" --define "_rpmdir /dist" --define "_sourcedir $TOP" --define "tree $TREE" \
   --define "version $VERSION" --define "release $NUMBER.$RELEASE" --define "python $PYTHON" \
   --define "_build_name_fmt %%{NAME}-%%{VERSION}-%%{RELEASE}.%%{ARCH}.rpm" \
   --define "login_mode $([ "$RELEASE" = el8 ] && echo '0640,root,innobrim' || echo '0600,root,root')" \
   --define "systemd $([ "$RELEASE" = el8 ] && echo 239 || echo 252)" \
   --define "use_source_date_epoch_as_buildtime 1" --define "clamp_mtime_to_source_date_epoch 1" \
   --define "_buildhost innobrim" rpm/innobrim.spec >&2
-package=/dist/innobrim-$VERSION-$NUMBER.$RELEASE.$(uname -m).rpm
+package=/dist/innobrim-$VERSION-$NUMBER.$RELEASE.$MACHINE.rpm
 chown "$OWNER" "$package"
 echo "${package#/}"

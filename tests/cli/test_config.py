@@ -188,6 +188,7 @@ def hooks(path: Path, *commands: str) -> Path:
     ("commands", "code", "said"),
     [
         (("/bin/true",), 0, "hook hook0, /bin/true: delivered: exit 0"),
+        ((), 0, "--hooks: the configuration has no table [[hook]], so nothing was sent"),
         (("/bin/true", "/bin/false"), 1, "hook hook1, /bin/false: FAILED: exit 1"),
     ],
 )

@@ -83,7 +83,7 @@ def test_a_host_without_a_token_is_told(over_tcp: tuple[AnsweringLoop, int], fol
     done = innobrim("fleet", "pause", "--targets", listed, "--token-file", folder / "tokens")
 
     assert done.exit_code == 1
-    assert "no token for it" in done.output
+    assert "no line that begins with db1, and no token for all others" in done.output
 
 
 def test_who_refuses_is_told_from_who_does_not_answer(
@@ -143,3 +143,12 @@ def test_a_rollout_needs_a_stage_in_the_file(folder: Path) -> None:
 
     assert done.exit_code == 2
     assert "begin with active_percent = 0" in done.output
+
+
+def test_a_group_that_is_not_there_is_named_by_its_option(folder: Path) -> None:
+    """Whoever mistypes the file is told which option is wrong."""
+    path = folder / "grup.toml"
+    done = innobrim("fleet", "activate", "--prometheus", "http://127.0.0.1:1", "--group", path)
+
+    assert done.exit_code == 2
+    assert f"--group {path}: no such file" in done.output

@@ -10,6 +10,7 @@ from hypothesis import given as drawn
 from hypothesis import strategies as st
 
 from tests.config.support import Given
+from tuner.config import load
 from tuner.config.fleet import belongs, in_force, place
 from tuner.config.load import examine
 from tuner.config.schema import Config, FleetTable
@@ -58,6 +59,40 @@ def test_of_two_included_files_the_later_one_wins(given: Given, tmp_path: Path) 
     loop = given.load('include = ["site.toml", "late.toml"]').loop
 
     assert (loop.ratio, loop.dwell_seconds) == (3, 12.0)
+
+
+def test_a_file_that_several_include_is_read_once(
+    given: Given, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Where it changes while the files are read, one version of it counts, and no mixture of two."""
+    base = tmp_path / "base.toml"
+    base.write_text("[loop]\nratio = 2\n[fleet]\npaused = true\n", encoding="utf-8")
+    for name in ("one.toml", "two.toml"):
+        (tmp_path / name).write_text('include = "base.toml"\n', encoding="utf-8")
+    read = load.read_toml
+
+    def changed_after(path: str, *more: str) -> object:
+        found = read(path, *more)
+        if path == str(base):
+            base.write_text("[loop]\nratio = 3\n", encoding="utf-8")
+        return found
+
+    monkeypatch.setattr(load, "read_toml", changed_after)
+    config = given.load('include = ["one.toml", "two.toml"]')
+
+    assert (config.loop.ratio, config.fleet.paused) == (2, True)
+    assert config.files == tuple(
+        str(one) for one in (given.path, tmp_path / "one.toml", base, tmp_path / "two.toml")
+    )
+
+
+def test_a_mistake_in_a_file_that_several_include_is_told_once(given: Given, tmp_path: Path) -> None:
+    """However many ways lead to it, it is one mistake."""
+    (tmp_path / "base.toml").write_text("[loop]\nratio = 99\n", encoding="utf-8")
+    for name in ("one.toml", "two.toml"):
+        (tmp_path / name).write_text('include = "base.toml"\n', encoding="utf-8")
+
+    assert len(given.refused('include = ["one.toml", "two.toml"]')) == 1
 
 
 @pytest.mark.parametrize(

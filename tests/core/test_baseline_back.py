@@ -31,10 +31,9 @@ def begun(settings: Settings = ACTIVE, *, factor: float = 0.9) -> Bench:
     """Return a loop that looked on for twenty minutes, and is in control then."""
     server = Worse()
     server.factor = factor
-    bench = Bench(settings, server)
-    bench.turn(command("mode", value="advisory"))
+    bench = Bench(replace(settings, mode=Mode.ADVISORY), server)
     minutes(bench, 20)
-    bench.turn(command("mode", value="active"))
+    bench.turn(command("settings", settings=settings))
     bench.turn()
     return bench.ready()
 
@@ -158,6 +157,27 @@ def test_while_the_load_stays_it_stays_and_outlives_the_daemon(back: Bench) -> N
     assert "worse with InnoBrim's values" in record.advisory
 
     assert back.turn(command("resume")).mode is Mode.ACTIVE
+
+
+@pytest.mark.parametrize("over", ["resumed", "another load", "the next daemon"])
+def test_outside_its_stage_it_stays_advisory_until_the_stage_has_it(back: Bench, over: str) -> None:
+    """Neither a resume nor another load makes such a server active, and both say why; a larger stage does."""
+    outside = replace(ACTIVE, mode=Mode.ADVISORY, outside_stage=True)
+    back.turn(command("settings", settings=outside))
+    if over == "another load":
+        back.server.slower = 0.4  # type: ignore[attr-defined] # a Worse
+        since = minutes(back, 20, until="baseline_left")
+        said = back.said("baseline_left", since=since)[0]
+    else:
+        if over == "the next daemon":
+            back.state = next_daemon(back.state, settings=outside)
+            back.turn()
+        accepted, said = back.answer(command("resume"))
+        assert accepted
+    assert "outside the stage" in said
+    assert (back.record.mode, back.state.baseline_guard.returned) == (Mode.ADVISORY, None)
+
+    assert back.turn(command("settings", settings=ACTIVE)).mode is Mode.ACTIVE
 
 
 @pytest.mark.parametrize("what", ["another server", "a restart of mysqld"])

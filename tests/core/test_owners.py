@@ -18,7 +18,15 @@ from tuner.records import ENABLE_COUNTERS, Event, Hold, HoldCode, Remedy
 CORE = Path(__file__).parents[2] / "tuner/core"
 
 OWNERSHIP = (
-    *("mode", "advisory_until_said", "why_advisory", "lifecycle", "lock_asked", "latches"),
+    *(
+        "mode",
+        "advisory_until_said",
+        "active_until_said",
+        "why_advisory",
+        "lifecycle",
+        "lock_asked",
+        "latches",
+    ),
     *("writes", "originals", "override", "restoring", "pace"),
     *("park_owed", "unpaid_since", "handed_over"),
 )
@@ -65,6 +73,7 @@ OWNERS: dict[str, set[str]] = {
     "pending_events": {"step"},
     "unheard": {"commands/handlers"},
     "unrecorded": {"commands/handlers"},
+    "group_paused": {"commands/handlers"},
 }
 """Each field with the modules that write it: its owner, and who begins its slice afresh; none where only a
 beginning does."""

@@ -219,6 +219,20 @@ def test_a_daemon_carries_nothing_that_it_does_not_need() -> None:
     )
 
 
+def test_an_api_holds_no_models_that_nobody_asked_for(tmp_path: Path) -> None:
+    """What FastAPI has for OpenAPI documents and for pydantic 1 is not in memory before somebody needs it."""
+    code = (
+        "import sys; from tuner.cli import run; from tuner.config import schema\n"
+        f"config = schema.Config(daemon=schema.DaemonSection(state_directory={str(tmp_path)!r}))\n"
+        "run.make_api(config, run.Board(watched=True), configuration=lambda: config)\n"
+        "from fastapi.openapi.models import OpenAPI\n"
+        "print('pydantic.v1' in sys.modules, OpenAPI.__pydantic_complete__)"
+    )
+    found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)  # noqa: S603 - our own code
+
+    assert found.stdout.split() == ["False", "False"]
+
+
 class RenewedApi:
     """An HTTP side that only notes that it was told to reload."""
 

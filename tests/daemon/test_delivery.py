@@ -187,16 +187,17 @@ def test_nothing_is_sent_without_the_secret(
 
 
 def test_a_command_gets_the_event(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """It has its words as they stand, the event on its input, and nothing of our environment."""
+    """It has its words as they stand, the event as a line on its input, and nothing of our environment."""
     monkeypatch.setenv("INNOBRIM_PASSWORD", "geheim")
     table = running(
         "import os, sys",
-        "print(sys.argv[1:], sys.stdin.read(), sorted(os.environ), os.environ['WEBHOOK_ID'], os.getcwd())",
+        "said = repr(sys.stdin.read())",
+        "print(sys.argv[1:], said, sorted(os.environ), os.environ['WEBHOOK_ID'], os.getcwd())",
         folder=tmp_path,
     )
 
     names = "['LANG', 'PATH', 'WEBHOOK_ID', 'WEBHOOK_TYPE']"
-    assert attempt(table) == f"['--word', 'a b'] {BODY.decode()} {names} evt_1 /"
+    assert attempt(table) == f"['--word', 'a b'] {BODY.decode() + chr(10)!r} {names} evt_1 /"
 
 
 def test_a_command_that_reads_nothing_is_fine(tmp_path: Path) -> None:

@@ -49,7 +49,7 @@ def test_a_changed_file_of_the_group_is_read_without_a_signal(tmp_path: Path) ->
     group.write_text("[fleet]\npaused = true\n", encoding="utf-8")
     for _ in range(4):
         made._reload_changed()
-    assert asked(board) == [("settings", "stage"), ("fleet", 1)]
+    assert asked(board) == [("settings", None), ("fleet", 1)]
 
 
 def test_a_file_that_is_being_written_is_not_read(tmp_path: Path) -> None:

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 import shutil
 import subprocess
 import sys
+import zipfile
 from pathlib import Path
 
 import pytest
 
 ROOT = Path(__file__).parents[2]
 BUILD = Path("deploy/release/build.sh")
+WHEELS = Path("deploy/wheels.sh")
+LOCK = Path("deploy/requirements.lock")
 CHANGES = "# Changelog\n\n## Unreleased\n\n## 1.2.3 - 2026-12-01\n\nIt holds.\n\n## 1.2.2\n"
 
 
@@ -25,7 +29,8 @@ def git(tree: Path, *words: str) -> None:
 def tree(tmp_path: Path) -> Path:
     """Return a checkout of version 1.2.3 whose commit has no tag yet."""
     (tmp_path / BUILD).parent.mkdir(parents=True)
-    shutil.copy(ROOT / BUILD, tmp_path / BUILD)
+    for file in (BUILD, WHEELS, LOCK):
+        shutil.copy(ROOT / file, tmp_path / file)
     (tmp_path / "pyproject.toml").write_text('[project]\nversion = "1.2.3"\n', encoding="utf-8")
     (tmp_path / "CHANGELOG.md").write_text(CHANGES, encoding="utf-8")
     git(tmp_path, "init", "--quiet")
@@ -109,3 +114,31 @@ def test_a_key_that_cannot_sign_is_refused(tree: Path, tmp_path: Path) -> None:
     assert "RELEASE_KEY=nobody@innobrim.invalid" in refused(
         tree, RELEASE_KEY="nobody@innobrim.invalid", GNUPGHOME=str(empty)
     )
+
+
+def test_a_wheel_that_one_processor_lacks_is_named(
+    tree: Path, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    """A release that would have no package for arm64 is not begun, and says for want of which wheel."""
+    index = tmp_path_factory.mktemp("index")
+    wheel = index / "compiled-1.0-cp311-cp311-manylinux_2_17_x86_64.whl"
+    with zipfile.ZipFile(wheel, "w") as archive:
+        about = "Metadata-Version: 2.1\nName: compiled\nVersion: 1.0\n"
+        archive.writestr("compiled-1.0.dist-info/METADATA", about)
+        archive.writestr("compiled-1.0.dist-info/WHEEL", "Wheel-Version: 1.0\n")
+    digest = hashlib.sha256(wheel.read_bytes()).hexdigest()
+    (tree / LOCK).write_text(f"compiled==1.0 --hash=sha256:{digest}\n", encoding="utf-8")
+    git(tree, "commit", "--quiet", "--all", "--message", "Another lock")
+    git(tree, "tag", "v1.2.3")
+
+    said = refused(tree, SUITES="bookworm", PIP_NO_INDEX="1", PIP_FIND_LINKS=str(index))
+    assert "No matching distribution found for compiled==1.0" in said
+    assert "no package for bookworm on arm64" in said
+
+
+def test_a_processor_by_another_name_is_refused(tree: Path) -> None:
+    """ARCHES takes Debian's names, and says so."""
+    git(tree, "tag", "v1.2.3")
+
+    said = refused(tree, SUITES="bookworm", ARCHES="aarch64")
+    assert "architecture aarch64: expected amd64 or arm64" in said

@@ -58,8 +58,11 @@ HOLDS = {
         "`innobrim resume`; a restart of mysqld; for the declared `baseline` its cool-down",
     ),
     HoldCode.PAUSED: (
-        "a person asked, with `pause` or `park`; or the journal could not be read, so that somebody may have",
-        "`innobrim resume`",
+        (
+            "a person asked, with `pause` or `park`; [`paused = true`](fleet.md#stop-all-of-them); or the "
+            "journal could not be read, so that somebody may have"
+        ),
+        "`innobrim resume`; where the configuration pauses, `paused = false` alone",
     ),
     HoldCode.NOT_WRITER: (
         (

@@ -6,6 +6,7 @@ journal is the same to the other, so nothing is shown of what a changed layout b
 
 from __future__ import annotations
 
+import gzip
 import json
 import os
 import re
@@ -123,6 +124,28 @@ def test_what_the_publishers_key_signs_is_all_of_it(released: Path, tmp_path: Pa
     listed = {line.split("  ")[1] for line in (released / "SHA256SUMS").read_text().splitlines()}
     there = {str(path.relative_to(released)) for path in released.rglob("*") if path.is_file()}
     assert there - listed == {"SHA256SUMS", "SHA256SUMS.asc"}
+
+
+@pytest.mark.parametrize(("name", "rpm_name", "number"), [("amd64", "x86_64", 62), ("arm64", "aarch64", 183)])
+def test_each_processor_has_its_own_package(
+    released: Path, tmp_path: Path, name: str, rpm_name: str, number: int
+) -> None:
+    """Libraries are for the processor that the package names, and the signed lists of apt and dnf have it."""
+    (deb,) = (released / "apt/pool/bookworm").glob(f"innobrim_{NEWER}-*_{name}.deb")
+    subprocess.run(["dpkg-deb", "--extract", deb, tmp_path], check=True)  # noqa: S603, S607 - as everywhere
+    assert {file.read_bytes()[18] for file in tmp_path.rglob("*.so")} == {number}
+
+    signed = (released / "apt/dists/bookworm/InRelease").read_text(encoding="utf-8")
+    assert re.search(rf"^Architectures: .*\b{name}\b", signed, re.MULTILINE)
+    assert f"main/binary-{name}/Packages.gz" in signed
+    listed = (released / f"apt/dists/bookworm/main/binary-{name}/Packages").read_text(encoding="utf-8")
+    (about,) = (one for one in listed.split("\n\n") if deb.name in one)
+    assert f"\nArchitecture: {name}\n" in about
+
+    repository = released / "dnf/el9" / rpm_name
+    assert (repository / "repodata/repomd.xml.asc").exists()
+    (primary,) = repository.glob("repodata/*-primary.xml.gz")
+    assert f"<arch>{rpm_name}</arch>" in gzip.decompress(primary.read_bytes()).decode()
 
 
 def test_the_list_of_components_is_the_lock(released: Path) -> None:

@@ -25,6 +25,7 @@ import httpx
 from lab.statistics import slope
 from tests.servers.hostile import FLUSHED, PAGES, REDO, Honest, Hostile, configured
 from tests.soak.__main__ import terminated
+from tests.soak.parts import write_byte_code
 
 HOUR, MEBIBYTE = 3600.0, 2**20
 PATHS = ("/metrics", "/v1/status", "/v1/history", "/metrics", "/v1/events", "/v1/decisions", "/")
@@ -99,6 +100,7 @@ def main(*, ticks: int, api: bool, frames: int) -> None:
     Example: python -m tests.soak.memory --no-api --ticks 20000
     """
     signal.signal(signal.SIGTERM, terminated)
+    write_byte_code()
     with (
         tempfile.TemporaryDirectory(prefix="innobrim-memory-") as place,
         socket.create_server(("127.0.0.1", 0)) as listener,

@@ -211,6 +211,8 @@ def check_config(found: Examined, *, hooks: bool, as_json: bool) -> None:
     warnings.extend(filter(None, (unencrypted(found.config), as_formerly(found.config.loop))))
     faults.extend(hook_faults(found.config.hook, environ=os.environ))
     warnings.extend(unsigned(found.config.hook, environ=os.environ))
+    if hooks and not found.config.hook:
+        warnings.append("--hooks: the configuration has no table [[hook]], so nothing was sent")
     tried = tuple(_tried(found.config)) if hooks and not faults else ()
     answer = Checked(not faults, found.file, tuple(faults), tuple(warnings), tried)
     if as_json:

@@ -274,6 +274,8 @@ def judge(members: Sequence[Host], then: set[str], back: set[str], *, percent: f
 
 def _percent(path: str) -> tuple[float, str, int | None]:
     """Return the stage that a file names, the file that it stands in, and the line."""
+    if not Path(path).is_file():
+        raise Unusable(f"--group {path}: no such file; give it the file that has active_percent in [fleet]")
     found = examine(path, environ={}, flags={})
     if found.faults:
         raise ConfigError(found.faults)
@@ -322,9 +324,9 @@ def _said(stage: Stage) -> Iterator[str]:
     yield f"{stage.verdict.value}: {stage.why}"
     rows = [
         ("stage", f"{stage.percent:g} %, {counted(len(stage.members), 'server')}; next: {following_stage}"),
-        ("worse", f"at most {stage.at_most:.1%} of all servers, by 95 %; {_names(stage.worse)}"),
-        ("evidence", f"{stage.evidence:.3g}; stops at 20"),
-        ("missing", _names(stage.missing)),
+        ("worse", f"{_names(stage.worse)}; of all servers at most {stage.at_most:.1%}, with 95 % confidence"),
+        ("evidence", f"{stage.evidence:.3g}; above 1 it waits, from 20 on it stops"),
+        ("unobserved", _names(stage.missing)),
     ]
     yield from columns(rows)
     if stage.written:
@@ -336,7 +338,9 @@ def _switch(action: Literal["pause", "park", "resume"], text: str) -> None:
 
     @click.option("--reason", default="", help="Why, for the record.")
     @_targets_option(required=True)
-    @click.option("--token-file", required=True, metavar="FILE", help="One token, or lines of: host token.")
+    @click.option(
+        "--token-file", required=True, metavar="FILE", help="One token, or lines of: instance token."
+    )
     @_ca_option
     @json_option
     def command(*, reason: str, targets: str, token_file: str, ca_file: str | None, as_json: bool) -> None:
@@ -401,7 +405,8 @@ def _tokens(path: str | None) -> Mapping[str, str]:
             f"--token-file {path}: {getattr(error, 'strerror', None) or 'no token, not ASCII'}"
         ) from error
     if not lines or any(len(words) > 2 for words in lines):  # noqa: PLR2004 - a name and a token
-        raise Unusable(f"--token-file {path}: each line must be a token, or a host's name and its token")
+        right = "a token, or an instance, such as db1:8633, and its token"
+        raise Unusable(f"--token-file {path}: each line must be {right}")
     return {"" if len(words) == 1 else words[0]: words[-1] for words in lines}
 
 

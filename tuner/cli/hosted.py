@@ -137,7 +137,6 @@ def _carry_out(
 ) -> None:
     """Set a pair, or where none is given what was found."""
     with answering(as_json=as_json, means=MEANS):
-        must_be_asked_or_told(yes=yes)
         config = configuration(config_path, {**server_flags, "loop.mode": "advisory"})
         directory = Path(config.daemon.state_directory)
         if config.hosted is None:
@@ -147,6 +146,7 @@ def _carry_out(
                 f"{directory}: no such directory, and what is found has to be on disk first; name one with "
                 "--state-directory or --config"
             )
+        must_be_asked_or_told(yes=yes)
         clock = SystemClock()
         store, server = opened(config.hosted), real_server(config, clock)
         try:

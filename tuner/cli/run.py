@@ -26,7 +26,7 @@ from tuner.records import TickRecord
 from tuner.servers.endpoint import Endpoint
 from tuner.servers.server import RealServer
 from tuner.settings import Mode, as_formerly
-from tuner.system.allocator import share_one_pool
+from tuner.system.allocator import hold_little
 from tuner.system.clock import SystemClock
 from tuner.system.logs import configure_logs, get_logger
 from tuner.system.systemd import Notifier
@@ -89,7 +89,7 @@ def run(
     }
     signal.signal(signal.SIGHUP, signal.SIG_IGN)  # until there is a daemon to reload: the default ends it
     config = configuration(config_path, flags)
-    share_one_pool()  # before the log's thread, the first one
+    hold_little()  # before the log's thread, the first one
     configure_logs(level=config.log.level, style=config.log.format)
     config = _at_home(_with_hooks(config))
     where = endpoint(

@@ -26,4 +26,4 @@ def in_force(config: Config, identity: str) -> Settings:
     percent = config.fleet.active_percent
     if percent is None or belongs(identity, percent):
         return config.loop
-    return replace(config.loop, mode=Mode.ADVISORY)
+    return replace(config.loop, mode=Mode.ADVISORY, outside_stage=config.loop.mode is Mode.ACTIVE)

@@ -146,9 +146,20 @@ class _Gathered:
     schedule: dict[str, ScheduleTable] = field(default_factory=dict)
     hook: dict[str, HookTable] = field(default_factory=dict)
     files: list[str] = field(default_factory=list)
+    read: dict[str, tuple[dict[str, Any], str]] = field(default_factory=dict)
     hosted: HostedTable | None = None
     faults: list[Fault] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
+
+    def content(self, path: str, named: str) -> tuple[dict[str, Any], str]:
+        """Return what ``read_toml`` does; read once where several include it, as it may change meanwhile."""
+        place = os.path.realpath(path)
+        if place not in self.read:
+            self.read[place] = read_toml(path, named)
+        if path not in self.files:
+            self.files.append(path)
+        tables, text = self.read[place]
+        return dict(tables), text
 
     def take(self, dotted: str, value: object, source: Source) -> None:
         """Note one key's value; a bad one becomes a fault."""
@@ -235,8 +246,8 @@ def examine(path: str | None, *, environ: Mapping[str, str], flags: Mapping[str,
         for one in said
         if bad.isdisjoint(key for key, _ in _SHOWN.findall(one))
     )
-    faults = ConfigError([*gathered.faults, *apart]).faults
-    return Examined(config, file, gathered.sources, faults, tuple(gathered.notes))
+    faults = ConfigError(dict.fromkeys([*gathered.faults, *apart])).faults
+    return Examined(config, file, gathered.sources, faults, tuple(dict.fromkeys(gathered.notes)))
 
 
 def _contradiction(text: str, sources: Mapping[str, Source]) -> Fault:
@@ -311,8 +322,7 @@ def _take_file(gathered: _Gathered, path: str, *chain: str) -> None:
         chain: the files that include it, the first one first.
     """
     named = f"mend the include in {chain[-1]}" if chain else "give --config the path of a TOML file"
-    tables, text = read_toml(path, named)
-    gathered.files.append(path)
+    tables, text = gathered.content(path, named)
     for included in _included(gathered, path, tables.pop(INCLUDE, []), line_of(text, "", INCLUDE)):
         try:
             _require_no_circle(included, *chain, path)

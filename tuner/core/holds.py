@@ -46,6 +46,9 @@ class Rule(NamedTuple):
     unsettles: bool = False  # nothing that the server shows meanwhile is counted for its baseline
 
 
+BY_GROUP = "[fleet] of the configuration"
+"""Who pauses where ``paused`` is set there."""
+
 STATEMENTS = frozenset({Remedy.ENABLE_REDO_LOG, Remedy.ADAPTIVE_FLUSHING, Remedy.ENABLE_COUNTERS})
 """What an account ends by a statement that no account may run on a managed server."""
 
@@ -120,6 +123,8 @@ def latched(state: State) -> tuple[Hold, ...]:
 
 def remedies_of(state: State, hold: Hold, *, now: float) -> tuple[Remedies, float]:
     """Return what ends a latched hold, and the seconds that are left of a time that does."""
+    if hold.code is HoldCode.PAUSED and state.group_paused:
+        return (*(() if of_group(hold) else (Remedy.RESUME,)), Remedy.GROUP_GOES_ON), 0.0
     if hold.code is HoldCode.FOREIGN_CHANGE:
         return foreign.cleared(state, since=hold.since, now=now)
     return TABLE[hold.code].latched, 0.0
@@ -127,7 +132,13 @@ def remedies_of(state: State, hold: Hold, *, now: float) -> tuple[Remedies, floa
 
 def holds_needing_resume(state: State) -> str:
     """Return the holds that a person ends, by their codes; empty without one."""
-    return ", ".join(hold.code.value for hold in latched(state) if TABLE[hold.code].resume)
+    ended = (one.code.value for one in latched(state) if TABLE[one.code].resume and not of_group(one))
+    return ", ".join(ended)
+
+
+def of_group(hold: Hold) -> bool:
+    """Tell whether the group's file pauses, and no person."""
+    return hold.code is HoldCode.PAUSED and hold.reason.startswith(f"paused by {BY_GROUP}")
 
 
 def _stale(state: State, sample: Sample | None, now: float) -> Obstacle | None:  # noqa: ARG001 - as all rows

@@ -226,6 +226,8 @@ class State(Struct, frozen=True):
     good_since_restart: int = 0
     readopted: tuple[float, ...] = ()  # times at which the baseline was taken over again
     advisory_until_said: bool = False  # a restore's or a person's word against active mode
+    active_until_said: bool = False  # a person's word for active mode, also outside the stage
+    group_paused: bool = False  # [fleet] of the configuration has paused = true
     facts_due: bool = False  # the server's facts are to be read anew
     role: SeenRole | None = None  # as last seen
     occurrences: Occurrences = Occurrences()

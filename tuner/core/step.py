@@ -112,6 +112,8 @@ def step(state: State, tick: Tick) -> tuple[State, TickRecord]:
         state, answer, said = handlers.handle_command(state, context)
         answers.append(answer)
         events.extend(said)
+    if state.settings.outside_stage and state.park_owed is None:
+        state = transitions.staged(state)
     events.extend(schedule.changes(windows, state.schedule, wall=tick.wall))
     if sample is not None:
         state, said_by_sample = observe.take_sample(state, sample, now=now)

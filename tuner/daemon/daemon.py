@@ -14,7 +14,7 @@ from msgspec.structs import replace
 
 from tuner.config.fleet import in_force, place
 from tuner.config.schema import Config, ConfigError
-from tuner.core.commands.handlers import BY_FLEET, STAGE
+from tuner.core.holds import BY_GROUP
 from tuner.core.leaving.lowwater import NOT_BACK
 from tuner.core.ownership.standing import why_not_active
 from tuner.core.state import State
@@ -194,7 +194,7 @@ class Daemon:
         settings = self._settings()
         state = memory.state_at_start(settings, facts, now=self._clock.monotonic())
         if self.config.fleet.paused or state.latches.paused is not None:
-            self._board.submit(Command(name="fleet", who=BY_FLEET, value=int(self.config.fleet.paused)))
+            self._board.submit(Command(name="fleet", who=BY_GROUP, value=int(self.config.fleet.paused)))
         self._watch(state, None)
         if facts.disabled_counters and state.mode is Mode.ACTIVE:
             with contextlib.suppress(ServerError):
@@ -271,7 +271,7 @@ class Daemon:
         memory = self._memory
         if state.facts.identity != self._identity:
             self._identity = state.facts.identity
-            self._submit_settings(self.config)
+            self._submit_settings()
         self._board.journal(memory.trouble, memory.lost, written=memory.written)
         self._board.publish(record, state.settings, state.facts)
         memory.record(state, record, originals_saved=self._originals_saved, mark_saved=self._mark_saved)
@@ -336,21 +336,19 @@ class Daemon:
                 self._schedule.use(new.schedule)
                 self._growth.use(new.redo.goal)
                 self._hooks.use(new.hook)
-                self._submit_settings(old)
+                self._submit_settings()
                 if new.fleet.paused or old.fleet.paused:
-                    self._board.submit(Command(name="fleet", who=BY_FLEET, value=int(new.fleet.paused)))
+                    self._board.submit(Command(name="fleet", who=BY_GROUP, value=int(new.fleet.paused)))
         finally:
             self._notifier.ready(outcome)
 
-    def _submit_settings(self, old: Config) -> None:
-        """Hand the settings to the loop, and say whether a stage alone changes the mode."""
-        stage = STAGE if self.config.loop.mode is old.loop.mode else None
-        self._board.submit(Command(name="settings", who="SIGHUP", value=stage, settings=self._settings()))
+    def _submit_settings(self) -> None:
+        self._board.submit(Command(name="settings", who="SIGHUP", settings=self._settings()))
 
     def _settings(self) -> Settings:
         """Return the settings that are right for the server that answers."""
         settings = in_force(self.config, self._identity)
-        if settings.mode is not self.config.loop.mode:
+        if settings.outside_stage:
             own, percent = place(self._identity), self.config.fleet.active_percent
             log.info("advisory by its stage", active_percent=percent, active_above=round(own, 4))
         return settings

@@ -177,7 +177,7 @@ def _run(command: Sequence[str], variables: Mapping[str, str], body: bytes, ends
     """Run a command with the event on its standard input; at its end all of its processes are killed."""
     begun = time.monotonic()
     with os.fdopen(os.memfd_create("event"), "w+b") as given:
-        given.write(body)
+        given.write(body + b"\n")  # a whole line: the shell's read and a file of events want its end
         given.seek(0)
         try:
             process = subprocess.Popen(  # noqa: S603 - the operator's own, by its whole path

@@ -41,6 +41,7 @@ def _by(*sql: str) -> Way:
 WAYS: Mapping[Remedy, Way] = MappingProxyType(
     {
         Remedy.RESUME: Way("innobrim resume"),
+        Remedy.GROUP_GOES_ON: Way("paused = false in [fleet], in the group's file or in this host's own"),
         Remedy.RESUME_WITH_GRANT: Way("innobrim resume, after the account may write again"),
         Remedy.RESUME_AFTER_CAUSE: Way("innobrim resume, after its cause is gone"),
         Remedy.BASELINE_UNTOUCHED: Way("the baseline left alone for a while, or innobrim resume"),

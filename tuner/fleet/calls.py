@@ -68,7 +68,8 @@ async def tell(
     async def one(target: Target) -> Told:
         token = tokens.get(target.name, tokens.get("", ""))
         if not token:
-            return Told(target.name, "refused", "the token file has no token for it, and none for all others")
+            lacks = f"the token file has no line that begins with {target.name}, and no token for all others"
+            return Told(target.name, "refused", lacks)
         async with turns:
             try:
                 async with asyncio.timeout(SECONDS):

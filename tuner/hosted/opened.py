@@ -68,7 +68,8 @@ def line(table: HostedTable, facts: Facts, host: str) -> Finding:
         store = opened(table)
         seen = store.look()
     except HostedError as error:
-        return Finding("hosted", "problem", str(error), fix="docs/hosted.md has the rights that it needs")
+        fix = "docs/hosted.md says which credentials are taken, and which rights they need"
+        return Finding("hosted", "problem", str(error), fix=fix)
     if why := barred(store, seen, facts, host):
         return Finding("hosted", "problem", why)
     said = ", ".join(f"{name} {seen.parameters[name]}" for name in NAMES)

@@ -16,7 +16,7 @@ from tuner.records import TickRecord
 MOST_BYTES = 4 * 1024 * 1024
 """Most of a record; what comes out larger is damaged."""
 
-LATER = frozenset({"absent_counters", "lacks", "lowest", "own_limits", "servers", "trial"})
+LATER = frozenset({"absent_counters", "lacks", "lowest", "outside_stage", "own_limits", "servers", "trial"})
 """Fields with a default that came since: not in the dictionary, so that ticks without them can be read."""
 
 LATER_PARTS = frozenset({"TrialResult", "PairedRatio"})

@@ -43,6 +43,7 @@ class Remedy(StrEnum):
     """What ends a hold or lets the loop write; the words are in ``tuner.findings.remedies``."""
 
     RESUME = "resume"
+    GROUP_GOES_ON = "group_goes_on"
     RESUME_WITH_GRANT = "resume_with_grant"
     RESUME_AFTER_CAUSE = "resume_after_cause"
     BASELINE_UNTOUCHED = "baseline_untouched"

@@ -18,3 +18,15 @@ def hidden(module: str) -> Iterator[None]:
         yield
     finally:
         del sys.modules[module]
+
+
+@contextmanager
+def built_when_used() -> Iterator[None]:
+    """Have models of pydantic's that are made meanwhile build their validators at their first use."""
+    from pydantic import BaseModel  # noqa: PLC0415 - a daemon without API must not carry it
+
+    BaseModel.model_config["defer_build"] = True
+    try:
+        yield
+    finally:
+        del BaseModel.model_config["defer_build"]

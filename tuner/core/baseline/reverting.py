@@ -10,7 +10,8 @@ from tuner.core.baseline.guard import APART_SECONDS, BaselineTick, Ended, Return
 from tuner.core.commands import schedule
 from tuner.core.estimate.window import since, warm
 from tuner.core.holds import UNSETTLED
-from tuner.core.ownership.transitions import BASELINE_GUARD, begin_restore, change_mode
+from tuner.core.ownership.standing import why_advisory
+from tuner.core.ownership.transitions import BASELINE_GUARD, as_configured, begin_restore
 from tuner.core.state import State
 from tuner.records import Decision, DecisionKind, Estimate, Event, Lifecycle, Sample, winners
 from tuner.settings import Mode
@@ -140,5 +141,11 @@ def _left(state: State, returned: Returned) -> tuple[State, list[Event]]:
         why = f"the server did no better with the originals in {minutes} minutes, so the load had changed"
     else:
         return state, []
-    state = change_mode(replace(state, baseline_guard=guard), Mode.ACTIVE, "")
-    return state, [Event(code="baseline_left", message=f"active again: {why}")]
+    state = as_configured(replace(state, baseline_guard=guard))
+    advisory = why_advisory(state)
+    said = (
+        f"the baseline guard is over: {why}; still advisory: {advisory}"
+        if advisory
+        else f"active again: {why}"
+    )
+    return state, [Event(code="baseline_left", message=said)]

@@ -14,7 +14,15 @@ from tuner.core.decide import proving
 from tuner.core.decide.drain import begun, called_off, refusal, unsteered, way_of
 from tuner.core.decide.trajectory import lowest_safe_target
 from tuner.core.estimate.window import warm
-from tuner.core.holds import Obstacle, holds_needing_resume, latched, listed, unparkable
+from tuner.core.holds import (
+    BY_GROUP,
+    Obstacle,
+    holds_needing_resume,
+    latched,
+    listed,
+    of_group,
+    unparkable,
+)
 from tuner.core.leaving import lowwater, park
 from tuner.core.leaving.lowwater import asked_again, saved_name
 from tuner.core.limits import bounds, contradiction, home_of
@@ -28,11 +36,7 @@ from tuner.records import LOW_WATER_MARK, Acknowledgement, Capacity, Estimate, E
 from tuner.settings import Mode
 from tuner.system.amounts import duration, share, size
 
-STAGE = "stage"
-"""Value of the command ``settings`` where a stage of ``[fleet]`` changes the mode, and no file says it."""
-
-BY_FLEET = "[fleet] of the configuration"
-"""Who pauses where ``paused`` is set there."""
+PAUSED_BY_GROUP = f"paused by {BY_GROUP}"
 
 
 def originals_name(identity: str, capacity: Capacity) -> str:
@@ -68,10 +72,14 @@ def _mode(state: State, context: CommandContext) -> Outcome:
     why = f"{who} said so: {reason}" if reason else f"{who} said so"
     still = f"; still held ({held})" if held and mode is Mode.ACTIVE else ""
     remedies = (Remedy.RESUME,) if still else ()
+    if state.settings.outside_stage and mode is Mode.ACTIVE:
+        still = f"; the server is outside its stage: this lasts until the daemon ends{still}"
+    if state.group_paused and mode is Mode.ACTIVE:
+        still, remedies = f"{still}; still {PAUSED_BY_GROUP}", (*remedies, Remedy.GROUP_GOES_ON)
     if mode is Mode.ADVISORY and state.mode is Mode.ACTIVE:
         barred = "; ".join(unparkable(state, context.sample))
         still = f"; no park was written: {barred}" if barred else ""
-    changed = change_mode(state, mode, why)
+    changed = change_mode(state, mode, why, by_person=True)
     if changed.restoring:
         still += "; the restore goes on, and the mode is advisory when it is done"
     return Outcome(
@@ -97,10 +105,10 @@ def _settings(state: State, context: CommandContext) -> Outcome:
     in_force, kept, gone = overlay.over(state, settings)
     said += f"; these changes end with the new configuration: {gone}" if gone else ""
     state = overlay.adopt(state, in_force, configured=settings, overlay=kept)
-    if settings.mode is not before.mode and context.command.value == STAGE:
-        state = transitions.staged(state, settings.mode)
+    if settings.outside_stage is not before.outside_stage:
+        state = transitions.staged(state)
     elif settings.mode is not before.mode:
-        state = change_mode(state, settings.mode, "the configuration says so")
+        state = transitions.reconfigured(state)
     return Outcome(state, f"settings changed: {said}", event="settings")
 
 
@@ -147,7 +155,7 @@ def _stop(state: State, context: CommandContext) -> Outcome:
 def _pause(state: State, context: CommandContext) -> Outcome:
     """Park, by entering a hold that only a person ends."""
     held, who = state.latches.paused, context.command.who
-    if held is not None and (who == BY_FLEET or not _of_fleet(held)):
+    if held is not None and (who == BY_GROUP or not of_group(held)):
         return refused(state, f"already paused: {held.reason}")
     reason = f"paused by {who}" + (f": {context.command.reason}" if context.command.reason else "")
     hold = Hold(code=HoldCode.PAUSED, since=context.now, reason=reason)
@@ -158,16 +166,12 @@ def _pause(state: State, context: CommandContext) -> Outcome:
 
 def _fleet(state: State, context: CommandContext) -> Outcome:
     """Pause where ``[fleet]`` says so, and end that pause, and no other one, where it says so no more."""
-    held = state.latches.paused
+    held, state = state.latches.paused, replace(state, group_paused=bool(context.command.value))
     if context.command.value and held is None:
         return _pause(state, context)
-    if context.command.value or held is None or not _of_fleet(held):
+    if context.command.value or held is None or not of_group(held):
         return Outcome(state, "nothing changes")
-    return Outcome(transitions.unlatch(state, HoldCode.PAUSED), f"{BY_FLEET} pauses no more", event="resumed")
-
-
-def _of_fleet(held: Hold) -> bool:
-    return held.reason.startswith(f"paused by {BY_FLEET}")
+    return Outcome(transitions.unlatch(state, HoldCode.PAUSED), f"{BY_GROUP} pauses no more", event="resumed")
 
 
 def _left_in_force(state: State, context: CommandContext) -> str:
@@ -181,6 +185,27 @@ def _left_in_force(state: State, context: CommandContext) -> str:
 
 
 def _resume(state: State, context: CommandContext) -> Outcome:
+    """End all that a person ends; what the group's file pauses stays paused."""
+    if not state.group_paused:
+        return _resume_here(state, context)
+    held = state.latches.paused
+    if held is None or not of_group(held):
+        held = Hold(code=HoldCode.PAUSED, since=context.now, reason=PAUSED_BY_GROUP)
+    outcome = _resume_here(state, context)
+    said = (
+        f"{outcome.message}; still {PAUSED_BY_GROUP}"
+        if outcome.accepted
+        else f"not resumed: {PAUSED_BY_GROUP}"
+    )
+    return replace(
+        outcome,
+        state=transitions.latch(outcome.state, held),
+        message=said,
+        remedies=(*outcome.remedies, Remedy.GROUP_GOES_ON) if outcome.accepted else (Remedy.GROUP_GOES_ON,),
+    )
+
+
+def _resume_here(state: State, context: CommandContext) -> Outcome:
     """End the holds that wait for a person, a drain, and what the baseline guard said.
 
     Without a reading the next one shows whether the values in force are still our own. A low-water mark that
@@ -193,9 +218,10 @@ def _resume(state: State, context: CommandContext) -> Outcome:
         state = change_mode(state, Mode.ACTIVE, "") if by_that_alone else state
         state = replace(state, unheard="")
     if state.baseline_guard.returned is not None:
-        state = change_mode(state, Mode.ACTIVE, "")
+        state = transitions.as_configured(state)
         if not cleared and state.drain is None:
-            return Outcome(state, "resumed; InnoBrim tries its values again", event="resumed")
+            ends = _advisory(state) or "; InnoBrim tries its values again"
+            return Outcome(state, f"resumed{ends}", event="resumed", remedies=_to_write(state))
     if not cleared and state.drain is None and refusal:
         return Outcome(
             state, f"resumed; InnoBrim tries {LOW_WATER_MARK} again{_advisory(state)}", event="resumed"

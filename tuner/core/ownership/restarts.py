@@ -124,6 +124,7 @@ def _other_server(state: State, sample: Sample) -> State:
         mode=state.settings.mode if followed else Mode.ADVISORY,
         advisory_until_said=not followed,
         why_advisory="" if followed else another_server(sample.identity),
+        group_paused=state.group_paused,
         lifecycle=state.lifecycle,
         originals=again.originals if again is not None and known else None,
         low_water=LowWater.recalled(again.low_water if again is not None and known else None),

@@ -39,6 +39,8 @@ def another_server(identity: str) -> str:
     return f"another server, {identity}, answers at this address"
 
 
+OUTSIDE_STAGE = "the server is outside the stage that active_percent of [fleet] sets"
+
 FOLLOWED = "[fleet] names it, so the mode is the configuration's"
 
 
@@ -64,8 +66,9 @@ def why_advisory(state: State) -> str:
     """Return why nothing is written, where the mode is advisory; empty where it is active."""
     if state.mode is Mode.ACTIVE:
         return ""
-    configured = state.settings.mode is Mode.ADVISORY
-    return state.why_advisory or ("the configuration says so" if configured else "a person said so")
+    if state.why_advisory or state.settings.mode is Mode.ACTIVE:
+        return state.why_advisory or "a person said so"
+    return OUTSIDE_STAGE if state.settings.outside_stage else "the configuration says so"
 
 
 def why_not_active(state: State) -> tuple[str, tuple[Remedy, ...]]:
@@ -188,7 +191,8 @@ def take_up(state: State, standing: Standing | None, *, now: float) -> State:
         state = replace(state, unheard=standing.unheard, pending_events=told, mode=Mode.ADVISORY)
         if not standing.advisory:
             state = replace(state, why_advisory=unknown(standing.unheard))
-    if standing.advisory and standing.returned is not None and state.settings.mode is Mode.ACTIVE:
+    tunes = state.settings.mode is Mode.ACTIVE or state.settings.outside_stage
+    if standing.advisory and standing.returned is not None and tunes:
         still = (
             *state.pending_events,
             ("baseline_back", f"still so from an earlier run: {standing.returned.why}"),

@@ -165,13 +165,18 @@ SLOTS = {
 """Holds that can stay, by what keeps them."""
 
 
-def change_mode(state: State, mode: Mode, why: str) -> State:
+def change_mode(state: State, mode: Mode, why: str, *, by_person: bool = False) -> State:
     """Return the state in another mode; what is owed on leaving active is owed here."""
     if state.baseline_guard.returned is not None:
         restoring = "" if state.restoring == BASELINE_GUARD else state.restoring
         state = replace(state, baseline_guard=state.baseline_guard.forgiven(), restoring=restoring)
     advisory = mode is Mode.ADVISORY
-    state = replace(state, advisory_until_said=advisory, why_advisory=why if advisory else "")
+    state = replace(
+        state,
+        advisory_until_said=advisory,
+        active_until_said=by_person and not advisory,
+        why_advisory=why if advisory else "",
+    )
     if mode is state.mode:
         return state
     if mode is Mode.ADVISORY:
@@ -192,11 +197,28 @@ def change_mode(state: State, mode: Mode, why: str) -> State:
     return replace(state, mode=mode, writes=writes, park_owed=None, lock_asked=False)
 
 
-def staged(state: State, mode: Mode) -> State:
-    """Return the state in the mode of a stage of ``[fleet]``: what a person or the guard said stays."""
-    if state.advisory_until_said or mode is state.mode:
-        return state
-    return replace(change_mode(state, mode, ""), advisory_until_said=False)
+def staged(state: State) -> State:
+    """Return the state in the mode of a stage of ``[fleet]``: what a person or the guard said stays.
+
+    A restore goes on, and leaves it advisory.
+    """
+    said = state.active_until_said or state.restoring or state.mode is state.settings.mode
+    return state if said else reconfigured(state)
+
+
+def reconfigured(state: State) -> State:
+    """Return the state in the configuration's new mode: what a person or the guard keeps advisory stays."""
+    return state if state.advisory_until_said else _unsaid(state, state.settings.mode)
+
+
+def as_configured(state: State) -> State:
+    """Return the state in the mode of a person who said active, else of configuration and stage."""
+    said = state.active_until_said
+    return _unsaid(state, Mode.ACTIVE if said else state.settings.mode, by_person=said)
+
+
+def _unsaid(state: State, mode: Mode, *, by_person: bool = False) -> State:
+    return replace(change_mode(state, mode, "", by_person=by_person), advisory_until_said=False)
 
 
 def resumed(state: State, in_force: Capacity | None) -> State:
@@ -287,5 +309,6 @@ def given_back(state: State, why: str) -> State:
         mode=Mode.ADVISORY,
         originals=None,
         advisory_until_said=True,
+        active_until_said=state.active_until_said and state.restoring == BASELINE_GUARD,
         why_advisory=why,
     )
