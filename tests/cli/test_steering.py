@@ -346,7 +346,7 @@ def test_restore_says_how_far_it_is(daemon: AnsweringLoop, run: Run, play: Play)
     ended(
         run("status"),
         0,
-        "the originals were restored for ann; innobrim mode active lets the daemon write",
+        "the originals were restored for ann; to let it write: innobrim mode active",
         "io_capacity 10000, io_capacity_max 20000; not set by InnoBrim",
     )
 

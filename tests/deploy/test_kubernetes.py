@@ -132,6 +132,14 @@ def test_a_daemon_in_need_does_not_take_the_database_away(way: str) -> None:
     assert sidecar["command"][-1] == "innobrim-sidecar"
 
 
+@pytest.mark.parametrize("way", [way for way in SIDECARS if way != "mariadb-operator"])
+def test_the_database_starts_without_what_is_missing(way: str) -> None:
+    """After a helm uninstall, or where a Secret is gone, a pod of the server starts all the same."""
+    sources = [one.get("secret") or one.get("configMap") for one in pod(way)["volumes"]]
+
+    assert [one.get("optional") for one in sources if one] == [True] * 3
+
+
 @pytest.mark.parametrize("way", SIDECARS)
 def test_the_login_is_readable_without_a_group_of_the_pod(way: str) -> None:
     """A StatefulSet of one's own may have no fsGroup: the file is root's, and our account has to read it."""
@@ -160,6 +168,23 @@ def test_a_hook_gets_through_the_network_policy() -> None:
     ports = [{port["port"] for port in rule["ports"]} for rule in policy["spec"]["egress"]]
 
     assert ports == [{53, 5353}, {3306}, {443}]
+
+
+def test_the_pod_goes_to_the_nodes_that_are_named() -> None:
+    """A node that takes no other pod can be given to this one."""
+    words = [
+        "--set",
+        "scheduling.nodeSelector.pool=tools",
+        "--set-json",
+        'scheduling.tolerations=[{"key":"tools","operator":"Exists"}]',
+    ]
+    done = helm("template", "a", str(CHART), *with_values(GOOD), *words)
+    (made,) = [one for one in yaml.safe_load_all(done.stdout) if one and one["kind"] == "Deployment"]
+    fits(made, SCHEMAS[-1])
+    spec = made["spec"]["template"]["spec"]
+
+    assert spec["nodeSelector"] == {"pool": "tools"}
+    assert spec["tolerations"] == [{"key": "tools", "operator": "Exists"}]
 
 
 def test_an_amount_may_be_a_number_and_a_limit_may_go() -> None:
@@ -234,6 +259,7 @@ def test_innobrim_takes_the_configuration(way: str, tmp_path: Path) -> None:
     [
         ({**GOOD, "way": "sidecar"}, ["way", "'hosted'", "'percona-server'"]),
         ({**GOOD, "imgae.tag": "1"}, ["imgae"]),
+        ({**GOOD, "scheduling.tolerate": "1"}, ["scheduling", "tolerate"]),
         ({**GOOD, "server.port": "70000"}, ["server/port", "70,000", "65,535"]),
         ({**GOOD, "api.reach": "everybody"}, ["api/reach", "'loopback'", "'plain'", "'tls'"]),
         ({**GOOD, "image.digest": "sha256:1"}, ["image/digest", "sha256:1"]),

@@ -34,7 +34,10 @@ class Sidecar:
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
-        for name, text in {"innobrim": DAEMON, "python3": "#!/bin/sh\n[ ! -e hangs ]\n"}.items():
+        for name, text in {
+            "innobrim": DAEMON,
+            "python3": "#!/bin/sh\n[ ! -e hangs ] && touch seen\n",
+        }.items():
             (folder / name).write_text(text)
             (folder / name).chmod(0o755)
         self.process: subprocess.Popen[bytes] | None = None
@@ -107,6 +110,7 @@ def test_a_daemon_that_hangs_is_started_anew(sidecar: Sidecar) -> None:
     """Where the health check fails three times in a row the daemon is killed and started again."""
     sidecar.start()
     before = until(sidecar.runs, 20, "a daemon")
+    until((sidecar.folder / "seen").exists, 20, "an answer")
     (sidecar.folder / "hangs").touch()
 
     until(lambda: sidecar.started_after(before), 20, "another daemon")

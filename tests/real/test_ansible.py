@@ -20,7 +20,7 @@ pytestmark = [pytest.mark.real, pytest.mark.timeout(900)]
 
 ROOT = Path(__file__).parents[2]
 ROLE = ROOT / "deploy" / "ansible"
-ANSIBLE = ROOT / ".cache" / "ansible" / "bin" / "ansible-playbook"
+ANSIBLE = ROOT / ".cache" / "ansible" / "bin" / "python"  # its scripts name the folder that they were made in
 ORIGINAL, WANTED = Capacity(400, 800), 600
 RUN_LIMIT = 400.0
 
@@ -91,7 +91,7 @@ def playbook(*words: str, inventory: Path, code: int = 0) -> Played:
     if not ANSIBLE.exists():
         missing(f"{ANSIBLE}: make setup gets it")
     done = subprocess.run(  # noqa: S603 - our own role
-        [ANSIBLE, "--inventory", inventory, "site.yml", *words],
+        [ANSIBLE, "-m", "ansible", "playbook", "--inventory", inventory, "site.yml", *words],
         cwd=ROLE,
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
@@ -177,6 +177,22 @@ def test_active_mode_needs_advisory_mode_first(site: Site) -> None:
     assert site.machine.run(LISTED) == before
 
 
+def test_a_replica_gets_no_account_of_its_own_unasked(site: Site) -> None:
+    """On a read-only server the account would be an errant transaction: it is refused, with both ways out."""
+    site.machine.sql("SET GLOBAL read_only = 1")
+    before = site.machine.run(LISTED)
+
+    played = site.play(hosts="db1,db2", code=2)
+
+    said = " ".join(played.text.split())
+    assert "it would be an errant transaction" in said
+    assert "copy its /etc/innobrim/my.cnf" in said
+    assert "innobrim_replica = true" in said
+    assert list(played.hosts) == ["db1"]
+    assert site.machine.run(LISTED) == before
+    site.machine.sql("SET GLOBAL read_only = 0")
+
+
 def test_a_bare_host_becomes_advisory(site: Site) -> None:
     """One run leads to a service that watches, and starts at boot; the next one changes nothing."""
     site.play("-vvv")
@@ -186,11 +202,19 @@ def test_a_bare_host_becomes_advisory(site: Site) -> None:
     assert site.play().changed == 0
 
 
+def test_a_replica_with_its_primarys_account_is_left_as_it_is(site: Site) -> None:
+    """Where account and login are there already, a read-only server passes, and nothing changes."""
+    site.machine.sql("SET GLOBAL read_only = 1")
+
+    assert site.play().changed == 0
+    site.machine.sql("SET GLOBAL read_only = 0")
+
+
 def test_no_password_is_printed(site: Site) -> None:
     """Not even the most talkative run has the password that was drawn."""
     (password,) = re.findall(r"password=(\S+)", site.machine.run("cat /etc/innobrim/my.cnf"))
 
-    assert "Have the server carry out what innobrim setup-sql prints" in site.said[-2]
+    assert "Have the server carry out what innobrim setup-sql prints" in "".join(site.said)
     assert not any(password in text for text in site.said)
 
 

@@ -98,7 +98,7 @@ def rows(status: Status) -> Iterator[tuple[str, str]]:
     ago = f"last tick {duration(status.seconds_old)} ago, number {status.tick}"
     yield "mode", f"{status.mode.value}; {status.lifecycle.value}; {ago}"
     if status.advisory is not None:
-        yield "advisory", f"the reason: {status.advisory}; {to_write(status)} lets the daemon write"
+        yield "advisory", f"the reason: {status.advisory}; to let it write: {to_write(status)}"
     if not status.holds:
         yield "holds", "none"
     for hold in status.holds:

@@ -136,20 +136,25 @@ timeoutSeconds: 10
 {{- end }}
 
 {{/*
-mariadb-operator knows of a Secret its name and its mode. The pod of a sidecar may have no fsGroup: then only "others" can read
-the login, and these are the processes of our container alone.
+The pod of a sidecar may have no fsGroup: then only "others" can read the login, and these are the processes of our container
+alone. And it starts without what is missing ("optional"): the database is more than its sidecar. mariadb-operator knows of a Secret or
+ConfigMap its name and its mode.
 */}}
 {{- define "innobrim.volumes" -}}
+{{ $optional := has .Values.way (list "hosted" "mariadb-operator") | ternary "" ", optional: true" -}}
 - name: innobrim-config
-  configMap: {name: {{ .Release.Name | quote }}}
+  configMap: {name: {{ .Release.Name | quote }}{{ $optional }}}
 - name: innobrim-login
-  secret: {secretName: {{ .Values.login.secret | quote }}, defaultMode: {{ eq .Values.way "hosted" | ternary "0440" "0444" }}}
+  secret: {secretName: {{ .Values.login.secret | quote }}, defaultMode: {{ eq .Values.way "hosted" | ternary "0440" "0444" }}{{ $optional }}}
 {{- if hasPrefix "/ca/" (include "innobrim.caFile" .) }}
 - name: innobrim-ca
   secret:
     secretName: {{ include "innobrim.caSecret" . | quote }}
     {{- if ne .Values.way "mariadb-operator" }}
     items: [{key: {{ .Values.server.ca.key | quote }}, path: {{ .Values.server.ca.key | quote }}}]
+    {{- end }}
+    {{- if $optional }}
+    optional: true
     {{- end }}
 {{- end }}
 {{- if eq .Values.api.reach "tls" }}
