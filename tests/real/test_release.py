@@ -240,7 +240,7 @@ def test_from_the_first_version_to_the_next_and_back_and_away(machine: Machine, 
 
 def test_the_rpm_brings_the_same_service(machine: Machine) -> None:
     """By rpm files are as packed, an upgrade starts again what was at work, and a removal keeps the state."""
-    (file,) = machine.run(f"ls /release/dnf/el9/*/innobrim-{NEWER}-1.el9.*.rpm").split()
+    (file,) = machine.run(f"ls /release/dnf/el9/$(uname -m)/innobrim-{NEWER}-1.el9.*.rpm").split()
     rpm = "rpm --force-debian --nodeps"  # there are no RPM packages that have Python and systemd here
     machine.run(f"{rpm} --install {file} 2>&1")
     assert machine.run("rpm --verify --nodeps innobrim") == ""
