@@ -46,10 +46,15 @@ class Sidecar:
         self.process: subprocess.Popen[bytes] | None = None
 
     def start(self) -> None:
-        """Start it, with hardly a pause between two starts."""
+        """Start it, with hardly a pause between two starts.
+
+        As a container does: with no signal ignored, which a shell could not trap. Under nohup HUP is.
+        """
         path = f"{self.folder}:{os.environ['PATH']}"
         self.process = subprocess.Popen(  # noqa: S603 - our own script
-            [str(SIDECAR), "run"], cwd=self.folder, env={"PATH": path, "SIDECAR_SECONDS": "0.1"}
+            ["/usr/bin/env", "--default-signal", str(SIDECAR), "run"],
+            cwd=self.folder,
+            env={"PATH": path, "SIDECAR_SECONDS": "0.1"},
         )
 
     def told(self) -> list[str]:
