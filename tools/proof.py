@@ -1,7 +1,4 @@
-"""What was measured, on one page made from the rows of the bench alone: docs/results/README.md.
-
-``--stale`` says which rows are older than the policy in force, and what it takes to measure them again.
-"""
+"""What was measured, on one page made from the rows of the bench alone: docs/results/README.md."""
 
 from __future__ import annotations
 
@@ -14,8 +11,6 @@ from typing import NamedTuple
 import click
 import msgspec
 
-from lab.bench.plan import suite_names
-from lab.bench.progress import BETWEEN_SECONDS, in_words
 from lab.bench.revision import git
 from lab.bench.store import ASKED, ROWS
 from lab.report.figures import UNKNOWN, plain, written
@@ -103,9 +98,9 @@ Recovery is the time after a kill at the age held, where a suite kills. [The ben
 is done in a row; [its page](bench/README.md) has every contender, and what to know of each suite.
 """
 ABOUT = """\
-`python -m tools.proof` makes this page from the rows in `bench` alone. `python -m tools.proof --stale` says
-which rows are older than the policy in force, and how long it takes to measure them again. Policy in force
-when this page was made: `{commit}`.
+`python -m tools.proof` makes this page from the rows in `bench` alone. `python -m tools.plan` says which rows
+are older than the policy in force, what is measured next, and how long that takes; `make prove PART=plan`
+measures it. Policy in force when this page was made: `{commit}`.
 """
 
 
@@ -433,55 +428,22 @@ def changes_since(commit: str) -> Since:
     return since
 
 
-def stale(place: Path, since: Since) -> Iterator[str]:
-    """Yield a line for each directory with older rows, and the command that measures them again.
-
-    How long that takes is how long they took, without what fills the tables.
-    """
-    whole = 0.0
-    for path in sorted(place.glob(f"*/{ASKED}")):
-        rows = _rows_of(path.parent)
-        revisions = sorted({row.revision for row in rows if row.stage == BLOCK})
-        ages = [since(one) for one in revisions]
-        if not any(age is None or age for age in ages):
-            continue
-        asked = msgspec.json.decode(path.read_bytes())
-        seconds = sum(len(row.series.at) + BETWEEN_SECONDS for row in rows)
-        whole += seconds
-        said = ", ".join(
-            f"{one or 'no revision'} ({'no commit' if age is None else f'{age} changes ago'})"
-            for one, age in zip(revisions, ages, strict=True)
-        )
-        yield f"{path.parent.name}: {max(row.when for row in rows)[:10]}, {said}; {in_words(seconds)}"
-        where = path.parent.relative_to(ROOT) if path.is_relative_to(ROOT) else path.parent
-        again = f"SUITE={asked['name']} SERVER={asked['server']} ROWS={where} SEED={asked['seed']}"
-        if asked["name"] in suite_names():
-            yield f"    make prove {again}"
-        else:
-            yield f"    its suite, {asked['name']}, is no more"
-    yield f"to measure all of them again: {in_words(whole)}"
+def write(since: Since, commit: str) -> None:
+    """Make the page of the rows that are there; raises as ``judged_all``."""
+    PAGE.write_text(page(*judged_all(BENCH, since), commit), encoding="utf-8")
+    click.echo(f"wrote {PAGE.relative_to(ROOT)}")
 
 
 @click.command()
-@click.option(
-    "--stale", "only_stale", is_flag=True, help="Say which rows are older than the policy in force."
-)
-def main(*, only_stale: bool) -> None:
-    """Write docs/results/README.md from the rows of the bench, or say which of them are old."""
+def main() -> None:
+    """Write docs/results/README.md from the rows of the bench."""
     commit = in_force()
     if not commit or not is_whole():
         raise click.ClickException(f"{ROOT} has no whole history, by which rows have their age")
-    since = changes_since(commit)
     try:
-        if only_stale:
-            click.echo(f"policy in force: {git(ROOT, 'log', '-1', '--format=%h %cs %s', commit)}")
-            for line in stale(BENCH, since):
-                click.echo(line)
-            return
-        PAGE.write_text(page(*judged_all(BENCH, since), commit), encoding="utf-8")
+        write(changes_since(commit), commit)
     except ReportError as error:
         raise click.ClickException(str(error)) from error
-    click.echo(f"wrote {PAGE.relative_to(ROOT)}")
 
 
 if __name__ == "__main__":

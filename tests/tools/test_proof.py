@@ -12,7 +12,7 @@ import pytest
 from lab.bench.revision import git
 from tests.lab.report.factory import row, write_rows
 from tools import proof
-from tools.proof import Line, Refused, changes_since, judged_all, page, stale, verdict
+from tools.proof import Line, Refused, changes_since, judged_all, page, verdict
 
 
 def measured(ours: float = 1.0, blocks: int = 3, **changes: Any) -> list[dict[str, Any]]:  # noqa: ANN401 - any field
@@ -117,17 +117,13 @@ def test_of_what_was_measured_twice_the_newest_is_shown(tmp_path: Path) -> None:
     assert refused == [Refused("first", "measured again later: again")]
 
 
-def test_rows_that_are_older_than_the_policy_are_marked_and_listed(tmp_path: Path) -> None:
-    """The page marks them, and the list has the command that measures them again."""
+def test_rows_that_are_older_than_the_policy_are_marked(tmp_path: Path) -> None:
+    """The page marks them, and no others."""
     kept(tmp_path, measured())
     lines, refused = judged_all(tmp_path, lambda _: 3)
 
     assert "12345678 †" in page(lines, refused, "1234567890")
     assert "12345678 †" not in page(*judged_all(tmp_path, known), "1234567890")
-    told = "\n".join(stale(tmp_path, lambda _: 3))
-    assert "1234567890 (3 changes ago)" in told
-    assert "make prove SUITE=quick SERVER=mysql-8.0.31" in told
-    assert list(stale(tmp_path, known)) == ["to measure all of them again: nothing"]
 
 
 def test_a_row_is_old_by_what_changed_in_the_policy_alone(
