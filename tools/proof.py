@@ -1,4 +1,7 @@
-"""What was measured, on one page made from the rows of the bench alone: docs/results/README.md."""
+"""What was measured, on one page made from the rows of the bench alone: docs/results/README.md.
+
+Three of its lines are the table of README.md.
+"""
 
 from __future__ import annotations
 
@@ -19,11 +22,12 @@ from lab.report.summary import BLOCK, SEARCHED, ContenderSummary, Group, groups
 from lab.report.words import conditions_text, ratio_text
 from lab.scenarios.trace import starved_seconds
 from lab.statistics import FEWEST, Bounds
-from tools.markdown import table
+from tools.markdown import filled, table
 
 ROOT = Path(__file__).parents[1]
 BENCH = ROOT / "docs/results/bench"
 PAGE = ROOT / "docs/results/README.md"
+README = ROOT / "README.md"
 DECIDING = tuple(f"tests/golden/runs/{kind}-*" for kind in ("scenario", "server", "policy"))
 """What the loop decides in runs that are kept: rows of before the newest change of one are older than the
 policy in force. A change of its code or its words that changes no decision makes no row older."""
@@ -78,6 +82,8 @@ FIRST = (
     "ours / best static",
     "verdict",
 )
+
+SHORT = ("", "conditions", "untouched", "best static", "InnoBrim", "against untouched", "against best static")
 
 INTRODUCTION = """\
 # What was measured
@@ -428,15 +434,40 @@ def changes_since(commit: str) -> Since:
     return since
 
 
+def short(lines: Sequence[Line]) -> str:
+    """Return the lines that a reader asks for first, in few words, for the README; commits/s."""
+    rows: list[list[str]] = []
+    for name, line in asked_first(lines):
+        where, load = _where(line), line.group.conditions["load"]
+        words = (
+            where["server"],
+            f"{where['redo log']} of redo",
+            f"binary log {where['binary log']}",
+            f"disk {where['disk']}",
+            f"{load['kind']}, {load['threads']} threads",
+        )
+        rates = [UNKNOWN if one is None else written(one.figures["commits_mean"]) for one in line.contenders]
+        ratios = (ratio_text(line.ratio), ratio_text(line.to_best))
+        rows.append([name, ", ".join(words) + f" {OLDER}" * (line.since > 0), *rates, *ratios])
+    return table(SHORT, rows)
+
+
+def readme(text: str, lines: Sequence[Line]) -> str:
+    """Return the README with its table made anew."""
+    return filled(text, {"measured": lambda: short(lines)})
+
+
 def write(since: Since, commit: str) -> None:
-    """Make the page of the rows that are there; raises as ``judged_all``."""
-    PAGE.write_text(page(*judged_all(BENCH, since), commit), encoding="utf-8")
-    click.echo(f"wrote {PAGE.relative_to(ROOT)}")
+    """Make the page, and the table of the README, of the rows that are there; raises as ``judged_all``."""
+    lines, refused = judged_all(BENCH, since)
+    PAGE.write_text(page(lines, refused, commit), encoding="utf-8")
+    README.write_text(readme(README.read_text(encoding="utf-8"), lines), encoding="utf-8")
+    click.echo(f"wrote {PAGE.relative_to(ROOT)}, and the table of {README.name}")
 
 
 @click.command()
 def main() -> None:
-    """Write docs/results/README.md from the rows of the bench."""
+    """Write docs/results/README.md, and the table of README.md, from the rows of the bench."""
     commit = in_force()
     if not commit or not is_whole():
         raise click.ClickException(f"{ROOT} has no whole history, by which rows have their age")

@@ -157,7 +157,7 @@ def test_a_row_is_old_by_what_changed_in_the_policy_alone(
 
 
 def test_the_page_is_what_the_rows_make() -> None:
-    """With the marks of age of the policy that it names."""
+    """With the marks of age of the policy that it names; so is the table of the README."""
     text = proof.PAGE.read_text(encoding="utf-8")
     found = proof.MADE_FOR.search(text)
     assert found
@@ -165,4 +165,8 @@ def test_the_page_is_what_the_rows_make() -> None:
     if not proof.is_whole():
         pytest.skip("this clone has no whole history, by which rows have their age")
 
-    assert page(*judged_all(proof.BENCH, since), found[1]) == text, "python -m tools.proof makes it anew"
+    lines, refused = judged_all(proof.BENCH, since)
+    short = proof.README.read_text(encoding="utf-8")
+
+    assert page(lines, refused, found[1]) == text, "python -m tools.proof makes it anew"
+    assert proof.readme(short, lines) == short, "python -m tools.proof makes its table anew"
