@@ -73,7 +73,7 @@ check: lint
 test: servers lint
 	$(BIN)/pytest -n $(WORKERS) -m "not prove" $(ARGS)
 
-PARTS := bench soak day memory no-harm ledger ablation hostile releases sizing mutants audit kubernetes fleet
+PARTS := bench plan soak day memory no-harm ledger ablation hostile releases sizing mutants audit kubernetes fleet
 ifneq ($(filter prove,$(MAKECMDGOALS)),)
 ifeq ($(filter $(PART),$(PARTS)),)
 $(error PART=$(PART): there is no such part; there are $(PARTS). A suite of the bench is SUITE=$(PART))

@@ -109,7 +109,7 @@ def _burst(dice: random.Random) -> tuple[int, int] | None:
     return dice.randrange(int(SLOT) - seconds), seconds
 
 
-def run(rows: Path, name: str, *, hours: int, seed: int | None = None) -> None:
+def run(rows: Path, name: str, *, hours: int, seed: int | None = None, first: int = 0) -> None:
     """Carry out the next hours of the day that have no rows; what goes wrong in them is in their rows.
 
     Args:
@@ -117,6 +117,8 @@ def run(rows: Path, name: str, *, hours: int, seed: int | None = None) -> None:
         name: of the server, as ``make servers`` has it.
         hours: how many.
         seed: of faults and bursts; drawn when None.
+        first: no hour before this one; a part of the day that begins elsewhere than at midnight has a
+            journal of its own, so that parts can be lived through side by side.
 
     Raises:
         LabServerError: server or load could not be had, or the disk could not be limited.
@@ -128,13 +130,13 @@ def run(rows: Path, name: str, *, hours: int, seed: int | None = None) -> None:
     elif seed is None:
         seed = random.SystemRandom().randrange(10_000)
     done = {row["row"] for row in mine if "row" in row}
-    left = [slot for slot in plan(seed) if slot.number not in done]
+    left = [slot for slot in plan(seed) if slot.number not in done and slot.hour >= first]
     if not left:
         say(f"day on {name}: finished before; without its rows in {rows} it is measured anew")
         return
     chosen = sorted({slot.hour for slot in left})[:hours]
     say(f"day on {name}, seed {seed}: hours {chosen[0]} to {chosen[-1]}")
-    day = _Day(ledger, server_named(name, ServerSpec()), {"server": name, "seed": seed})
+    day = _Day(ledger, server_named(name, ServerSpec()), {"server": name, "seed": seed, "first": first})
     day.live([slot for slot in left if slot.hour in chosen])
     if chosen[-1] != left[-1].hour:
         say("the day is not finished; the same command goes on with it")
@@ -145,12 +147,13 @@ class _Day:
 
     def __init__(self, ledger: Ledger, server: LabServer, common: Row) -> None:
         self._ledger, self._server, self._common = ledger, server, common
-        self._state = CACHE / "day" / f"{common['server']}-{common['seed']}"
+        part = f"-{common['first']}" if common["first"] else ""
+        self._state = CACHE / "day" / f"{common['server']}-{common['seed']}{part}"
         self._began, self._revision = round(time.time(), 1), revision()
 
     def live(self, todo: list[Slot]) -> None:
         """Live through some rows, in order; judge what an earlier command left unjudged first."""
-        if not any(row["server"] == self._common["server"] for row in self._ledger.rows):
+        if not self._mine():
             shutil.rmtree(self._state, ignore_errors=True)  # a day that is measured anew has no past
         self._judge({})
         disk = Plan(disk=DiskPlan(write_iops=WRITE_IOPS), load=LoadPlan(rate=todo[0].rate))
@@ -219,9 +222,14 @@ class _Day:
             f" {row['back_seconds']} s; {row['offered']} offered/s, {row['changed']} row changes/s"
         )
 
+    def _mine(self) -> list[Row]:
+        """Return the rows of this part of this server's day; those without a part are of the first one."""
+        mine = (self._common["server"], self._common["first"])
+        return [row for row in self._ledger.rows if (row["server"], row.get("first", 0)) == mine]
+
     def _judge(self, more: Row) -> None:
         """Add the row about what the journal has and no row of this day has judged yet."""
-        mine = [row for row in self._ledger.rows if row["server"] == self._common["server"]]
+        mine = self._mine()
         last = next((row["judged"] for row in reversed(mine) if "judged" in row), None)
         known = {(one["run"], one["what"]) for row in mine for one in row.get("breaches", ())}
         found = judged(self._state, last or {"run": 0, "tick": 0, "wall": 0.0})

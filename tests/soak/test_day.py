@@ -120,6 +120,23 @@ def test_a_day_with_all_its_rows_says_so(tmp_path: Path, capsys: pytest.CaptureF
     assert "finished before; without its rows in" in capsys.readouterr().out
 
 
+def test_a_part_of_a_day_begins_at_its_hour(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Parts side by side have each their hours and their journal, and go on where they stopped."""
+    lived: list[tuple[list[int], Any]] = []
+
+    def live(part: Any, todo: list[hours.Slot]) -> None:  # noqa: ANN401 - what hours.py keeps to itself
+        lived.append((sorted({slot.hour for slot in todo}), part._state))
+
+    monkeypatch.setattr(hours._Day, "live", live)
+    monkeypatch.setattr(hours, "server_named", lambda *_: None)
+    report(tmp_path, rows(lambda _hour, _: 40.0, numbers=range(13, 25)))
+    for first in (0, 2):
+        hours.run(tmp_path / "day.jsonl", "mysql-8.0.31", hours=2, first=first)
+
+    assert [asked for asked, _ in lived] == [[0, 1], [4, 5]]
+    assert len({state for _, state in lived}) == 2
+
+
 def test_the_page_is_what_the_rows_say() -> None:
     """Nobody wrote into the part of the page that is made of rows."""
     assert day.page() == day.PAGE.read_text(encoding="utf-8")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import subprocess
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -198,3 +199,11 @@ def test_the_command_names_the_policy_and_every_comparison(monkeypatch: pytest.M
 
     assert told[0].startswith("policy in force: ")
     assert len(told) == 2 + len(order())
+
+
+def test_make_takes_the_command_of_the_page() -> None:
+    """`make prove PART=plan TIME=…` measures for so long."""
+    words = ["make", "-n", "-C", str(proof.ROOT), "prove", "PART=plan", "TIME=7m"]
+    told = subprocess.run(words, capture_output=True, text=True, timeout=60.0, check=True)  # noqa: S603 - words of this test
+
+    assert "-m tools.plan --time 7m" in told.stdout
