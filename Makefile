@@ -4,8 +4,9 @@
 # make check     within five minutes: what needs neither server nor browser, and no hours of simulated time, side by side
 # make prove     the long measurements, an hour at a time, gone on with by the same command: PART=bench SUITE=contenders, one of
 #                `innobrim bench --help`, into docs/results/bench, no row of which begins after TIME=55m; SERVER=… ROWS=… SEED=…:
-#                on another server, into another directory, in a known order; PART=plan: every comparison of docs/results that is
-#                older than the policy in force or was never measured, what a reader would ask first at first; PART=soak: the daemon on a
+#                on another server, into another directory, in a known order; PART=plan: what is older than the
+#                policy in force or was never measured, most asked for first; ARGS=3: that of its list, also where it is measured;
+#                PART=soak: the daemon on a
 #                real server with a random fault every minute; PART=day: 24 hours with a load that follows the hour, a batch,
 #                a backup and a fault every ten minutes; ARGS="--server mysql-8.0.31 --hours 3": the next three that have no rows;
 #                PART=memory: what the daemon holds over the ticks of hours; ARGS=--no-api; PART=no-harm: every scenario with the loop and without;
@@ -86,7 +87,7 @@ ifeq ($(PART),soak)
 else ifeq ($(PART),day)
 	$(BIN)/python -m tests.soak.day $(ARGS)
 else ifeq ($(PART),plan)
-	$(BIN)/python -m tools.plan --time $(TIME)
+	$(BIN)/python -m tools.plan --time $(TIME) $(ARGS)
 else ifeq ($(PART),memory)
 	$(BIN)/python -m tests.soak.memory $(ARGS)
 else ifeq ($(PART),no-harm)

@@ -12,42 +12,24 @@ import time
 import tomllib
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import click
 import msgspec
 
-from lab.bench import store
-from lab.bench.plan import Asked, Suite, load_suite
+from lab.bench import revision
+from lab.bench.plan import Asked, Plan, Suite, load_suite
 from lab.bench.progress import Remaining, in_words
-from lab.bench.revision import git
-from lab.report.rows import ReportError
-from lab.servers.made import image_of
-from tools import proof
-from tools.proof import Since
+from lab.bench.store import PlanError
+from lab.report.rows import ReportError, Row
+from tools import kept, proof
+from tools.kept import Comparison, Kept, Since, age_of, all_kept, changes_since, in_force
 from tuner.cli.answer import UNFINISHED
 from tuner.cli.bench import WEEK, bench
 from tuner.cli.options import Duration
+from tuner.cli.wording import counted
 
 ORDER = Path(__file__).with_suffix(".toml")
-BLOCK = "block"
-
-
-class Comparison(NamedTuple):
-    """One server under one load.
-
-    Attributes:
-        suite: a name of ``suite_names``.
-        server: a name of ``make servers``.
-        variant: of the suite; empty where it has none.
-    """
-
-    suite: str
-    server: str
-    variant: str
-
-    def __str__(self) -> str:
-        return ", ".join(word for word in self if word)
 
 
 class State(NamedTuple):
@@ -55,12 +37,14 @@ class State(NamedTuple):
 
     Attributes:
         when: the day of its newest row; empty without rows.
-        age: changes of the policy since its oldest row; None without rows, or where one has no commit.
+        age: changes of the policy since its oldest row; None where a row is of no commit.
+        same: its rows are of the plan that the suite has today.
         left: seconds that it takes to measure what is missing or older; 0 where nothing is.
     """
 
     when: str
     age: int | None
+    same: bool
     left: float
 
     def __str__(self) -> str:
@@ -68,18 +52,15 @@ class State(NamedTuple):
             return f"not measured; {in_words(self.left)}"
         if not self.left:
             return f"measured {self.when}"
-        if self.age == 0:
+        if self.age is None:
+            why = "by code without a commit"
+        elif self.age:
+            why = f"{counted(self.age, 'change')} of the policy ago"
+        elif not self.same:
+            why = "by another plan than the suite has today"
+        else:
             return f"begun {self.when}; {in_words(self.left)} left"
-        older = "no commit" if self.age is None else f"{self.age} changes of the policy ago"
-        return f"older: {self.when}, {older}; {in_words(self.left)}"
-
-
-class _Kept(NamedTuple):
-    """One directory: what was asked for, and the rows."""
-
-    directory: Path
-    asked: dict[str, Any]
-    rows: list[store.Row]
+        return f"older: {self.when}, {why}; {in_words(self.left)}"
 
 
 def order() -> tuple[Comparison, ...]:
@@ -88,8 +69,8 @@ def order() -> tuple[Comparison, ...]:
     return tuple(Comparison(*words) for words in asked)
 
 
-class Plan:
-    """The comparisons that are held against the rows in a place."""
+class Progress:
+    """How far comparisons are, by what is kept in a place."""
 
     def __init__(self, place: Path, since: Since, policy: str) -> None:
         """Read what is there.
@@ -98,112 +79,159 @@ class Plan:
             place: directories of a bench each.
             since: how many changes of the policy are younger than a revision.
             policy: the commit of the policy in force; names directories of what is measured again.
+
+        Raises:
+            ReportError: as ``all_kept``.
         """
+        self.all = all_kept(place)
         self._place = place
         self._since = functools.cache(since)
         self._policy = policy
-        self._kept = [_kept(path.parent) for path in sorted(place.glob(f"*/{store.ASKED}"))]
 
     def state(self, comparison: Comparison) -> State:
-        """Return how far a comparison is: by the rows of which least is missing, else by the newest."""
-        suite = load_suite(comparison.suite)
-        (plan,) = (one for one in suite.plans if one.variant == comparison.variant)
-        found = [State("", None, Remaining([plan], []).seconds())]
-        for kept in self._of(comparison):
-            rows = [row for row in kept.rows if row["variant"] == comparison.variant]
-            blocks = [row for row in rows if row["stage"] == BLOCK] or rows
-            if not rows:
-                continue
-            age = self._age(blocks)
-            left = Remaining([plan], rows if age == 0 else []).seconds()
-            found.append(State(max(row["when"] for row in blocks)[:10], age, left))
-        return min(reversed(found), key=lambda one: (one.left, one.age is None, one.age))
+        """Return how far a comparison is: by the rows of which least is missing, else by the newest.
+
+        Raises:
+            PlanError: its suite is no more, or has no such variant.
+        """
+        _, plan = _asked_for(comparison)
+        found = [self._of(one, plan) for one in self._where(comparison) if one.of(plan.variant)]
+        never = State("", 0, same=True, left=Remaining([plan], []).seconds())
+        return min(found or [never], key=lambda one: (one.left, [-ord(sign) for sign in one.when]))
 
     def words(self, comparison: Comparison) -> list[str]:
-        """Return what ``innobrim bench`` is asked for to measure, or go on with, a comparison."""
-        suite = load_suite(comparison.suite)
-        current = [kept for kept in self._of(comparison) if self._goes_on(kept, suite)]
+        """Return what ``innobrim bench`` is asked for to measure, go on with, or repeat a comparison."""
+        suite, plan = _asked_for(comparison)
         words = ["--variant", comparison.variant] if comparison.variant else []
-        if current:
-            return ["--resume", str(current[-1].directory), *words]
+        begun = [
+            (state.left, one.directory)
+            for one in self._where(comparison)
+            if self._goes_on(one, suite, plan) and (state := self._of(one, plan)).left
+        ]
+        if begun:
+            return ["--resume", str(min(begun)[1]), *words]
         name = f"{comparison.suite}-{comparison.server.removeprefix('mysql-')}"
         again = f"{name}-{self._policy[:8]}"
         names = itertools.chain([name, again], (f"{again}-{number}" for number in itertools.count(2)))
         free = next(path for one in names if not (path := self._place / one).exists())
-        asked = ["--suite", comparison.suite, "--server", comparison.server]
-        return [*asked, "--output", str(free), *words]
+        return ["--suite", comparison.suite, "--server", comparison.server, "--output", str(free), *words]
 
-    def _of(self, comparison: Comparison) -> list[_Kept]:
-        names = {comparison.server, image_of(comparison.server)}
-        return [
-            kept
-            for kept in self._kept
-            if kept.asked["name"] == comparison.suite
-            and (kept.asked["server"] in names or comparison.server in Path(kept.asked["server"]).parts)
-        ]
+    def _where(self, comparison: Comparison) -> list[Kept]:
+        return [one for one in self.all if one.comparison(comparison.variant) == comparison]
 
-    def _goes_on(self, kept: _Kept, suite: Suite) -> bool:
-        new = not kept.rows or self._age(kept.rows) == 0
-        return new and msgspec.convert(kept.asked, Asked).suite.digest == suite.digest
+    def _of(self, found: Kept, plan: Plan) -> State:
+        """Return how far a plan is in one directory."""
+        rows = found.of(plan.variant)
+        age, today = age_of(rows, self._since), msgspec.json.decode(msgspec.json.encode(plan))
+        same = all(row.plan == today for row in rows)
+        counts = [{"variant": row.variant, "stage": row.stage} for row in rows if age == 0 and same]
+        when = max((row.when for row in rows), default="")[:10]
+        return State(when, age, same, Remaining([plan], counts).seconds())
 
-    def _age(self, rows: Sequence[store.Row]) -> int | None:
-        ages = [self._since(one) for one in {row.get("revision", "") for row in rows}]
-        known = [age for age in ages if age is not None]
-        return max(known) if known and len(known) == len(ages) else None
+    def _goes_on(self, found: Kept, suite: Suite, plan: Plan) -> bool:
+        """Tell whether further rows may go to a directory: it has the suite of today, and no older rows.
+
+        Where it has some of this plan those of others may be older.
+        """
+        rows: Sequence[Row] = found.of(plan.variant) or found.rows
+        if age_of(rows, self._since) != 0:
+            return False
+        try:
+            return msgspec.convert(found.asked, Asked).suite.digest == suite.digest
+        except msgspec.ValidationError:
+            return False
 
 
-def _kept(directory: Path) -> _Kept:
-    asked = msgspec.json.decode((directory / store.ASKED).read_bytes())
-    return _Kept(directory, asked, store.read_rows(directory / store.ROWS))
+def _asked_for(comparison: Comparison) -> tuple[Suite, Plan]:
+    suite = load_suite(comparison.suite)
+    plan = next((one for one in suite.plans if one.variant == comparison.variant), None)
+    if plan is None:
+        raise PlanError(f"{ORDER}: {comparison}: the suite {suite.name} has no such variant")
+    return suite, plan
 
 
-def listed(plan: Plan, comparisons: Sequence[Comparison]) -> Iterator[str]:
-    """Yield a line for each comparison, and what is left to measure."""
-    states = [plan.state(one) for one in comparisons]
+def listed(progress: Progress, comparisons: Sequence[Comparison]) -> Iterator[str]:
+    """Yield a line for each comparison, what is to do, and what is measured but in no plan."""
+    states = [progress.state(one) for one in comparisons]
     for number, (one, state) in enumerate(zip(comparisons, states, strict=True), 1):
         yield f"{number:>2}  {one}: {state}"
     left = [state.left for state in states if state.left]
-    yield f"{len(left)} of {len(states)} comparisons to measure: {in_words(sum(left))}"
+    yield f"{len(left)} of {counted(len(states), 'comparison')} still to measure: {in_words(sum(left))}"
+    further = {one.comparison(row.variant) for one in progress.all for row in one.rows} - {*order()}
+    yield from (f"in no plan: {one}" for one in sorted(further))
 
 
-def measure(comparisons: Sequence[Comparison], since: Since, policy: str, seconds: float) -> int:
-    """Measure what is not done, in order, and return 0, or what the bench exits with where it ends early."""
-    end = time.monotonic() + seconds
+def measure(
+    comparisons: Sequence[Comparison], since: Since, policy: str, seconds: float, *, again: bool = False
+) -> int:
+    """Measure what is not done, in order; one that cannot be measured now does not keep from the next.
+
+    Args:
+        comparisons: what is asked for.
+        since: as ``Progress`` takes it.
+        policy: the same.
+        seconds: no row begins later.
+        again: also what is done.
+
+    Returns:
+        0 where all of it is done, else what a bench ended with.
+    """
+    end, code = time.monotonic() + seconds, 0
     for one in comparisons:
-        plan = Plan(proof.BENCH, since, policy)
-        if not plan.state(one).left:
+        progress = Progress(kept.BENCH, since, policy)
+        if not (again or progress.state(one).left):
             continue
         left = int(end - time.monotonic())
         if left <= 0:
             return UNFINISHED
         click.echo(f"plan: {one}")
-        ended: int | None = bench.main(
-            [*plan.words(one), "--time", f"{left}s"], prog_name="innobrim bench", standalone_mode=False
-        )
-        proof.write(since, policy)
+        words = [*progress.words(one), "--time", f"{left}s"]
+        try:
+            ended: int | None = bench.main(words, prog_name="innobrim bench", standalone_mode=False)
+        except click.ClickException as error:
+            error.show()
+            code = error.exit_code
+            continue
+        finally:
+            proof.write(since, policy)
         if ended:
             return ended
-    return 0
+    return code
 
 
-@click.command()
-@click.option(
-    "--time", "limit", type=Duration(WEEK), metavar="55m", help="Measure; begin no row after so long."
+@click.command(
+    epilog="Exit 0: what was asked for is done. 4: the time was up; the same command goes on. Else: what"
+    " innobrim bench ends with."
 )
-def main(*, limit: float | None) -> None:
-    """Say what was measured, what is older than the policy in force, and what is next; or measure it."""
-    policy = proof.in_force()
-    if not policy or not proof.is_whole():
-        raise click.ClickException(f"{proof.ROOT} has no whole history, by which rows have their age")
-    since = proof.changes_since(policy)
+@click.argument("numbers", nargs=-1, type=click.IntRange(1, len(order())))
+@click.option("--time", "limit", type=Duration(WEEK), metavar="55m", help="Measure; no row begins later.")
+def main(*, numbers: tuple[int, ...], limit: float | None) -> None:
+    """Say what was measured, what is older than the policy in force, and what is next; or measure it.
+
+    NUMBERS: of the list; these comparisons alone. With --time they are measured also where they are done.
+
+    Example: python -m tools.plan 1 --time 2h
+    """
+    policy = in_force()
+    since = changes_since(policy)
+    comparisons = [order()[number - 1] for number in numbers] or order()
+    if numbers and limit is None:
+        raise click.UsageError("NUMBERS go with --time; without both the list says what is next")
     try:
         if limit is None:
-            click.echo(f"policy in force: {git(proof.ROOT, 'log', '-1', '--format=%h %cs %s', policy)}")
-            for line in listed(Plan(proof.BENCH, since, policy), order()):
+            newest = revision.git(kept.ROOT, "log", "-1", "--format=%h %cs %s", policy)
+            click.echo(f"policy in force: {newest}")
+            for line in listed(Progress(kept.BENCH, since, policy), order()):
                 click.echo(line)
             return
-        ended = measure(order(), since, policy, limit)
-    except (ReportError, ValueError, OSError) as error:
+        now = revision.revision()
+        if not now or now.endswith("-dirty"):
+            raise click.ClickException(
+                f"{', '.join(revision.FOLDERS)}: changed since the last commit, and rows would have no age;"
+                " commit first"
+            )
+        ended = measure(comparisons, since, policy, limit, again=bool(numbers))
+    except (ReportError, PlanError) as error:
         raise click.ClickException(str(error)) from error
     if ended:
         raise click.exceptions.Exit(ended)

@@ -12,25 +12,20 @@ from pathlib import Path
 from typing import NamedTuple
 
 import click
-import msgspec
 
-from lab.bench.revision import git
-from lab.bench.store import ASKED, ROWS
+from lab.bench.store import ROWS
 from lab.report.figures import UNKNOWN, plain, written
-from lab.report.rows import ReportError, Row, read_rows
+from lab.report.files import replace_text
+from lab.report.rows import ReportError, Row
 from lab.report.summary import BLOCK, SEARCHED, ContenderSummary, Group, groups
 from lab.report.words import conditions_text, ratio_text
 from lab.scenarios.trace import starved_seconds
 from lab.statistics import FEWEST, Bounds
-from tools.markdown import filled, table
+from tools.kept import BENCH, ROOT, Comparison, Since, all_kept, changes_since, in_force
+from tools.markdown import PART, filled, table
 
-ROOT = Path(__file__).parents[1]
-BENCH = ROOT / "docs/results/bench"
 PAGE = ROOT / "docs/results/README.md"
 README = ROOT / "README.md"
-DECIDING = tuple(f"tests/golden/runs/{kind}-*" for kind in ("scenario", "server", "policy"))
-"""What the loop decides in runs that are kept: rows of before the newest change of one are older than the
-policy in force. A change of its code or its words that changes no decision makes no row older."""
 
 OURS, UNTOUCHED = "ours", "default"
 OF_UNTOUCHED, OF_BEST = 0.99, 0.98
@@ -46,9 +41,6 @@ SERVERS = ("MySQL 8.0", "MySQL 8.4", "MySQL 9", "MySQL 5.7", "MySQL 5.6", "Maria
 OLDER = "†"
 MADE_FOR = re.compile(r"when this page was made: `([0-9a-f]+)`")
 """How the page names the commit that its marks of age are held against."""
-
-Since = Callable[[str], int | None]
-"""Says how many changes of the policy are younger than a revision; None where that is no commit."""
 
 HEAD = (
     "server",
@@ -84,6 +76,12 @@ FIRST = (
 )
 
 SHORT = ("", "conditions", "untouched", "best static", "InnoBrim", "against untouched", "against best static")
+
+SENTENCE = """\
+Commits/s, means of {blocks} paired blocks, {processors} processors. *Untouched* is the default,
+10000/20000 from MySQL 8.4 on and 200/2000 before. {older}: older than the newest change of the policy.
+
+"""
 
 INTRODUCTION = """\
 # What was measured
@@ -187,23 +185,22 @@ def judged_all(place: Path, since: Since) -> tuple[list[Line], list[Refused]]:
     Raises:
         ReportError: rows that cannot be read.
     """
-    lines: dict[bytes, Line] = {}
+    lines: dict[Comparison, Line] = {}
     refused: list[Refused] = []
-    for path in sorted(place.glob(f"*/{ASKED}")):
-        rows = _rows_of(path.parent)
-        measured = {row.variant for row in rows if row.stage == BLOCK}
-        plans = msgspec.json.decode(path.read_bytes())["plans"]
-        absent = [plan["variant"] for plan in plans if plan["variant"] not in measured]
-        refused += [Refused(_name(path.parent, one), "not measured yet") for one in absent]
-        for group in groups(rows):
+    found = all_kept(place)
+    measured = {kept.comparison(row.variant) for kept in found for row in kept.rows if row.stage == BLOCK}
+    for kept in found:
+        absent = [one for one in kept.variants if kept.comparison(one) not in measured]
+        refused += [Refused(_name(kept.directory, one), "not measured yet") for one in absent]
+        for group in groups(kept.rows):
             if not group.rows:
                 continue
-            found = judged(path.parent, group, since)
-            if isinstance(found, Refused):
-                refused.append(found)
+            line = judged(kept.directory, group, since)
+            if isinstance(line, Refused):
+                refused.append(line)
                 continue
-            key = msgspec.json.encode(group.conditions, order="deterministic")
-            older, newer = sorted((found, lines.get(key, found)), key=lambda one: max(_whens(one.group)))
+            key = kept.comparison(group.variant)
+            older, newer = sorted((line, lines.get(key, line)), key=lambda one: max(_whens(one.group)))
             if older is not newer:
                 name = _name(older.directory, older.group.variant)
                 refused.append(Refused(name, f"measured again later: {newer.directory.name}"))
@@ -213,11 +210,6 @@ def judged_all(place: Path, since: Since) -> tuple[list[Line], list[Refused]]:
 
 def _name(directory: Path, variant: str) -> str:
     return f"{directory.name}, {variant}" if variant else directory.name
-
-
-def _rows_of(directory: Path) -> list[Row]:
-    path = directory / ROWS
-    return read_rows(path) if path.exists() and path.stat().st_size else []
 
 
 def _whens(group: Group) -> list[str]:
@@ -406,38 +398,11 @@ def page(lines: Sequence[Line], refused: Sequence[Refused], commit: str) -> str:
     )
 
 
-def in_force() -> str:
-    """Return the newest commit that changed the policy."""
-    asked = ("-1", "--no-merges", "--diff-filter=M", "--format=%h", "--abbrev=10")
-    return git(ROOT, "log", *asked, "--", *DECIDING)
-
-
-def is_whole() -> bool:
-    """Tell whether the history is there and goes back to its beginning."""
-    return git(ROOT, "rev-parse", "--is-shallow-repository") == "false"
-
-
-def changes_since(commit: str) -> Since:
-    """Return what counts the changes of the policy, up to a commit, that are younger than a revision."""
-
-    def since(revision: str) -> int | None:
-        if not revision or revision.endswith("-dirty"):
-            return None
-        span = f"{revision}..{commit}"
-        if not git(ROOT, "rev-parse", "--verify", "--quiet", f"{revision}^{{commit}}"):
-            return None
-        if not git(ROOT, "rev-list", "--count", span):
-            raise ReportError(f"git does not say what changed in {span}")
-        asked = ("--no-merges", "--diff-filter=M", "--format=%h", span)
-        return len(git(ROOT, "log", *asked, "--", *DECIDING).split())
-
-    return since
-
-
 def short(lines: Sequence[Line]) -> str:
-    """Return the lines that a reader asks for first, in few words, for the README; commits/s."""
+    """Return the lines that a reader asks for first, in few words, for the README."""
     rows: list[list[str]] = []
-    for name, line in asked_first(lines):
+    first = list(asked_first(lines))
+    for name, line in first:
         where, load = _where(line), line.group.conditions["load"]
         words = (
             where["server"],
@@ -446,22 +411,38 @@ def short(lines: Sequence[Line]) -> str:
             f"disk {where['disk']}",
             f"{load['kind']}, {load['threads']} threads",
         )
-        rates = [UNKNOWN if one is None else written(one.figures["commits_mean"]) for one in line.contenders]
+        rates = [
+            UNKNOWN if one is None else written(one.figures.get("commits_mean")) for one in line.contenders
+        ]
         ratios = (ratio_text(line.ratio), ratio_text(line.to_best))
         rows.append([name, ", ".join(words) + f" {OLDER}" * (line.since > 0), *rates, *ratios])
-    return table(SHORT, rows)
+    blocks, processors = (
+        " or ".join(dict.fromkeys(str(one) for one in found))
+        for found in (
+            [line.ratio.blocks for _, line in first],
+            [line.group.conditions.get("processors", UNKNOWN) for _, line in first],
+        )
+    )
+    return SENTENCE.format(blocks=blocks, processors=processors, older=OLDER) + table(SHORT, rows)
 
 
 def readme(text: str, lines: Sequence[Line]) -> str:
-    """Return the README with its table made anew."""
+    """Return the README with its table made anew.
+
+    Raises:
+        ReportError: it has no place for one.
+    """
+    if "measured" not in PART.findall(text):
+        raise ReportError(f"{README.name}: has no part `<!-- generated: measured -->` for the table")
     return filled(text, {"measured": lambda: short(lines)})
 
 
 def write(since: Since, commit: str) -> None:
     """Make the page, and the table of the README, of the rows that are there; raises as ``judged_all``."""
     lines, refused = judged_all(BENCH, since)
-    PAGE.write_text(page(lines, refused, commit), encoding="utf-8")
-    README.write_text(readme(README.read_text(encoding="utf-8"), lines), encoding="utf-8")
+    table_too = readme(README.read_text(encoding="utf-8"), lines)
+    replace_text(PAGE, page(lines, refused, commit))
+    replace_text(README, table_too)
     click.echo(f"wrote {PAGE.relative_to(ROOT)}, and the table of {README.name}")
 
 
@@ -469,8 +450,6 @@ def write(since: Since, commit: str) -> None:
 def main() -> None:
     """Write docs/results/README.md, and the table of README.md, from the rows of the bench."""
     commit = in_force()
-    if not commit or not is_whole():
-        raise click.ClickException(f"{ROOT} has no whole history, by which rows have their age")
     try:
         write(changes_since(commit), commit)
     except ReportError as error:

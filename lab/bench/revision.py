@@ -39,12 +39,17 @@ def revision(root: Path | None = None) -> str:
 
 def git(place: Path, *words: str) -> str:
     """Return what git says in a directory; empty where it refuses or is not there."""
+    return said(place, *words) or ""
+
+
+def said(place: Path, *words: str) -> str | None:
+    """Return what git says in a directory; None where it refuses, is not there, or takes too long."""
     try:
         found = subprocess.run(
             ["git", *words], cwd=place, capture_output=True, text=True, timeout=SECONDS, check=True
         )
     except (OSError, subprocess.SubprocessError):
-        return ""
+        return None
     return found.stdout.strip()
 
 

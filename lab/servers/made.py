@@ -32,6 +32,12 @@ def image_of(name: str) -> str:
     return f"innobrim/{name.replace('-', ':', 1)}"
 
 
+def name_of(image: str) -> str:
+    """Return the name that an image of ours stands for; of any other one the image itself."""
+    found = _IMAGE.fullmatch(image)
+    return f"{found[1]}-{found[2]}" if found else image
+
+
 def names_here(tags: Iterable[str]) -> list[str]:
     """Return the names of the servers that are here, sorted.
 
@@ -39,7 +45,7 @@ def names_here(tags: Iterable[str]) -> list[str]:
         tags: of the images that are here.
     """
     folders = (path.name for path in CACHE.glob("m*-*") if is_name(path.name) and program_of(path.name))
-    images = (f"{found[1]}-{found[2]}" for tag in tags if (found := _IMAGE.fullmatch(tag)))
+    images = (name_of(tag) for tag in tags if _IMAGE.fullmatch(tag))
     return sorted({*folders, *images}, key=_by_release)
 
 

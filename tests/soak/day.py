@@ -190,7 +190,7 @@ def _saved(tens: list[Row]) -> Iterator[str]:
 @click.command()
 @click.option("--server", "name", default="mysql-9.7", show_default=True, help="A name of `make servers`.")
 @click.option("--hours", type=click.IntRange(1, HOURS), default=1, show_default=True, help="At most.")
-@click.option("--first", type=click.IntRange(0, HOURS - 1), default=0, help="No hour before this one.")
+@click.option("--first", type=click.IntRange(0, HOURS - 1), help="Only --hours from this one on.")
 @click.option("--seed", type=int, help="Order of faults and bursts; default: drawn.")
 @click.option(
     "--rows",
@@ -199,7 +199,9 @@ def _saved(tens: list[Row]) -> Iterator[str]:
     help="File of the finished rows; docs/results/day.jsonl by default, and then the page is made of it.",
 )
 @click.option("--report", "only_report", is_flag=True, help="Measure nothing.")
-def main(*, name: str, hours: int, first: int, seed: int | None, rows: Path, only_report: bool) -> None:
+def main(
+    *, name: str, hours: int, first: int | None, seed: int | None, rows: Path, only_report: bool
+) -> None:
     """Live through the next hours of a day that have no rows; the same command goes on with what is left.
 
     Parts of a day side by side each take --first, the day's --seed, and a file of --rows of their own.

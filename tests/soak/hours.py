@@ -109,7 +109,7 @@ def _burst(dice: random.Random) -> tuple[int, int] | None:
     return dice.randrange(int(SLOT) - seconds), seconds
 
 
-def run(rows: Path, name: str, *, hours: int, seed: int | None = None, first: int = 0) -> None:
+def run(rows: Path, name: str, *, hours: int, seed: int | None = None, first: int | None = None) -> None:
     """Carry out the next hours of the day that have no rows; what goes wrong in them is in their rows.
 
     Args:
@@ -117,8 +117,8 @@ def run(rows: Path, name: str, *, hours: int, seed: int | None = None, first: in
         name: of the server, as ``make servers`` has it.
         hours: how many.
         seed: of faults and bursts; drawn when None.
-        first: no hour before this one; a part of the day that begins elsewhere than at midnight has a
-            journal of its own, so that parts can be lived through side by side.
+        first: only so many hours from this one on, with a journal of their own, so that parts of a day can
+            be lived through side by side.
 
     Raises:
         LabServerError: server or load could not be had, or the disk could not be limited.
@@ -130,7 +130,8 @@ def run(rows: Path, name: str, *, hours: int, seed: int | None = None, first: in
     elif seed is None:
         seed = random.SystemRandom().randrange(10_000)
     done = {row["row"] for row in mine if "row" in row}
-    left = [slot for slot in plan(seed) if slot.number not in done and slot.hour >= first]
+    part = range(HOURS) if first is None else range(first, first + hours)
+    left = [slot for slot in plan(seed) if slot.number not in done and slot.hour in part]
     if not left:
         say(f"day on {name}: finished before; without its rows in {rows} it is measured anew")
         return
@@ -147,7 +148,7 @@ class _Day:
 
     def __init__(self, ledger: Ledger, server: LabServer, common: Row) -> None:
         self._ledger, self._server, self._common = ledger, server, common
-        part = f"-{common['first']}" if common["first"] else ""
+        part = "" if common["first"] is None else f"-{common['first']}"
         self._state = CACHE / "day" / f"{common['server']}-{common['seed']}{part}"
         self._began, self._revision = round(time.time(), 1), revision()
 
@@ -223,9 +224,9 @@ class _Day:
         )
 
     def _mine(self) -> list[Row]:
-        """Return the rows of this part of this server's day; those without a part are of the first one."""
+        """Return the rows of this part of this server's day."""
         mine = (self._common["server"], self._common["first"])
-        return [row for row in self._ledger.rows if (row["server"], row.get("first", 0)) == mine]
+        return [row for row in self._ledger.rows if (row["server"], row.get("first")) == mine]
 
     def _judge(self, more: Row) -> None:
         """Add the row about what the journal has and no row of this day has judged yet."""
@@ -234,7 +235,7 @@ class _Day:
         known = {(one["run"], one["what"]) for row in mine for one in row.get("breaches", ())}
         found = judged(self._state, last or {"run": 0, "tick": 0, "wall": 0.0})
         found["breaches"] = [one for one in found["breaches"] if (one["run"], one["what"]) not in known]
-        hour = next((row["hour"] for row in reversed(mine) if "row" in row), 0)
+        hour = next((row["hour"] for row in reversed(mine) if "row" in row), self._common["first"] or 0)
         if found["ticks"] or found["breaches"]:
             self._ledger.add({**self._common, "hour": hour, **found, **more})
 

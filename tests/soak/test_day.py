@@ -121,7 +121,7 @@ def test_a_day_with_all_its_rows_says_so(tmp_path: Path, capsys: pytest.CaptureF
 
 
 def test_a_part_of_a_day_begins_at_its_hour(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Parts side by side have each their hours and their journal, and go on where they stopped."""
+    """Parts side by side have each their hours and their journal; the same command does no other's hours."""
     lived: list[tuple[list[int], Any]] = []
 
     def live(part: Any, todo: list[hours.Slot]) -> None:  # noqa: ANN401 - what hours.py keeps to itself
@@ -129,12 +129,12 @@ def test_a_part_of_a_day_begins_at_its_hour(tmp_path: Path, monkeypatch: pytest.
 
     monkeypatch.setattr(hours._Day, "live", live)
     monkeypatch.setattr(hours, "server_named", lambda *_: None)
-    report(tmp_path, rows(lambda _hour, _: 40.0, numbers=range(13, 25)))
-    for first in (0, 2):
+    report(tmp_path, rows(lambda _hour, _: 40.0, numbers=range(13, 22)))
+    for first in (None, 2, 4):
         hours.run(tmp_path / "day.jsonl", "mysql-8.0.31", hours=2, first=first)
 
-    assert [asked for asked, _ in lived] == [[0, 1], [4, 5]]
-    assert len({state for _, state in lived}) == 2
+    assert [asked for asked, _ in lived] == [[0, 1], [3], [4, 5]]
+    assert len({state for _, state in lived}) == 3
 
 
 def test_the_page_is_what_the_rows_say() -> None:

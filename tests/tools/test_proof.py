@@ -10,9 +10,10 @@ from typing import Any
 import pytest
 
 from lab.bench.revision import git
+from lab.report.rows import ReportError
 from tests.lab.report.factory import row, write_rows
-from tools import proof
-from tools.proof import Line, Refused, changes_since, judged_all, page, verdict
+from tools import kept, proof
+from tools.proof import Line, Refused, judged_all, page, verdict
 
 
 def measured(ours: float = 1.0, blocks: int = 3, **changes: Any) -> list[dict[str, Any]]:  # noqa: ANN401 - any field
@@ -29,7 +30,7 @@ def measured(ours: float = 1.0, blocks: int = 3, **changes: Any) -> list[dict[st
     return rows
 
 
-def kept(place: Path, rows: list[dict[str, Any]], name: str = "mine", *, to_do: tuple[str, ...] = ()) -> Path:
+def keep(place: Path, rows: list[dict[str, Any]], name: str = "mine", *, to_do: tuple[str, ...] = ()) -> Path:
     """Keep rows as a bench does, and return where."""
     (place / name).mkdir()
     write_rows(place / name / "rows.jsonl", rows)
@@ -68,7 +69,7 @@ def test_what_cannot_be_judged_is_refused_by_name(
     tmp_path: Path, rows: list[dict[str, Any]], why: str
 ) -> None:
     """Without an untouched server, two paired blocks or a revision it is no line; the page says why."""
-    lines, refused = judged_all(kept(tmp_path, rows), known)
+    lines, refused = judged_all(keep(tmp_path, rows), known)
 
     assert lines == []
     assert [one.name for one in refused] == ["mine"]
@@ -78,14 +79,14 @@ def test_what_cannot_be_judged_is_refused_by_name(
 
 def test_a_variant_without_rows_is_named(tmp_path: Path) -> None:
     """What was asked for and not measured is not left out in silence."""
-    _lines, refused = judged_all(kept(tmp_path, measured(), to_do=("4 GiB",)), known)
+    _lines, refused = judged_all(keep(tmp_path, measured(), to_do=("4 GiB",)), known)
 
     assert refused == [Refused("mine, 4 GiB", "not measured yet")]
 
 
 def test_a_revision_that_is_no_commit_is_refused(tmp_path: Path) -> None:
     """What nobody can check out cannot be repeated."""
-    _lines, refused = judged_all(kept(tmp_path, measured(revision="1234567890-dirty")), lambda _: None)
+    _lines, refused = judged_all(keep(tmp_path, measured(revision="1234567890-dirty")), lambda _: None)
 
     assert refused == [Refused("mine", "rows of 1234567890-dirty, which is no commit")]
 
@@ -96,20 +97,20 @@ def test_a_revision_that_is_no_commit_is_refused(tmp_path: Path) -> None:
 )
 def test_a_line_says_where_ours_loses(tmp_path: Path, ours: float, words: str) -> None:
     """Below 0.98 of best static and below 0.99 of untouched, also where it gains over the other."""
-    assert re.search(words, verdict(only(kept(tmp_path, measured(ours)))))
+    assert re.search(words, verdict(only(keep(tmp_path, measured(ours)))))
 
 
 def test_a_second_without_half_of_the_untouched_servers_commits_is_starved(tmp_path: Path) -> None:
     """Whoever is as slow as that in one second of each block is starved for three."""
-    line = only(kept(tmp_path, measured()))
+    line = only(keep(tmp_path, measured()))
 
     assert [proof.starved(line, name) for name in ("default", "ours")] == [3, 3]
 
 
 def test_of_what_was_measured_twice_the_newest_is_shown(tmp_path: Path) -> None:
     """The other one is named beside it, so that nobody can choose."""
-    kept(tmp_path, measured(when="2026-11-25T00:00:00+0000"), "first")
-    kept(tmp_path, measured(0.5, when="2026-11-26T00:00:00+0000"), "again")
+    keep(tmp_path, measured(when="2026-11-25T00:00:00+0000"), "first")
+    keep(tmp_path, measured(0.5, when="2026-11-26T00:00:00+0000"), "again")
 
     (line,), refused = judged_all(tmp_path, known)
 
@@ -117,9 +118,45 @@ def test_of_what_was_measured_twice_the_newest_is_shown(tmp_path: Path) -> None:
     assert refused == [Refused("first", "measured again later: again")]
 
 
+def test_what_was_measured_again_replaces_it_where_server_or_rate_changed_a_little(tmp_path: Path) -> None:
+    """A newer minor version, or another share of another knee, is the same comparison."""
+    keep(tmp_path, measured(when="2026-11-25T00:00:00+0000"), "first")
+    newer = measured(when="2026-11-26T00:00:00+0000")
+    for one in newer:
+        one["conditions"] = {**one["conditions"], "server": "MySQL 8.0.99"}
+    keep(tmp_path, newer, "again")
+
+    lines, refused = judged_all(tmp_path, known)
+
+    assert [line.directory.name for line in lines] == ["again"]
+    assert refused == [Refused("first", "measured again later: again")]
+
+
+def test_a_variant_that_was_measured_elsewhere_is_not_named(tmp_path: Path) -> None:
+    """Each part of a suite may have a directory of its own."""
+    keep(tmp_path, measured(), "first")
+    keep(tmp_path, [], "begun")
+
+    lines, refused = judged_all(tmp_path, known)
+
+    assert (len(lines), refused) == (1, [])
+
+
+def test_the_table_of_the_readme_says_what_is_old_and_what_is_not_known(tmp_path: Path) -> None:
+    """Without a best static setting there is none to lose to, and old rows are marked."""
+    rows = [one for one in measured() if one["contender"] != "best static"]
+    lines, _refused = judged_all(keep(tmp_path, rows), lambda _: 1)
+
+    made = proof.readme("# InnoBrim\n<!-- generated: measured -->\n<!-- end -->\n", lines)
+
+    assert re.search(r"\| usual \| .* † \| [^|]+ \| – \| [^|]+ \| [^|]+ \| – \|", made)
+    with pytest.raises(ReportError, match="no part"):
+        proof.readme("# InnoBrim\n", lines)
+
+
 def test_rows_that_are_older_than_the_policy_are_marked(tmp_path: Path) -> None:
     """The page marks them, and no others."""
-    kept(tmp_path, measured())
+    keep(tmp_path, measured())
     lines, refused = judged_all(tmp_path, lambda _: 3)
 
     assert "12345678 †" in page(lines, refused, "1234567890")
@@ -130,7 +167,7 @@ def test_a_row_is_old_by_what_changed_in_the_policy_alone(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     """A change of a page, or of code that decides the same, makes no row older; another decision does."""
-    monkeypatch.setattr(proof, "ROOT", tmp_path)
+    monkeypatch.setattr(kept, "ROOT", tmp_path)
     user = ("-c", "user.name=somebody", "-c", "user.email=somebody@example.org", "-c", "commit.gpgsign=false")
     git(tmp_path, "init", "-q")
 
@@ -147,10 +184,10 @@ def test_a_row_is_old_by_what_changed_in_the_policy_alone(
     page_only = commit("docs/page.md", "1")
     words = commit("tuner/core/step.py", "1")
     new = commit("tests/golden/runs/scenario-new.txt", "set 1")
-    assert proof.changes_since(proof.in_force())(before) == 0
+    assert kept.changes_since(kept.in_force())(before) == 0
     after = commit(run, "set 3")
 
-    since = changes_since(proof.in_force())
+    since = kept.changes_since(kept.in_force())
     assert [since(one) for one in (before, page_only, words, new, after)] == [1, 1, 1, 1, 0]
     assert since("0123456789") is None
     assert since("") is None
@@ -161,11 +198,11 @@ def test_the_page_is_what_the_rows_make() -> None:
     text = proof.PAGE.read_text(encoding="utf-8")
     found = proof.MADE_FOR.search(text)
     assert found
-    since = changes_since(found[1])
-    if not proof.is_whole():
+    since = kept.changes_since(found[1])
+    if not kept.is_whole():
         pytest.skip("this clone has no whole history, by which rows have their age")
 
-    lines, refused = judged_all(proof.BENCH, since)
+    lines, refused = judged_all(kept.BENCH, since)
     short = proof.README.read_text(encoding="utf-8")
 
     assert page(lines, refused, found[1]) == text, "python -m tools.proof makes it anew"
