@@ -21,8 +21,12 @@ AIM = 0.93
 FINE = 0.95
 """Two values nearer to each other than this are not told apart."""
 
-FINE_ALTERNATING = 0.85
-"""The same on a disk whose limit alternates: no single M is right for both, and there is no narrow window."""
+FINE_COARSE = 0.85
+"""The same on a disk whose limit alternates: no single M is right for both, and there is no narrow window.
+
+And where an age is brought along on a disk without a limit (``timing.lifted``): a row takes ten minutes, and
+its commits/s move by more than a step of 5 % would, as the dirty pages are those of the faster disk.
+"""
 
 SERVED = 0.98
 """What share of an offered rate has to be served: a Poisson rate of some minutes varies by less."""
@@ -48,6 +52,11 @@ def served(row: Row) -> bool:
 def alternating(row: Row) -> bool:
     """Return whether the limit of the disk alternated, so that commits/s and age vary with any setting."""
     return row["conditions"].get("disk", {}).get("alternate_iops") is not None
+
+
+def lifted(row: Row) -> bool:
+    """Return whether the age was brought along on a disk without a limit."""
+    return row.get("plan", {}).get("timing", {}).get("lifted") is not None
 
 
 def steady(row: Row) -> bool:
@@ -131,12 +140,12 @@ def untried(rows: Sequence[Row]) -> int | None:
 
     Downwards in coarse steps until a row is not acceptable, or to the lowest M there is; then the middle, on
     logarithms, between the lowest acceptable value and the highest unacceptable one below it until they are
-    ``FINE`` apart, or ``FINE_ALTERNATING``; then the sides of the winner until it beats a neighbour on both.
+    ``FINE`` apart, or ``FINE_COARSE``; then the sides of the winner until it beats a neighbour on both.
 
     Args:
         rows: what was tried, at least one.
     """
-    fine = FINE_ALTERNATING if alternating(rows[0]) else FINE
+    fine = FINE_COARSE if alternating(rows[0]) or lifted(rows[0]) else FINE
     bad = sorted(int(row["io_capacity_max"]) for row in rows if too_low(row))
     good = sorted(int(row["io_capacity_max"]) for row in rows if not too_low(row))
     if not good:

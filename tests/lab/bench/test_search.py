@@ -16,10 +16,11 @@ STILL: Row = {"write_iops": 2400, "alternate_iops": None}
 ALTERNATING: Row = STILL | {"alternate_iops": 800}
 
 
-def row(value: int, *, edge: float, rate: int = 0, disk: Row = STILL) -> Row:
+def row(value: int, *, edge: float, rate: int = 0, disk: Row = STILL, lifted: float | None = None) -> Row:
     """Return what a server would do whose law needs at least ``edge`` pages/s of M."""
     fits = value >= edge
     return {
+        "plan": {"timing": {} if lifted is None else {"lifted": lifted}},
         "io_capacity_max": value,
         "conditions": {"load": {"rate": rate}, "disk": disk},
         "figures": {
@@ -34,20 +35,28 @@ def row(value: int, *, edge: float, rate: int = 0, disk: Row = STILL) -> Row:
     }
 
 
-def searched(edge: float, start: int, disk: Row = STILL) -> list[Row]:
+def searched(edge: float, start: int, **conditions: Any) -> list[Row]:  # noqa: ANN401 - as row takes them
     """Return the rows of a whole search."""
     rows: list[Row] = []
     while (value := search.next_value(rows, start)) is not None:
         assert value not in [one["io_capacity_max"] for one in rows], "a value is tried twice"
-        rows.append(row(value, edge=edge, disk=disk))
+        rows.append(row(value, edge=edge, **conditions))
     return rows
 
 
-@pytest.mark.parametrize(("disk", "fine"), [(STILL, 1 / 1.05), (ALTERNATING, search.FINE_ALTERNATING)])
+@pytest.mark.parametrize(
+    ("conditions", "fine"),
+    [
+        ({}, 1 / 1.05),
+        ({"disk": ALTERNATING}, search.FINE_COARSE),
+        ({"lifted": 300.0}, search.FINE_COARSE),
+    ],
+    ids=["still", "alternating", "lifted"],
+)
 @given(edge=st.floats(150.0, 3000.0), factor=st.floats(0.6, 8.0))
-def test_the_search_comes_near_the_edge(disk: Row, fine: float, edge: float, factor: float) -> None:
+def test_the_search_comes_near_the_edge(conditions: Row, fine: float, edge: float, factor: float) -> None:
     """Wherever it begins, the winner is hardly above the lowest M that keeps the rules."""
-    rows = searched(edge, max(search.LOWEST * 2, 2 * round(edge * factor / 2)), disk)
+    rows = searched(edge, max(search.LOWEST * 2, 2 * round(edge * factor / 2)), **conditions)
     winner = search.best(rows)
     assert winner is not None
     assert edge <= winner["io_capacity_max"] <= edge / fine + 4
