@@ -116,8 +116,9 @@ class Remaining:
         if plan.load.knee_share is not None and not any(row["stage"] == "knee" for row in rows):
             wanted += 1
         timing = plan.timing
-        usual = (timing.settle_least + timing.settle_most) / 2.0
-        one = timing.reset / 2.0 + usual + plan.counted_seconds() + BETWEEN_SECONDS
+        settles = (timing.settle_least + timing.settle_most) / 2.0
+        if timing.lifted is not UNSET:  # no such age is at rest before the most
+            settles = timing.settle_most + timing.lifted
+        one = timing.reset / 2.0 + settles + plan.counted_seconds() + BETWEEN_SECONDS
         one += CRASH_SECONDS * plan.crash
-        one += 0.0 if timing.lifted is UNSET else timing.lifted / 3.0
         return float(self.begin_seconds(plan) + wanted * one)
