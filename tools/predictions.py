@@ -169,9 +169,9 @@ and a disk without a limit are not predicted. What a commit of `write_only` cost
 off one run of 8.0.31. The simulated age goes all of its way under the limit, which costs no time; a real one
 goes most of it [on a faster disk](../lab/bench.md#a-redo-log-that-takes-an-hour-to-fill).
 
-`sizes-8.0.31-mended` is `write_only` with what the first block showed: the default was foretold 12 % too high,
-as a commit writes 2290 bytes of redo there, and not the 1600 that were read off that run, so that an age is
-shorter and a page is written more often. `sizes-9.7` has these figures too.
+`sizes-8.0.31-mended` is `write_only` with what the first block showed. There the default was foretold 12 %
+too high, as a commit writes 2290 bytes of redo, and not the 1600 that were read off that run: an age is
+shorter, and a page is written more often. `sizes-9.7` has these figures too.
 
 In `binary-log-8.0.31` and `binary-log-9.7` a commit of `update_non_index` costs 1.30 writes, and not the 2.4
 of `write_only`. Rows of 8.0.31 that were counted too soon, before ours was at rest, say so; they were
