@@ -183,6 +183,7 @@ def measure(
             continue
         left = int(end - time.monotonic())
         if left <= 0:
+            click.echo("the time was up; the same command goes on")
             return UNFINISHED
         click.echo(f"plan: {one}")
         words = [*progress.words(one), "--time", f"{left}s"]
