@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import NamedTuple
@@ -120,6 +121,7 @@ def is_whole() -> bool:
 def changes_since(commit: str) -> Since:
     """Return what counts the changes of the policy, up to a commit, that are younger than a revision."""
 
+    @functools.cache
     def since(revision: str) -> int | None:
         if not revision or revision.endswith("-dirty"):
             return None

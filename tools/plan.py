@@ -6,7 +6,6 @@ than the policy in force. ``--time`` measures what is not done, from the top, an
 
 from __future__ import annotations
 
-import functools
 import itertools
 import time
 import tomllib
@@ -85,7 +84,7 @@ class Progress:
         """
         self.all = all_kept(place)
         self._place = place
-        self._since = functools.cache(since)
+        self._since = since
         self._policy = policy
 
     def state(self, comparison: Comparison) -> State:

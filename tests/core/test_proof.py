@@ -13,7 +13,7 @@ from lab.plant.clock import SimClock
 from lab.plant.server import SimulatedServer
 from lab.scenarios import load_scenario
 from lab.simulate_loop import SimInbox
-from tests.factory import DEFAULT, command
+from tests.factory import ACTIVE, DEFAULT, command
 from tuner.core.estimate.window import all_flushed
 from tuner.core.savings.ledger import Savings
 from tuner.core.state import State
@@ -28,10 +28,7 @@ from tuner.records import (
     TrialResult,
     TrialVerdict,
 )
-from tuner.settings import Mode, Settings
-
-TRIAL = command("trial", value=1, ttl=7200.0)
-ACTIVE = Settings(mode=Mode.ACTIVE)
+from tuner.settings import Settings
 
 
 class Seen(NamedTuple):

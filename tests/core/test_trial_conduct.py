@@ -12,7 +12,7 @@ from policies.types import LoadContext
 from tests.bench import Bench, FakeServer, next_daemon
 from tests.core.loops import DENSITY, RATE, drain
 from tests.core.referee import Referee
-from tests.factory import DEFAULT, A, command
+from tests.factory import ACTIVE, DEFAULT, A, command
 from tuner.core.baseline.guard import Returned, Shown
 from tuner.core.ownership.transitions import BASELINE_GUARD, begin_restore
 from tuner.core.trials import proof
@@ -26,10 +26,9 @@ from tuner.records import (
     TrialEnd,
     TrialSide,
 )
-from tuner.settings import Mode, Settings
+from tuner.settings import Mode
 
 TRIAL = command("trial", value=1, ttl=7200.0)
-ACTIVE = Settings(mode=Mode.ACTIVE)
 
 
 def fresh(originals: Capacity = DEFAULT, *, rate: float = RATE, density: float = DENSITY) -> Bench:
