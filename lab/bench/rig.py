@@ -382,7 +382,8 @@ class Rig:
             "buffer_pool": self.server.spec.buffer_pool,
             "set": dict(self.plan.server.set),
             "disk": {"write_iops": disk.write_iops, "write_mib": disk.write_mib}
-            | ({"alternate_iops": disk.alternate_iops} if disk.alternate_iops else {}),
+            | ({"alternate_iops": disk.alternate_iops} if disk.alternate_iops else {})
+            | ({"in_memory": True} if self.server.disk_in_memory() else {}),
             "not_limited": list(self.not_limited),
             "load": load,
             "processors": os.cpu_count(),

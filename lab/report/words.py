@@ -62,9 +62,10 @@ def _pairs(given: Mapping[str, Any]) -> str:
 
 def _disk(disk: Mapping[str, Any]) -> str:
     limits = [shape.format(disk[key]) for key, shape in _DISK.items() if disk.get(key) is not None]
-    rest = {key: one for key, one in disk.items() if key not in _DISK and one is not None}
+    rest = {key: one for key, one in disk.items() if key not in {*_DISK, "in_memory"} and one is not None}
     limits += [_pairs(rest)] if rest else []
-    return "limited to " + ", ".join(limits) if limits else "not limited"
+    words = "limited to " + ", ".join(limits) if limits else "not limited"
+    return words + (", in memory" if disk.get("in_memory") else "")
 
 
 def _load(load: Mapping[str, Any]) -> str:

@@ -153,6 +153,10 @@ class LabServer(ABC):
         """
         return self._throttle.set(limit)
 
+    def disk_in_memory(self) -> bool:
+        """Return whether the server's disk is a loop device over a file in memory."""
+        return self._throttle.in_memory()
+
     def limit_write_iops(self, writes: int | None) -> str | None:
         """Limit the disk's writes per second, other limits as they are; None lifts it.
 

@@ -58,6 +58,9 @@ class DeviceCounters:
     source: str
 
 
+SYS = Path("/sys/dev/block")
+
+
 def block_device(path: Path) -> str | None:
     """Return ``major:minor`` of the whole disk that holds a path, None when it is no block device."""
     number = path.stat().st_dev
@@ -67,12 +70,21 @@ def block_device(path: Path) -> str | None:
         if found is None:
             return None
         major, minor = found
-    device = Path(f"/sys/dev/block/{major}:{minor}")
+    device = SYS / f"{major}:{minor}"
     if not device.exists():
         return None
     if (device / "partition").exists():
         return (device.resolve().parent / "dev").read_text().strip()
     return f"{major}:{minor}"
+
+
+def in_memory(device: str, root: Path = SYS) -> bool:
+    """Return whether a device ``major:minor`` is a loop device whose file is in memory, as in a tmpfs."""
+    try:
+        file = Path((root / device / "loop" / "backing_file").read_text(encoding="utf-8").rstrip("\n"))
+        return block_device(file) is None
+    except OSError:
+        return False
 
 
 def _mount_source(path: Path) -> tuple[int, int] | None:
@@ -285,6 +297,13 @@ class Throttle:
         if self.counted is None:
             self.counted = found is not None and (self._obeyed or found.writes > 0)
         return found if self.counted else None
+
+    def in_memory(self) -> bool:
+        """Return whether the disk is memory in truth, which has no wait of its own for a write or a sync."""
+        try:
+            return in_memory(self._where()[1])
+        except (NoLimitError, OSError):
+            return False
 
     def _where(self) -> Place:
         """Return the place; asked for once a start, as counts are read every second."""

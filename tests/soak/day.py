@@ -58,7 +58,7 @@ def _server(name: str, rows: list[Row]) -> Iterator[str]:
         raise ValueError(f"{name}: rows {lacking} say no revision; measure them again in a checkout")
     yield f"## {name}, seed {rows[0]['seed']}"
     yield ""
-    yield _conditions(tens, [row["conditions"] for row in ends if "conditions" in row])
+    yield _conditions(tens, [row for row in ends if "conditions" in row])
     yield ""
     head = ("hour", "offered/s", "row changes/s", "faults and what else went on", "writing again, s at most")
     yield table(
@@ -76,15 +76,22 @@ def _conditions(tens: list[Row], found: list[Row]) -> str:
     revisions = ", ".join(dict.fromkeys(str(row["revision"]) for row in tens))
     if not found:
         return f"No hour is whole yet; revision {revisions}."
-    had = found[-1]
+    had = found[-1]["conditions"]
     load = had["load"]
     return (
         f"{had['server']}, disk limited to {had['disk']['write_iops']} writes/s, redo"
         f" {had['redo_capacity'] // MEBIBYTE} MiB, buffer pool {had['buffer_pool'] // MEBIBYTE} MiB,"
         " no binary log;"
         f" `{load['kind']}`, {load['threads']} threads, {load['tables']} tables of {load['rows']} rows;"
-        f" {had['processors']} processors; revision {revisions}."
+        f" {had['processors']} processors; revision {revisions}.{_in_memory(found)}"
     )
+
+
+def _in_memory(found: list[Row]) -> str:
+    hours = sorted({str(row["hour"]) for row in found if row["conditions"]["disk"].get("in_memory")}, key=int)
+    if not hours:
+        return ""
+    return f" In hours {', '.join(hours)} the disk was a loop device in memory, limited alike."
 
 
 def _hour(hour: int, day: list[Row], ends: list[Row]) -> tuple[str, ...]:

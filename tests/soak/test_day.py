@@ -155,3 +155,16 @@ def test_the_referee_goes_on_where_it_stopped(tmp_path: Path) -> None:
     assert found["breaches"] == again["breaches"] == []
     assert (before["ticks"], found["ticks"], again["ticks"]) == (len(first.records), len(second.records), 0)
     assert found["judged"]["tick"] > 0
+
+
+def test_hours_whose_disk_was_in_memory_are_named(tmp_path: Path) -> None:
+    """A disk in memory waits for no sync, so a reader has to know which hours had one."""
+    found = rows(lambda *_: 40.0)
+    assert "in memory" not in "".join(report(tmp_path, found))
+
+    end = found[-1]
+    conditions = {**end["conditions"], "disk": {"write_iops": 1200, "in_memory": True}}
+    ends = [{**end, "hour": hour, "conditions": conditions} for hour in (10, 9)]
+    text = "".join(report(tmp_path / "again", [*found, *ends]))
+
+    assert "In hours 9, 10 the disk was a loop device in memory, limited alike." in text

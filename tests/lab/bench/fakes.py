@@ -66,6 +66,9 @@ class Server:
     def limit_disk(self, limit: DiskLimit) -> tuple[str, ...]:
         return () if (limit.write_iops or 0) >= 1000 else (f"disk not limited to {limit}: refused",)
 
+    def disk_in_memory(self) -> bool:
+        return False
+
     def crash(self) -> float:
         self.done.append("crash")
         return 3.0

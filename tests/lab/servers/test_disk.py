@@ -17,6 +17,7 @@ from lab.servers.disk import (
     enforce,
     group_of,
     hierarchy,
+    in_memory,
 )
 
 DISK = "254:0"
@@ -183,3 +184,13 @@ def test_a_limit_of_nothing_is_refused(name: str, value: int) -> None:
     """To the kernel 0 means no limit, to a person it means no writes."""
     with pytest.raises(ValueError, match=f"{name} = .* must be above 0"):
         DiskLimit(**{name: value})
+
+
+def test_a_loop_device_over_a_file_in_memory_is_told_from_a_disk(tmp_path: Path) -> None:
+    """A row says so when its disk is memory, which waits for no sync as a disk does."""
+    for number, file in (("7:0", "/dev/shm"), ("7:1", "/"), ("7:2", "/gone/image")):  # noqa: S108 - read alone
+        (tmp_path / number / "loop").mkdir(parents=True)
+        (tmp_path / number / "loop" / "backing_file").write_text(f"{file}\n")
+    (tmp_path / "254:0").mkdir()
+
+    assert [one for one in ("7:0", "7:1", "7:2", "254:0") if in_memory(one, tmp_path)] == ["7:0"]
