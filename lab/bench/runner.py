@@ -8,8 +8,8 @@ from __future__ import annotations
 import random
 import subprocess
 import time
-from collections.abc import Callable, Sequence
-from typing import NamedTuple
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, NamedTuple
 
 import msgspec
 import pymysql
@@ -130,10 +130,22 @@ class Bench:
         self._say(f"{self._suite.name}{title}: {', '.join(plan.contenders)}, {plan.blocks} blocks")
         try:
             with self._rig(plan, self._say) as rig:
+                self._same_disk(plan, rig)
                 stages = _Stages(self, rig, plan)
                 return stages.knee() and stages.search() and stages.blocks()
         except (pymysql.MySQLError, OSError, subprocess.SubprocessError) as error:
             raise LabServerError(f"the bench cannot go on: {error}") from error
+
+    def _same_disk(self, plan: Plan, rig: Rig) -> None:
+        """Refuse to go on with rows whose disk was memory where this one is none, and the other way round."""
+        now = _in_memory(rig.conditions())
+        mine = (row for row in self._ledger.rows if row["variant"] == plan.variant)
+        if any(_in_memory(row["conditions"]) != now for row in mine):
+            is_now, were = ("in memory", "on a disk") if now else ("on a disk", "in memory")
+            raise LabServerError(
+                f"{plan.variant or self._suite.name}: this server's data are {is_now}, those of the rows that"
+                f" are there were {were}: set TMPDIR to a directory {were}, or name another directory of rows"
+            )
 
     def rows(self, plan: Plan, stage: str) -> list[Row]:
         """Return the finished rows of a plan's stage, in order."""
@@ -173,6 +185,10 @@ class Bench:
         else:
             self._say(f"{whole['contender']} is left out: {whole['why']}")
         return whole
+
+
+def _in_memory(conditions: Mapping[str, Any]) -> bool:
+    return bool(conditions.get("disk", {}).get("in_memory"))
 
 
 def in_a_line(row: Row) -> str:

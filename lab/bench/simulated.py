@@ -111,6 +111,9 @@ class _Stand:
     def set_capacity(self, io_capacity: int, io_capacity_max: int) -> None:
         self._simulated.set_capacity(Capacity(io_capacity, io_capacity_max))
 
+    def disk_in_memory(self) -> bool:
+        return False  # its disk has the waits of one
+
 
 class _Load(Reports):
     """The simulated server's load, which goes on by itself."""

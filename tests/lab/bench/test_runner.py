@@ -25,6 +25,9 @@ class Rig:
     default = Capacity(10_000, 20_000)
     offered = 0
 
+    def __init__(self, *, in_memory: bool = False) -> None:
+        self.in_memory = in_memory
+
     def __enter__(self) -> Self:
         return self
 
@@ -32,7 +35,7 @@ class Rig:
         pass
 
     def conditions(self) -> dict[str, Any]:
-        return {"load": {"rate": self.offered}}
+        return {"load": {"rate": self.offered}, "disk": {"in_memory": True} if self.in_memory else {}}
 
     def flushing(self) -> float:
         return 800.0
@@ -53,6 +56,7 @@ class Work:
         fails_at: the number of the row that fails.
         settled: whether rows settle.
         edge: the lowest M without sync flushing.
+        in_memory: whether the server's disk is in memory.
     """
 
     def __init__(self, path: Path) -> None:
@@ -62,6 +66,7 @@ class Work:
         self.fails_at = 0
         self.settled = True
         self.edge = EDGE
+        self.in_memory = False
 
     def __call__(
         self, rig: Rig, contender: Contender, pair: Capacity | None, expected: float | None, **how: object
@@ -101,7 +106,7 @@ class Work:
         bench = Bench(
             suite,
             self.ledger(name),
-            lambda _plan, _say: Rig(),  # type: ignore[arg-type, return-value] # all that is asked of one
+            lambda _plan, _say: Rig(in_memory=self.in_memory),  # type: ignore[arg-type, return-value] # all that is asked of one
             self.said.append,
             seed=5,
             seconds=seconds,
@@ -142,6 +147,24 @@ def test_an_interrupted_bench_repeats_nothing_and_misses_nothing(work: Work) -> 
     assert work.blocks("cut") == work.blocks("whole")[:3]
     work.run(plan, name="cut")
     assert work.blocks("cut") == work.blocks("whole")
+
+
+@pytest.mark.parametrize(("first", "then"), [(True, "on a disk"), (False, "in memory")])
+def test_rows_of_a_disk_and_of_one_in_memory_are_not_mixed(work: Work, *, first: bool, then: str) -> None:
+    """What was begun on one kind of disk is not finished on the other, and its rows stay as they were."""
+    plan = Plan(contenders=("default", "ours"), blocks=2)
+    work.in_memory, work.fails_at = first, 2
+    with pytest.raises(LabServerError, match="went away"):
+        work.run(plan)
+    work.in_memory, work.fails_at = not first, 0
+
+    with pytest.raises(LabServerError, match=f"this server's data are {then}.*set TMPDIR"):
+        work.run(plan)
+    assert len(work.blocks()) == 1
+
+    work.in_memory = first
+    work.run(plan)
+    assert len(work.blocks()) == 4
 
 
 def test_the_time_that_is_given_is_kept(work: Work) -> None:
