@@ -1,6 +1,6 @@
 """What was measured, on one page made from the rows of the bench alone: docs/results/README.md.
 
-Three of its lines are the table of README.md.
+Three of its lines are the table of README.md. With it the bench's own page is made anew (``bench_page``).
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ from lab.report.summary import BLOCK, SEARCHED, ContenderSummary, Group, groups
 from lab.report.words import conditions_text, ratio_text
 from lab.scenarios.trace import starved_seconds
 from lab.statistics import FEWEST, Bounds
+from tools import bench_page
 from tools.kept import BENCH, ROOT, Comparison, Since, all_kept, changes_since, in_force
 from tools.markdown import PART, filled, table
 
@@ -438,17 +439,23 @@ def readme(text: str, lines: Sequence[Line]) -> str:
 
 
 def write(since: Since, commit: str) -> None:
-    """Make the page, and the table of the README, of the rows that are there; raises as ``judged_all``."""
+    """Make the page, the bench's, and the table of the README, of the rows that are there.
+
+    Raises:
+        ReportError: rows or notes that cannot be read, or the README has no place for the table.
+    """
     lines, refused = judged_all(BENCH, since)
     table_too = readme(README.read_text(encoding="utf-8"), lines)
+    details = bench_page.page(all_kept(BENCH), bench_page.read_notes())
     replace_text(PAGE, page(lines, refused, commit))
+    replace_text(bench_page.PAGE, details)
     replace_text(README, table_too)
-    click.echo(f"wrote {PAGE.relative_to(ROOT)}, and the table of {README.name}")
+    click.echo(f"wrote {PAGE.relative_to(ROOT)}, bench/README.md beside it, and the table of {README.name}")
 
 
 @click.command()
 def main() -> None:
-    """Write docs/results/README.md, and the table of README.md, from the rows of the bench."""
+    """Write docs/results/README.md, the bench's page and README.md's table from the rows of the bench."""
     commit = in_force()
     try:
         write(changes_since(commit), commit)

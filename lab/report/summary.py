@@ -311,11 +311,14 @@ def winner_sentences(search: Sequence[Row], blocks: Sequence[Row] = ()) -> list[
     if found is None:
         return []
     capped = not alternating(_plain(search[0]))
-    parts = (
+    parts: tuple[tuple[Winner | None, str], ...] = (
         (found.best, "with the alarm cap and all budgets" if capped else "with all budgets"),
         (found.without_cap, "without cap and budgets" if capped else "without budgets"),
         (found.unconstrained, "without any constraint"),
     )
+    if found.best == found.without_cap == found.unconstrained:
+        rules = "with and without the alarm cap and budgets" if capped else "with and without budgets"
+        parts = ((found.best, rules),)
     said = ["Best static setting: " + "; ".join(f"{_said(one)} {rules}" for one, rules in parts) + "."]
     if found.untried is not None:
         said.append(f"Its search ended early: M = {found.untried} was still to try, and may be better.")

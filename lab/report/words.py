@@ -199,13 +199,7 @@ def lacking(group: Group) -> list[str]:
         for one in group.contenders
         if one.unsettled
     ]
-    found += [
-        f"{row.contender}, block {row.block}: the reset came to an age ratio of {row.reset_ratio:.3f},"
-        f" not below {RESET_RATIO}"
-        for row in group.rows
-        if row.reset_ratio is not None
-        and row.reset_ratio > RESET_RATIO  # rounded: 0.25 may be a little below
-    ]
+    found += _resets(group)
     found += [
         f"{row.contender}, block {row.block}: {plain(count)} errors of the load"
         for row in group.rows
@@ -229,6 +223,24 @@ def lacking(group: Group) -> list[str]:
         if (missing := wanted - one.blocks.keys())
     ]
     return found
+
+
+def _resets(group: Group) -> list[str]:
+    """Return which contenders began at an age that was still high."""
+    found: dict[str, list[tuple[int, float]]] = {}
+    for row in group.rows:
+        if row.reset_ratio is not None and row.reset_ratio > RESET_RATIO:  # 0.25, rounded, may be below
+            found.setdefault(row.contender, []).append((row.block, row.reset_ratio))
+    said = []
+    for name, blocks in found.items():
+        numbers = ", ".join(str(block) for block, _ in sorted(blocks))
+        ratios = " to ".join(
+            dict.fromkeys(f"{pick(ratio for _, ratio in blocks):.3f}" for pick in (min, max))
+        )
+        said.append(
+            f"{name}, block {numbers}: the reset came to an age ratio of {ratios}, not below {RESET_RATIO}"
+        )
+    return said
 
 
 COLUMNS = (

@@ -112,6 +112,10 @@ OUT = {"schema": 1, "stage": "left out", "contender": "high_checkpoint", "why": 
     [
         ([row("cascade", settled=False)], "cascade had not settled when counting began in block 1"),
         ([row("default", reset_ratio=0.31)], "the reset came to an age ratio of 0.310, not below 0.25"),
+        (
+            [row("default", 1, reset_ratio=0.41), row("default", 2, reset_ratio=0.3)],
+            "default, block 1, 2: the reset came to an age ratio of 0.300 to 0.410, not below 0.25",
+        ),
         ([row("default", reset_ratio=0.25)], ""),
         (
             [row("default", figures={"commits_mean": 9.0, "errors": 12})],
@@ -120,7 +124,7 @@ OUT = {"schema": 1, "stage": "left out", "contender": "high_checkpoint", "why": 
         ([row("default"), OUT], "high_checkpoint is left out: the server has none"),
         ([row("default")], ""),
     ],
-    ids=["not settled", "reset too short", "reset, rounded", "errors", "left out", "nothing"],
+    ids=["not settled", "reset too short", "two of them", "reset, rounded", "errors", "left out", "nothing"],
 )
 def test_what_has_to_be_known_first_is_told(rows: Rows, words: str) -> None:
     """Nobody has to look for it in a table."""
@@ -209,10 +213,20 @@ def test_the_winners_without_budgets_and_without_any_rule_are_printed_beside() -
     assert [one.io_capacity_max for one in winners] == [600, 400, 200]
 
 
+def test_a_setting_that_wins_under_every_rule_is_said_once() -> None:
+    """Nobody compares three times the same figures."""
+    rows = [searched(600, commits_mean=2500.0), searched(420, commits_mean=2600.0), row("best static")]
+    words = (
+        "210/420 (2\u202f600 commits/s, 0.160 pages per commit) with and without the alarm cap and budgets."
+    )
+
+    assert f"Best static setting: {words}" in comparison(groups(rows_of(rows)))
+
+
 @pytest.mark.parametrize(
     ("rows", "disk", "sentence", "words"),
     [
-        ([searched(400, checkpoint_ratio_max=0.83)], {"alternate_iops": 800}, 0, "with all budgets;"),
+        ([searched(400, checkpoint_ratio_max=0.83)], {"alternate_iops": 800}, 0, "without budgets."),
         ([searched(200, sync_pages=9), row("best static")], {}, 0, "none with the alarm cap"),
         ([searched(m, commits_mean=c) for m, c in ((100, 2e3), (104, 2.1e3))], {}, 1, "M = 110 was still to"),
     ],
