@@ -1,6 +1,6 @@
 """What was measured, on one page made from the rows of the bench alone: docs/results/README.md.
 
-Three of its lines are the table of README.md. With it the bench's own page is made anew (``bench_page``).
+Three of its lines are the table of README.md. ``contenders_page``, every contender, is made anew with it.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from lab.report.summary import BLOCK, SEARCHED, ContenderSummary, Group, groups
 from lab.report.words import conditions_text, ratio_text
 from lab.scenarios.trace import starved_seconds
 from lab.statistics import FEWEST, Bounds
-from tools import bench_page
+from tools import contenders_page
 from tools.kept import BENCH, ROOT, Comparison, Since, all_kept, changes_since, in_force
 from tools.markdown import PART, filled, table
 
@@ -446,10 +446,9 @@ def write(since: Since, commit: str) -> None:
     """
     lines, refused = judged_all(BENCH, since)
     table_too = readme(README.read_text(encoding="utf-8"), lines)
-    details = bench_page.page(all_kept(BENCH), bench_page.read_notes())
     replace_text(PAGE, page(lines, refused, commit))
-    replace_text(bench_page.PAGE, details)
     replace_text(README, table_too)
+    replace_text(contenders_page.PAGE, contenders_page.page(all_kept(BENCH), contenders_page.read_notes()))
     click.echo(f"wrote {PAGE.relative_to(ROOT)}, bench/README.md beside it, and the table of {README.name}")
 
 

@@ -8,8 +8,8 @@ from __future__ import annotations
 import random
 import subprocess
 import time
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
 
 import msgspec
 import pymysql
@@ -129,23 +129,25 @@ class Bench:
         title = f" {plan.variant}" if plan.variant else ""
         self._say(f"{self._suite.name}{title}: {', '.join(plan.contenders)}, {plan.blocks} blocks")
         try:
-            with self._rig(plan, self._say) as rig:
-                self._same_disk(plan, rig)
+            made = self._rig(plan, self._say)
+            self._same_disk(plan, in_memory=made.server.disk_in_memory())
+            with made as rig:
                 stages = _Stages(self, rig, plan)
                 return stages.knee() and stages.search() and stages.blocks()
         except (pymysql.MySQLError, OSError, subprocess.SubprocessError) as error:
             raise LabServerError(f"the bench cannot go on: {error}") from error
 
-    def _same_disk(self, plan: Plan, rig: Rig) -> None:
+    def _same_disk(self, plan: Plan, *, in_memory: bool) -> None:
         """Refuse to go on with rows whose disk was memory where this one is none, and the other way round."""
-        now = _in_memory(rig.conditions())
         mine = (row for row in self._ledger.rows if row["variant"] == plan.variant)
-        if any(_in_memory(row["conditions"]) != now for row in mine):
-            is_now, were = ("in memory", "on a disk") if now else ("on a disk", "in memory")
-            raise LabServerError(
-                f"{plan.variant or self._suite.name}: this server's data are {is_now}, those of the rows that"
-                f" are there were {were}: set TMPDIR to a directory {were}, or name another directory of rows"
-            )
+        if all(_in_memory(row) == in_memory for row in mine):
+            return
+        now, were = ("in memory", "on a disk") if in_memory else ("on a disk", "in memory")
+        raise LabServerError(
+            f"{plan.variant or self._suite.name}: this server's data would be {now}, those of the rows that"
+            f" are there were {were}: name another directory of rows, or set TMPDIR to a directory on "
+            + ("a disk" if in_memory else "a loop device over a file in memory (docs/lab/bench.md)")
+        )
 
     def rows(self, plan: Plan, stage: str) -> list[Row]:
         """Return the finished rows of a plan's stage, in order."""
@@ -187,8 +189,8 @@ class Bench:
         return whole
 
 
-def _in_memory(conditions: Mapping[str, Any]) -> bool:
-    return bool(conditions.get("disk", {}).get("in_memory"))
+def _in_memory(row: Row) -> bool:
+    return bool(row.get("conditions", {}).get("disk", {}).get("in_memory"))
 
 
 def in_a_line(row: Row) -> str:

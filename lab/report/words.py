@@ -195,9 +195,9 @@ def lacking(group: Group) -> list[str]:
     found = [f"{name} is left out: {why}" for name, why in group.left_out]
     found += [f"not limited: {one}" for one in group.not_limited]
     found += [
-        f"{one.name} had not settled when counting began in block {', '.join(map(str, one.unsettled))}"
+        f"{one.name} had not settled when counting began in block {', '.join(blocks)}"
         for one in group.contenders
-        if one.unsettled
+        if (blocks := [str(block) for block in sorted(one.unsettled)])
     ]
     found += _resets(group)
     found += [

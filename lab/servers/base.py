@@ -16,7 +16,7 @@ from typing import Any, Self
 
 import pymysql
 
-from lab.servers.disk import DeviceCounters, DiskLimit, Place, Throttle, write_line
+from lab.servers.disk import DeviceCounters, DiskLimit, Place, Throttle, in_memory, write_line
 from lab.servers.error_log import ENDED, STARTED, last_span, text_marks
 from lab.servers.spec import MYSQL, Account, Kind, LabServerError, ServerSpec
 from tuner.servers.endpoint import Endpoint
@@ -153,9 +153,13 @@ class LabServer(ABC):
         """
         return self._throttle.set(limit)
 
+    @abstractmethod
+    def data_place(self) -> Path:
+        """Return where its data are, or will be once it starts."""
+
     def disk_in_memory(self) -> bool:
-        """Return whether the server's disk is a loop device over a file in memory."""
-        return self._throttle.in_memory()
+        """Return whether its disk is, or will be, a loop device over a file in memory."""
+        return in_memory(self.data_place())
 
     def limit_write_iops(self, writes: int | None) -> str | None:
         """Limit the disk's writes per second, other limits as they are; None lifts it.

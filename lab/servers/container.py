@@ -230,6 +230,9 @@ class ContainerServer(LabServer):
             return self._container.logs(tail=lines, timestamps=stamped).decode(errors="replace")
         return ""
 
+    def data_place(self) -> Path:
+        return self._root
+
     def _place(self) -> Place:
         container = self._running()
         container.reload()

@@ -59,6 +59,7 @@ class DeviceCounters:
 
 
 SYS = Path("/sys/dev/block")
+MOUNTS = Path("/proc/self/mountinfo")
 
 
 def block_device(path: Path) -> str | None:
@@ -78,29 +79,45 @@ def block_device(path: Path) -> str | None:
     return f"{major}:{minor}"
 
 
-def in_memory(device: str, root: Path = SYS) -> bool:
-    """Return whether a device ``major:minor`` is a loop device whose file is in memory, as in a tmpfs."""
+def in_memory(path: Path) -> bool:
+    """Return whether a path is on a loop device over a file in memory, which waits for no sync."""
     try:
-        file = Path((root / device / "loop" / "backing_file").read_text(encoding="utf-8").rstrip("\n"))
-        return block_device(file) is None
+        device = block_device(path)
+    except OSError:  # a container's data may be on another machine
+        return False
+    return device is not None and made_of_memory(device)
+
+
+def made_of_memory(device: str, root: Path = SYS, mounts: Path = MOUNTS) -> bool:
+    """Return whether a device ``major:minor`` is a loop device whose file is in a tmpfs or ramfs."""
+    try:
+        file = (root / device / "loop" / "backing_file").read_text(encoding="utf-8").rstrip("\n")
     except OSError:
         return False
+    return _mount(Path(file), mounts)[0] in {"tmpfs", "ramfs"}
 
 
 def _mount_source(path: Path) -> tuple[int, int] | None:
     """Return the device behind a file system without one of its own number, such as btrfs."""
-    best, source = "", ""
-    real = str(path.resolve())
-    for line in Path("/proc/self/mountinfo").read_text().splitlines():
-        left, _, right = line.partition(" - ")
-        mount = left.split()[4]
-        inside = real == mount or real.startswith(mount.rstrip("/") + "/")
-        if inside and len(mount) >= len(best):
-            best, source = mount, right.split()[1]
+    _, source = _mount(path, MOUNTS)
     if not source.startswith("/dev/"):
         return None
     number = Path(source).stat().st_rdev
     return os.major(number), os.minor(number)
+
+
+def _mount(path: Path, mounts: Path) -> tuple[str, str]:
+    """Return type and source of the file system that a path is in."""
+    best, found = "", ("", "")
+    real = str(path.resolve())
+    for line in mounts.read_text(encoding="utf-8").splitlines():
+        left, _, right = line.partition(" - ")
+        mount = left.split()[4]
+        inside = real == mount or real.startswith(mount.rstrip("/") + "/")
+        if inside and len(mount) >= len(best):
+            kind, source, *_ = right.split()
+            best, found = mount, (kind, source)
+    return found
 
 
 CGROUPS = Path("/sys/fs/cgroup")
@@ -297,13 +314,6 @@ class Throttle:
         if self.counted is None:
             self.counted = found is not None and (self._obeyed or found.writes > 0)
         return found if self.counted else None
-
-    def in_memory(self) -> bool:
-        """Return whether the disk is memory in truth, which has no wait of its own for a write or a sync."""
-        try:
-            return in_memory(self._where()[1])
-        except (NoLimitError, OSError):
-            return False
 
     def _where(self) -> Place:
         """Return the place; asked for once a start, as counts are read every second."""

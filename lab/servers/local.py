@@ -157,6 +157,9 @@ class LocalServer(LabServer):
         written = (self._directory / "log").read_text(encoding="utf-8", errors="replace").splitlines()
         return "\n".join(written[-lines:])
 
+    def data_place(self) -> Path:
+        return self._directory or _base_directory()
+
     def _place(self) -> Place:
         process = self._running()
         device = block_device(self._directory) if self._directory is not None else None

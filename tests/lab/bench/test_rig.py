@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import time
+from pathlib import Path
 
 import pytest
 
@@ -12,10 +13,11 @@ from lab.bench import row
 from lab.bench.plan import DiskPlan, LoadPlan, Plan, Timing, parse_contender
 from lab.bench.rig import Sampler
 from lab.bench.row import End, Row, measure
+from lab.servers import disk, local
 from lab.servers.local import LocalServer
 from lab.servers.spec import LabServerError
 from tests.factory import sample
-from tests.lab.bench.fakes import FakeRig, Load, counted_disk, without_time
+from tests.lab.bench.fakes import Clock, FakeRig, Load, counted_disk, without_time
 from tuner.records import Capacity, Sample
 
 LIMIT = 20.0
@@ -40,6 +42,23 @@ class Reader:
 
     def close(self) -> None:
         """End it."""
+
+
+@pytest.mark.parametrize("device", ["7:0", "254:0", None])
+def test_a_row_says_when_its_disk_is_in_memory(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, device: str | None
+) -> None:
+    """Also where nobody may limit the disk, and before the server is there."""
+    monkeypatch.setattr(disk, "block_device", lambda _path: device)
+    monkeypatch.setattr(disk, "made_of_memory", lambda found: found == "7:0")
+    monkeypatch.setattr(local, "block_device", lambda _path: "254:0")
+    monkeypatch.setenv("TMPDIR", str(tmp_path))
+    monkeypatch.setattr("tempfile.tempdir", None)
+    rig = FakeRig(Plan(disk=DiskPlan(write_iops=1200)), Clock())
+    rig.server = LocalServer("/usr/sbin/mysqld")
+
+    assert rig.server.data_place() == tmp_path
+    assert rig.conditions()["disk"].get("in_memory", False) == (device == "7:0")
 
 
 def test_a_disk_that_the_server_counts_is_asked_for_over_the_samplers_connection(

@@ -17,7 +17,7 @@ from lab.servers.disk import (
     enforce,
     group_of,
     hierarchy,
-    in_memory,
+    made_of_memory,
 )
 
 DISK = "254:0"
@@ -186,11 +186,21 @@ def test_a_limit_of_nothing_is_refused(name: str, value: int) -> None:
         DiskLimit(**{name: value})
 
 
+MOUNTS = """\
+25 1 254:0 / / rw,relatime shared:1 - ext4 /dev/vda rw
+30 25 0:26 / /dev/shm rw shared:2 - tmpfs tmpfs rw
+31 25 0:40 / /layers rw shared:3 - overlay overlay rw
+"""
+
+
 def test_a_loop_device_over_a_file_in_memory_is_told_from_a_disk(tmp_path: Path) -> None:
-    """A row says so when its disk is memory, which waits for no sync as a disk does."""
-    for number, file in (("7:0", "/dev/shm"), ("7:1", "/"), ("7:2", "/gone/image")):  # noqa: S108 - read alone
+    """A row says so when its disk is memory, which waits for no sync as a disk does, and at no other time."""
+    files = {"7:0": "/dev/shm/lane", "7:1": "/var/lane", "7:2": "/layers/lane"}  # noqa: S108 - nothing is there
+    for number, file in files.items():
         (tmp_path / number / "loop").mkdir(parents=True)
         (tmp_path / number / "loop" / "backing_file").write_text(f"{file}\n")
     (tmp_path / "254:0").mkdir()
+    (tmp_path / "mounts").write_text(MOUNTS)
 
-    assert [one for one in ("7:0", "7:1", "7:2", "254:0") if in_memory(one, tmp_path)] == ["7:0"]
+    devices = [*files, "254:0"]
+    assert [one for one in devices if made_of_memory(one, tmp_path, tmp_path / "mounts")] == ["7:0"]
