@@ -1,7 +1,7 @@
 """What is measured next: every comparison, in the order in which a reader would ask for it.
 
-``plan.toml`` beside this file has the order. A comparison is done when all of its rows are there and no older
-than the policy in force. ``--time`` measures what is not done, from the top, and makes its page anew.
+``plan.toml`` beside this file has the order. A step is done when all of its rows are there and no older than
+the policy in force. ``--time`` measures what is not done, from the top, and makes its page anew.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ import click
 import msgspec
 
 from lab.bench import revision
-from lab.bench.plan import Asked, Plan, Suite, load_suite
+from lab.bench.plan import Asked, Plan, Suite, changed, load_suite
 from lab.bench.progress import Remaining, in_words
 from lab.bench.store import PlanError
 from lab.report.rows import ReportError, Row
@@ -31,8 +31,29 @@ from tuner.cli.wording import counted
 ORDER = Path(__file__).with_suffix(".toml")
 
 
+FIRST = ("default", "ours")
+"""Contenders of a step without best static, whose search takes longer than all of their rows."""
+
+WITHOUT_BEST = "without best static"
+
+
+class Step(NamedTuple):
+    """A comparison to be measured.
+
+    Attributes:
+        comparison: which.
+        first: of ``FIRST`` alone; best static comes in a later step, with all of the suite's contenders.
+    """
+
+    comparison: Comparison
+    first: bool = False
+
+    def __str__(self) -> str:
+        return f"{self.comparison}, {WITHOUT_BEST}" if self.first else str(self.comparison)
+
+
 class State(NamedTuple):
-    """How far a comparison is.
+    """How far a step is.
 
     Attributes:
         when: the day of its newest row; empty without rows.
@@ -62,14 +83,14 @@ class State(NamedTuple):
         return f"older: {self.when}, {why}; {in_words(self.left)}"
 
 
-def order() -> tuple[Comparison, ...]:
-    """Return every comparison, what a reader would ask for first at the beginning."""
-    asked = tomllib.loads(ORDER.read_text(encoding="utf-8"))["comparisons"]
-    return tuple(Comparison(*words) for words in asked)
+def order() -> tuple[Step, ...]:
+    """Return every step, what a reader would ask for first at the beginning."""
+    asked = tomllib.loads(ORDER.read_text(encoding="utf-8"))["steps"]
+    return tuple(Step(Comparison(*words[:3]), first=words[3:] == [WITHOUT_BEST]) for words in asked)
 
 
 class Progress:
-    """How far comparisons are, by what is kept in a place."""
+    """How far steps are, by what is kept in a place."""
 
     def __init__(self, place: Path, since: Since, policy: str) -> None:
         """Read what is there.
@@ -87,36 +108,51 @@ class Progress:
         self._since = since
         self._policy = policy
 
-    def state(self, comparison: Comparison) -> State:
-        """Return how far a comparison is: by the rows of which least is missing, else by the newest.
+    def state(self, step: Step) -> State:
+        """Return how far a step is: by the rows of which least is missing, else by the newest.
+
+        One without best static is done as well where all of the suite's contenders are.
 
         Raises:
             PlanError: its suite is no more, or has no such variant.
         """
-        _, plan = _asked_for(comparison)
-        found = [self._of(one, plan) for one in self._where(comparison) if one.of(plan.variant)]
+        _, plan = _asked_for(step)
+        found = [self._of(one, plan) for one in self._where(step) if one.of(plan.variant)]
         never = State("", 0, same=True, left=Remaining([plan], []).seconds())
+        if step.first and not (whole := self.state(Step(step.comparison))).left:
+            return whole
         return min(found or [never], key=lambda one: (one.left, [-ord(sign) for sign in one.when]))
 
-    def words(self, comparison: Comparison) -> list[str]:
+    def words(self, step: Step) -> list[str]:
         """Return what ``innobrim bench`` is asked for to measure, go on with, or repeat a comparison."""
-        suite, plan = _asked_for(comparison)
+        suite, plan = _asked_for(step)
+        comparison = step.comparison
         words = ["--variant", comparison.variant] if comparison.variant else []
         begun = [
             (state.left, one.directory)
-            for one in self._where(comparison)
+            for one in self._where(step)
             if self._goes_on(one, suite, plan) and (state := self._of(one, plan)).left
         ]
         if begun:
             return ["--resume", str(min(begun)[1]), *words]
-        name = f"{comparison.suite}-{comparison.server.removeprefix('mysql-')}"
+        name = (
+            f"{comparison.suite}-{comparison.server.removeprefix('mysql-')}{'-first' if step.first else ''}"
+        )
         again = f"{name}-{self._policy[:8]}"
         names = itertools.chain([name, again], (f"{again}-{number}" for number in itertools.count(2)))
         free = next(path for one in names if not (path := self._place / one).exists())
+        words += ["--set", _set(FIRST)] if step.first else []
         return ["--suite", comparison.suite, "--server", comparison.server, "--output", str(free), *words]
 
-    def _where(self, comparison: Comparison) -> list[Kept]:
-        return [one for one in self.all if one.comparison(comparison.variant) == comparison]
+    def _where(self, step: Step) -> list[Kept]:
+        """Return the directories of a step's comparison: those of ``FIRST`` alone, or the others."""
+        whole = _asked_for(Step(step.comparison))[1].contenders
+        return [
+            one
+            for one in self.all
+            if one.comparison(step.comparison.variant) == step.comparison
+            and (_contenders(one, step.comparison.variant) == FIRST != whole) == step.first
+        ]
 
     def _of(self, found: Kept, plan: Plan) -> State:
         """Return how far a plan is in one directory."""
@@ -141,32 +177,44 @@ class Progress:
             return False
 
 
-def _asked_for(comparison: Comparison) -> tuple[Suite, Plan]:
-    suite = load_suite(comparison.suite)
+def _set(contenders: Sequence[str]) -> str:
+    return f"contenders={','.join(contenders)}"
+
+
+def _contenders(found: Kept, variant: str) -> tuple[str, ...]:
+    """Return the contenders that a variant was asked for with."""
+    plans = (one for one in found.asked["plans"] if one.get("variant", "") == variant)
+    return next((tuple(one.get("contenders", ())) for one in plans), ())
+
+
+def _asked_for(step: Step) -> tuple[Suite, Plan]:
+    suite, comparison = load_suite(step.comparison.suite), step.comparison
     plan = next((one for one in suite.plans if one.variant == comparison.variant), None)
     if plan is None:
         raise PlanError(f"{ORDER}: {comparison}: the suite {suite.name} has no such variant")
+    if step.first:
+        suite = changed(suite, [_set(FIRST)])
+        plan = next(one for one in suite.plans if one.variant == comparison.variant)
     return suite, plan
 
 
-def listed(progress: Progress, comparisons: Sequence[Comparison]) -> Iterator[str]:
-    """Yield a line for each comparison, what is to do, and what is measured but in no plan."""
-    states = [progress.state(one) for one in comparisons]
-    for number, (one, state) in enumerate(zip(comparisons, states, strict=True), 1):
+def listed(progress: Progress, steps: Sequence[Step]) -> Iterator[str]:
+    """Yield a line for each step, what is to do, and what is measured but in no plan."""
+    states = [progress.state(one) for one in steps]
+    for number, (one, state) in enumerate(zip(steps, states, strict=True), 1):
         yield f"{number:>2}  {one}: {state}"
     left = [state.left for state in states if state.left]
-    yield f"{len(left)} of {counted(len(states), 'comparison')} still to measure: {in_words(sum(left))}"
-    further = {one.comparison(row.variant) for one in progress.all for row in one.rows} - {*order()}
+    yield f"{len(left)} of {counted(len(states), 'step')} still to measure: {in_words(sum(left))}"
+    planned = {one.comparison for one in order()}
+    further = {one.comparison(row.variant) for one in progress.all for row in one.rows} - planned
     yield from (f"in no plan: {one}" for one in sorted(further))
 
 
-def measure(
-    comparisons: Sequence[Comparison], since: Since, policy: str, seconds: float, *, again: bool = False
-) -> int:
+def measure(steps: Sequence[Step], since: Since, policy: str, seconds: float, *, again: bool = False) -> int:
     """Measure what is not done, in order; one that cannot be measured now does not keep from the next.
 
     Args:
-        comparisons: what is asked for.
+        steps: what is asked for.
         since: as ``Progress`` takes it.
         policy: the same.
         seconds: no row begins later.
@@ -176,7 +224,7 @@ def measure(
         0 where all of it is done, else what a bench ended with.
     """
     end, code = time.monotonic() + seconds, 0
-    for one in comparisons:
+    for one in steps:
         progress = Progress(kept.BENCH, since, policy)
         if not (again or progress.state(one).left):
             continue
@@ -208,13 +256,13 @@ def measure(
 def main(*, numbers: tuple[int, ...], limit: float | None) -> None:
     """Say what was measured, what is older than the policy in force, and what is next; or measure it.
 
-    NUMBERS: of the list; these comparisons alone. With --time they are measured also where they are done.
+    NUMBERS: of the list; these steps alone. With --time they are measured also where they are done.
 
     Example: python -m tools.plan 1 --time 2h
     """
     policy = in_force()
     since = changes_since(policy)
-    comparisons = [order()[number - 1] for number in numbers] or order()
+    steps = [order()[number - 1] for number in numbers] or order()
     if numbers and limit is None:
         raise click.UsageError("NUMBERS go with --time; without both the list says what is next")
     try:
@@ -230,7 +278,7 @@ def main(*, numbers: tuple[int, ...], limit: float | None) -> None:
                 f"{', '.join(revision.FOLDERS)}: changed since the last commit, and rows would have no age;"
                 " commit first"
             )
-        ended = measure(comparisons, since, policy, limit, again=bool(numbers))
+        ended = measure(steps, since, policy, limit, again=bool(numbers))
     except (ReportError, PlanError) as error:
         raise click.ClickException(str(error)) from error
     if ended:

@@ -39,6 +39,9 @@ LARGE = 1 << 30
 SERVERS = ("MySQL 8.0", "MySQL 8.4", "MySQL 9", "MySQL 5.7", "MySQL 5.6", "MariaDB")
 """Servers in the order in which a reader would ask for them."""
 
+USUAL = "write_only"
+"""The load that a reader asks for first."""
+
 OLDER = "†"
 MADE_FOR = re.compile(r"when this page was made: `([0-9a-f]+)`")
 """How the page names the commit that its marks of age are held against."""
@@ -239,6 +242,7 @@ def _place(line: Line) -> tuple[object, ...]:
         bool(load.get("rate")),
         bool(conditions["disk"].get("alternate_iops")),
         capacity,
+        load["kind"] != USUAL,
         line.directory.name,
         line.group.variant,
     )

@@ -259,11 +259,11 @@ def accompany(rig: Rig, expected: float | None, check: Callable[[], None]) -> No
 
     Args:
         rig: where.
-        expected: that age ratio; None where it is not known.
+        expected: that age ratio; None where it is not known, and then it has all of the time.
         check: called about once a second.
     """
     most = rig.plan.timing.lifted
-    if most is UNSET or expected is None:
+    if most is UNSET:
         return
     end = rig.now() + most * rig.patience
     with rig.lifted():
@@ -271,7 +271,8 @@ def accompany(rig: Rig, expected: float | None, check: Callable[[], None]) -> No
             rig.watch(1.0, check)
             recent = rig.sampler.readings(since=rig.now() - AT_ITS_OWN)
             begun = any(one.sample.capacity == rig.default for one in recent)
-            if not begun and quiet(recent) and abs(_ratio(rig) - expected) <= NEAR_RATIO:
+            near = expected is not None and abs(_ratio(rig) - expected) <= NEAR_RATIO
+            if near and not begun and quiet(recent):
                 return
 
 

@@ -17,7 +17,7 @@ from lab.servers.made import is_name
 from tests.lab.report.factory import row, write_rows
 from tools import kept, plan, proof
 from tools.kept import Comparison, all_kept
-from tools.plan import Progress, listed, measure, order
+from tools.plan import FIRST, Progress, Step, listed, measure, order
 from tuner.cli.answer import Unreachable
 
 POLICY = "712c7904d6"
@@ -64,12 +64,12 @@ def changed(file: Path, old: str, new: str) -> None:
 
 def line(place: Path) -> str:
     """Return what the list says of one comparison."""
-    return next(listed(Progress(place, since, POLICY), [QUICK]))
+    return next(listed(Progress(place, since, POLICY), [Step(QUICK)]))
 
 
-def words(place: Path) -> list[str]:
+def words(place: Path, step: Step | None = None) -> list[str]:
     """Return what the bench is asked for."""
-    return Progress(place, since, POLICY).words(QUICK)
+    return Progress(place, since, POLICY).words(step or Step(QUICK))
 
 
 def test_every_comparison_of_the_page_is_in_the_plan() -> None:
@@ -78,16 +78,26 @@ def test_every_comparison_of_the_page_is_in_the_plan() -> None:
     there = {one.directory: one for one in all_kept(kept.BENCH)}
 
     assert lines
-    assert {there[one.directory].comparison(one.group.variant) for one in lines} <= {*order()}
+    assert {there[one.directory].comparison(one.group.variant) for one in lines} <= {
+        one.comparison for one in order()
+    }
 
 
 def test_what_is_planned_can_be_measured() -> None:
     """Each is a variant of its suite with an untouched server beside ours, on a server of `make servers`."""
     assert len(set(order())) == len(order())
-    for one in order():
-        (found,) = (each for each in load_suite(one.suite).plans if each.variant == one.variant)
-        assert {"default", "ours"} <= set(found.contenders), one
-        assert is_name(one.server), one
+    for suite, server, variant in (one.comparison for one in order()):
+        (found,) = (each for each in load_suite(suite).plans if each.variant == variant)
+        assert {*FIRST} <= set(found.contenders), (suite, variant)
+        assert is_name(server), server
+
+
+def test_what_is_measured_without_best_static_is_measured_whole_later() -> None:
+    """The better half of an answer comes first, and does not take the place of the whole."""
+    steps = order()
+
+    for at, one in enumerate(steps):
+        assert not one.first or Step(one.comparison) in steps[at:]
 
 
 def test_the_list_says_what_is_not_measured_begun_older_and_done(tmp_path: Path) -> None:
@@ -100,9 +110,9 @@ def test_the_list_says_what_is_not_measured_begun_older_and_done(tmp_path: Path)
     keep(tmp_path, blocks=1, name="second")
     assert line(tmp_path).startswith(" 1  quick, mysql-8.0.31: begun 2026-11-28; about ")
     keep(tmp_path, blocks=2, name="third")
-    assert list(listed(Progress(tmp_path, since, POLICY), [QUICK])) == [
+    assert list(listed(Progress(tmp_path, since, POLICY), [Step(QUICK)])) == [
         " 1  quick, mysql-8.0.31: measured 2026-11-28",
-        "0 of 1 comparison still to measure: nothing",
+        "0 of 1 step still to measure: nothing",
         "in no plan: quick, mysql-8.0.31",
     ]
 
@@ -218,7 +228,7 @@ def carried_out(
     monkeypatch.setattr(plan, "bench", bench)
     monkeypatch.setattr(kept, "BENCH", place)
     monkeypatch.setattr(proof, "write", lambda _since, policy: pages.append(policy))
-    end = measure([QUICK, SMOKE], since, POLICY, seconds, again=again)
+    end = measure([Step(QUICK), Step(SMOKE)], since, POLICY, seconds, again=again)
     return end, bench.asked, len(pages)
 
 
