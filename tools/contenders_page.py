@@ -184,6 +184,8 @@ def _command(kept: Kept, group: Group) -> str:
     """Return what measured a group; in the shell's own quotes, as a variant's name has blanks."""
     words = ["innobrim", "bench", "--suite", kept.suite, "--server", kept.server]
     words += ["--variant", group.variant] if group.variant else []
+    if "Changed: contenders=" in str(kept.asked.get("about", "")):
+        words += ["--set", f"contenders={','.join(group.rows[0].plan['contenders'])}"]
     return shlex.join([*words, "--seed", str(group.rows[0].seed), "--output", "DIRECTORY"])
 
 

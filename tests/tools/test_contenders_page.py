@@ -58,6 +58,17 @@ def test_the_command_is_one_that_a_shell_takes(tmp_path: Path) -> None:
     assert lines_of(place, asked)
 
 
+def test_contenders_that_were_asked_for_are_in_the_command(tmp_path: Path) -> None:
+    """What was measured without best static is measured so again."""
+    place = keep(tmp_path, measured(plan={"blocks": 3, "contenders": ["default", "ours"]}))
+    asked = place / "mine" / "bench.json"
+    about = '"about": "Quick. Changed: contenders=default,ours."'
+    asked.write_text(asked.read_text("utf-8").replace("{", f"{{{about}, ", 1), encoding="utf-8")
+
+    (command,) = lines_of(place, "`innobrim bench")
+    assert " --set contenders=default,ours " in command
+
+
 def test_an_age_beyond_the_alarm_cap_is_told(tmp_path: Path) -> None:
     """A setting that gains by going where ours may not go is known for that."""
     rows = measured()

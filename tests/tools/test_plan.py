@@ -12,6 +12,7 @@ from click.testing import CliRunner
 
 from lab.bench import revision
 from lab.bench.plan import Asked, load_suite
+from lab.bench.plan import changed as suite_with
 from lab.report.rows import ReportError
 from lab.servers.made import is_name
 from tests.lab.report.factory import row, write_rows
@@ -32,17 +33,25 @@ def since(revision: str) -> int | None:
 
 
 def keep(
-    place: Path, *, blocks: int, revision: str = NEW, name: str = "mine", of: Comparison = QUICK
+    place: Path,
+    *,
+    blocks: int,
+    revision: str = NEW,
+    name: str = "mine",
+    of: Comparison = QUICK,
+    contenders: tuple[str, ...] = (),
 ) -> Path:
     """Keep the rows of so many whole blocks of a suite, and return their directory."""
     suite = load_suite(of.suite)
-    (one,) = suite.plans
+    if contenders:
+        suite = suite_with(suite, [f"contenders={','.join(contenders)}"])
+    one = suite.plans[0]
     rows = [
         {
             **row("default", block, revision=revision, when="2026-11-28T01:00:00+0000"),
             "plan": msgspec.to_builtins(one),
             "plan_hash": suite.digest,
-            "variant": "",
+            "variant": one.variant,
             "contender": who,
         }
         for block in range(1, blocks + 1)
@@ -140,6 +149,36 @@ def test_older_rows_stay_where_they_are(tmp_path: Path) -> None:
     for name in ("quick-8.0.31", "quick-8.0.31-712c7904", "quick-8.0.31-712c7904-2"):
         assert words(tmp_path) == [*wanted, str(tmp_path / name)]
         keep(tmp_path, blocks=2, revision=OLD, name=name)
+
+
+WITH_BEST = Comparison("disks", "mysql-9.7", "600 writes/s")
+"""The first of a suite that has best static among its contenders."""
+
+
+def test_without_best_static_it_is_a_bench_of_its_own(tmp_path: Path) -> None:
+    """It asks for two contenders, goes on where it stopped, and is not what the whole goes on with."""
+    first, whole = Step(WITH_BEST, first=True), Step(WITH_BEST)
+    place = tmp_path / "disks-9.7-first"
+    progress = Progress(tmp_path, since, POLICY)
+    assert progress.words(first)[-4:] == ["--variant", "600 writes/s", "--set", "contenders=default,ours"]
+    assert progress.words(first)[5] == str(place)
+    assert progress.state(first).left < progress.state(whole).left / 2
+
+    keep(tmp_path, blocks=1, name=place.name, of=WITH_BEST, contenders=FIRST)
+    progress = Progress(tmp_path, since, POLICY)
+
+    assert progress.words(first) == ["--resume", str(place), "--variant", "600 writes/s"]
+    assert progress.words(whole)[5] == str(tmp_path / "disks-9.7")
+    assert str(progress.state(first)).startswith("begun 2026-11-28")
+    assert str(progress.state(whole)).startswith("not measured")
+
+
+def test_what_is_measured_whole_is_not_measured_without_best_static_again(tmp_path: Path) -> None:
+    """A stop in the middle of the order costs nothing that is there."""
+    keep(tmp_path, blocks=3, of=WITH_BEST)
+    progress = Progress(tmp_path, since, POLICY)
+
+    assert [progress.state(Step(WITH_BEST, first=first)).left for first in (True, False)] == [0.0, 0.0]
 
 
 @pytest.mark.parametrize("blocks", [0, 1])

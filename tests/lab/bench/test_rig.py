@@ -199,11 +199,12 @@ def test_an_age_is_brought_near_by_a_setting_beyond(
     [
         ("2000/4000", 0.9, [(100, 100), (2000, 4000)]),
         ("2000/4000", 0.1, [(10_000, 20_000), (2000, 4000)]),
+        ("ours", None, []),
         ("ours", 0.9, []),
     ],
 )
 def test_on_a_lifted_disk_settings_are_brought_near_and_ours_goes_by_itself(
-    monkeypatch: pytest.MonkeyPatch, word: str, expected: float, pairs: list[tuple[int, int]]
+    monkeypatch: pytest.MonkeyPatch, word: str, expected: float | None, pairs: list[tuple[int, int]]
 ) -> None:
     """For so long as the plan says, and the limit is back before anybody settles."""
     timing = Timing(lifted=30.0, settle_least=60.0, counted=10.0)
