@@ -33,7 +33,10 @@ class Absent:
     """A site that cannot be entered."""
 
     def __init__(self, *_given: object) -> None:
-        pass
+        self.server = self
+
+    def disk_in_memory(self) -> bool:
+        return False
 
     def __enter__(self) -> None:
         raise pymysql.OperationalError(2013, "Lost connection to MySQL server during query")

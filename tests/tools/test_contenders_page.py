@@ -9,7 +9,7 @@ import pytest
 
 from lab.report.rows import ReportError
 from tests.lab.report.factory import CONDITIONS, searched
-from tests.tools.test_proof import keep, known, measured
+from tests.tools.keeping import keep, known, measured
 from tools import contenders_page, proof
 from tools.contenders_page import HEAD, page, read_notes
 from tools.kept import BENCH, all_kept
