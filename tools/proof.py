@@ -192,9 +192,10 @@ def judged_all(place: Path, since: Since) -> tuple[list[Line], list[Refused]]:
     lines: dict[Comparison, Line] = {}
     refused: list[Refused] = []
     found = all_kept(place)
-    measured = {kept.comparison(row.variant) for kept in found for row in kept.rows if row.stage == BLOCK}
+    named = {kept.comparison(row.variant) for kept in found for row in kept.rows if row.stage == BLOCK}
     for kept in found:
-        absent = [one for one in kept.variants if kept.comparison(one) not in measured]
+        absent = [one for one in kept.variants if kept.comparison(one) not in named]
+        named |= {kept.comparison(one) for one in absent}
         refused += [Refused(_name(kept.directory, one), "not measured yet") for one in absent]
         for group in groups(kept.rows):
             if not group.rows:

@@ -48,8 +48,9 @@ def test_what_cannot_be_judged_is_refused_by_name(
 
 
 def test_a_variant_without_rows_is_named(tmp_path: Path) -> None:
-    """What was asked for and not measured is not left out in silence."""
-    _lines, refused = judged_all(keep(tmp_path, measured(), to_do=("4 GiB",)), known)
+    """What was asked for and not measured is not left out in silence, and said once."""
+    keep(tmp_path, measured(), to_do=("4 GiB",))
+    _lines, refused = judged_all(keep(tmp_path, [], "parts", to_do=("4 GiB",)), known)
 
     assert refused == [Refused("mine, 4 GiB", "not measured yet")]
 
