@@ -1,6 +1,6 @@
 """What was measured, on one page made from the rows of the bench alone: docs/results/README.md.
 
-Three of its lines are the table of README.md. ``contenders_page``, every contender, is made anew with it.
+Three of its lines are the table of README.md. ``contenders_page`` and ``predictions`` are made with it.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from lab.report.summary import BLOCK, SEARCHED, ContenderSummary, Group, groups
 from lab.report.words import conditions_text, ratio_text
 from lab.scenarios.trace import starved_seconds
 from lab.statistics import FEWEST, Bounds
-from tools import contenders_page
+from tools import contenders_page, predictions
 from tools.kept import BENCH, ROOT, Comparison, Since, all_kept, changes_since, in_force
 from tools.markdown import PART, filled, table
 
@@ -444,22 +444,25 @@ def readme(text: str, lines: Sequence[Line]) -> str:
 
 
 def write(since: Since, commit: str) -> None:
-    """Make the page, the bench's, and the table of the README, of the rows that are there.
+    """Make every page of the rows that are there, and the table of the README.
 
     Raises:
         ReportError: rows or notes that cannot be read, or the README has no place for the table.
+        ClickException: rows that cannot be compared with their predictions.
     """
     lines, refused = judged_all(BENCH, since)
     table_too = readme(README.read_text(encoding="utf-8"), lines)
     replace_text(PAGE, page(lines, refused, commit))
     replace_text(README, table_too)
     replace_text(contenders_page.PAGE, contenders_page.page(all_kept(BENCH), contenders_page.read_notes()))
-    click.echo(f"wrote {PAGE.relative_to(ROOT)}, bench/README.md beside it, and the table of {README.name}")
+    replace_text(predictions.PAGE, predictions.current())
+    beside = "bench/README.md and predictions.md beside it"
+    click.echo(f"wrote {PAGE.relative_to(ROOT)}, {beside}, and the table of {README.name}")
 
 
 @click.command()
 def main() -> None:
-    """Write docs/results/README.md, the bench's page and README.md's table from the rows of the bench."""
+    """Write the pages of docs/results that are made from the rows of the bench, and README.md's table."""
     commit = in_force()
     try:
         write(changes_since(commit), commit)

@@ -10,7 +10,7 @@ import pytest
 from lab.report.rows import ReportError
 from tests.lab.report.factory import CONDITIONS, searched
 from tests.tools.keeping import keep, known, measured
-from tools import contenders_page, proof
+from tools import contenders_page, predictions, proof
 from tools.contenders_page import HEAD, page, read_notes
 from tools.kept import BENCH, all_kept
 
@@ -169,6 +169,7 @@ def test_all_pages_are_made_at_once(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     monkeypatch.setattr(proof, "README", pages[1])
     monkeypatch.setattr(contenders_page, "PAGE", pages[2])
     monkeypatch.setattr(contenders_page, "NOTES", tmp_path / "notes.toml")
+    monkeypatch.setattr(predictions, "PAGE", tmp_path / "predictions.md")
 
     with pytest.raises(ReportError, match="a note on gone, 'v'"):
         proof.write(known, "1234567890")
@@ -177,6 +178,7 @@ def test_all_pages_are_made_at_once(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     (tmp_path / "notes.toml").write_text("", encoding="utf-8")
     proof.write(known, "1234567890")
     assert "### mysql-8.0.31" in pages[2].read_text(encoding="utf-8")
+    assert "predicted" in (tmp_path / "predictions.md").read_text(encoding="utf-8")
 
 
 def test_the_page_is_what_rows_and_notes_make() -> None:

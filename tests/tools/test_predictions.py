@@ -62,15 +62,15 @@ def measure(case: Case, *rows: Row) -> None:
     path.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
 
 
-def commits(case: Case) -> list[float]:
+def commits(case: Case, *, compare: bool = False) -> list[float]:
     """Return what the command predicts now, commits/s."""
-    predictions.main.callback()  # type: ignore[misc] # the function under the command
+    predictions.main.callback(compare=compare)  # type: ignore[misc] # the function under the command
     return [json.loads(line)["commits"] for line in case.file.read_text(encoding="utf-8").splitlines()]
 
 
 def test_a_case_is_predicted_anew_until_its_first_row_is_measured(case: Case) -> None:
     """Then no change of loop or simulated server touches what was said before."""
-    assert [commits(case), commits(case)] == [[1000.0], [2000.0]]
+    assert [commits(case), commits(case), commits(case, compare=True)] == [[1000.0], [2000.0], [2000.0]]
     measure(case, real("ours", 1900.0, 0.88))
 
     assert commits(case) == [2000.0]
@@ -139,3 +139,10 @@ def test_each_case_is_predicted_of_the_suite_that_comes_along(case: Case) -> Non
 
     assert plans == {load_suite(case.suite).digest}
     assert chosen(load_suite(case.suite), case.variants)
+
+
+def test_the_page_is_what_predictions_and_rows_make() -> None:
+    """Whoever adds rows sees at once how far off their prediction was."""
+    made = predictions.current()
+
+    assert made == predictions.PAGE.read_text(encoding="utf-8"), "python -m tools.proof makes it anew"
