@@ -76,7 +76,7 @@ def measure(
         LabServerError: server, load or daemon ended meanwhile.
     """
     timing = rig.plan.timing
-    if not rig.load.running() or rig.load.longest_queue(rig.now() - NEAR_SECONDS):
+    if not rig.load.running() or _queued(rig):
         rig.start_load()  # transactions that the contender before could not serve are not this one's
     reached = rig.reset(timing.reset, RESET_RATIO)
     hasten(rig, None if pair == rig.default else pair, expected)
@@ -104,6 +104,8 @@ def measure(
             holds=daemon.holding if daemon else None,
             check=check,
         )
+        if _queued(rig):
+            rig.start_load()  # those that waited on the way to this age are not of it, and are served on top
         before = daemon.footprint() if daemon else None
         counted_from = rig.now()
         rig.watch(rig.plan.counted_seconds(), check)
@@ -149,6 +151,11 @@ def measure(
         "events": [[round(at - began, 1), words] for at, words in happened]
         + [[round(ended - began, 1), words] for words in failures],
     }
+
+
+def _queued(rig: Rig) -> bool:
+    """Return whether transactions of an open load waited in the last seconds."""
+    return bool(rig.load.longest_queue(rig.now() - NEAR_SECONDS))
 
 
 def footprint(before: Footprint | None, after: Footprint | None, seconds: float) -> Row:
