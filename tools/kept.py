@@ -11,6 +11,7 @@ import click
 import msgspec
 
 from lab.bench import store
+from lab.bench.plan import Suite, changed
 from lab.bench.revision import said
 from lab.report.rows import ReportError, Row, read_rows
 from lab.servers.made import is_name, name_of
@@ -21,8 +22,17 @@ DECIDING = tuple(f"tests/golden/runs/{kind}-*" for kind in ("scenario", "server"
 """What the loop decides in runs that are kept: rows of before the newest change of one are older than the
 policy in force. A change of its code or its words that changes no decision makes no row older."""
 
+FIRST, FIRST_ENDS = ("default", "ours"), "-first"
+"""Contenders of what is measured without best static, whose search takes longer than all of their rows; and
+how the names of its directories end."""
+
 Since = Callable[[str], int | None]
 """Says how many changes of the policy are younger than a revision; None where that is no commit."""
+
+
+def without_best(suite: Suite) -> Suite:
+    """Return a suite with the contenders of ``FIRST`` alone."""
+    return changed(suite, [f"contenders={','.join(FIRST)}"])
 
 
 class Comparison(NamedTuple):

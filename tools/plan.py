@@ -17,12 +17,23 @@ import click
 import msgspec
 
 from lab.bench import revision
-from lab.bench.plan import Asked, Plan, Suite, changed, load_suite
+from lab.bench.plan import Asked, Plan, Suite, load_suite
 from lab.bench.progress import Remaining, in_words
 from lab.bench.store import PlanError
 from lab.report.rows import ReportError, Row
 from tools import kept, proof
-from tools.kept import Comparison, Kept, Since, age_of, all_kept, changes_since, in_force
+from tools.kept import (
+    FIRST,
+    FIRST_ENDS,
+    Comparison,
+    Kept,
+    Since,
+    age_of,
+    all_kept,
+    changes_since,
+    in_force,
+    without_best,
+)
 from tuner.cli.answer import UNFINISHED
 from tuner.cli.bench import WEEK, bench
 from tuner.cli.options import Duration
@@ -30,9 +41,6 @@ from tuner.cli.wording import counted
 
 ORDER = Path(__file__).with_suffix(".toml")
 
-
-FIRST = ("default", "ours")
-"""Contenders of a step without best static, whose search takes longer than all of their rows."""
 
 WITHOUT_BEST = "without best static"
 
@@ -136,12 +144,12 @@ class Progress:
         if begun:
             return ["--resume", str(min(begun)[1]), *words]
         name = (
-            f"{comparison.suite}-{comparison.server.removeprefix('mysql-')}{'-first' if step.first else ''}"
+            f"{comparison.suite}-{comparison.server.removeprefix('mysql-')}{FIRST_ENDS if step.first else ''}"
         )
         again = f"{name}-{self._policy[:8]}"
         names = itertools.chain([name, again], (f"{again}-{number}" for number in itertools.count(2)))
         free = next(path for one in names if not (path := self._place / one).exists())
-        words += ["--set", _set(FIRST)] if step.first else []
+        words += ["--set", f"contenders={','.join(FIRST)}"] if step.first else []
         return ["--suite", comparison.suite, "--server", comparison.server, "--output", str(free), *words]
 
     def _where(self, step: Step) -> list[Kept]:
@@ -177,10 +185,6 @@ class Progress:
             return False
 
 
-def _set(contenders: Sequence[str]) -> str:
-    return f"contenders={','.join(contenders)}"
-
-
 def _contenders(found: Kept, variant: str) -> tuple[str, ...]:
     """Return the contenders that a variant was asked for with."""
     plans = (one for one in found.asked["plans"] if one.get("variant", "") == variant)
@@ -193,7 +197,7 @@ def _asked_for(step: Step) -> tuple[Suite, Plan]:
     if plan is None:
         raise PlanError(f"{ORDER}: {comparison}: the suite {suite.name} has no such variant")
     if step.first:
-        suite = changed(suite, [_set(FIRST)])
+        suite = without_best(suite)
         plan = next(one for one in suite.plans if one.variant == comparison.variant)
     return suite, plan
 

@@ -21,6 +21,7 @@ from lab.bench.search import between, expected_ratio
 from lab.bench.simulated import SimulatedRig
 from lab.bench.store import Ledger, Row
 from lab.scenarios import Scenario, load_scenario
+from tools.kept import FIRST_ENDS, without_best
 from tools.markdown import table
 from tuner.records import Capacity
 
@@ -232,19 +233,30 @@ def measured(case: Case) -> list[Row]:
     Raises:
         ClickException: they are of another plan than was predicted, or were there before a prediction.
     """
-    path = BENCH / (case.rows or case.name) / store.ROWS
-    rows = [_short(row) for row in store.read_rows(path) if "figures" in row]
-    if not rows:
-        return []
-    if not case.file.exists():
+    plans = {row["plan_hash"] for row in store.read_rows(case.file)} if case.file.exists() else set()
+    name, suite = case.rows or case.name, load_suite(case.suite)
+    whole = _real(case, name, plans)
+    seen = {row["variant"] for row in whole}
+    first = {without_best(suite).digest} if suite.digest in plans else set()
+    return whole + [row for row in _real(case, f"{name}{FIRST_ENDS}", first) if row["variant"] not in seen]
+
+
+def _real(case: Case, name: str, plans: set[str]) -> list[Row]:
+    """Return the rows of one directory that are on a disk, which is what a prediction is of."""
+    path = BENCH / name / store.ROWS
+    rows = [_short(row) for row in store.read_rows(path) if "figures" in row and not _in_memory(row)]
+    if rows and not case.file.exists():
         raise click.ClickException(f"{path}: measured before {case.file.name} was predicted; no prediction")
-    plans = {row["plan_hash"] for row in store.read_rows(case.file)}
     if other := {row["plan_hash"] for row in rows} - plans:
         raise click.ClickException(
-            f"{path}: has rows of the plan {min(other)}, and {case.file.name} is of {', '.join(plans)};"
-            " measure with the suite that was predicted"
+            f"{path}: has rows of the plan {min(other)}, and {case.file.name} is of"
+            f" {', '.join(plans) or 'another'}; measure with the suite that was predicted"
         )
     return rows
+
+
+def _in_memory(row: Row) -> bool:
+    return bool(row.get("conditions", {}).get("disk", {}).get("in_memory"))
 
 
 class Compared(NamedTuple):

@@ -14,6 +14,7 @@ from lab.bench.plan import load_suite
 from lab.bench.runner import chosen
 from lab.bench.store import Row
 from tools import predictions
+from tools.kept import without_best
 from tools.predictions import CASES, Case, Setting, compared, page
 
 
@@ -56,9 +57,10 @@ def case(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Case:
     return one
 
 
-def measure(case: Case, *rows: Row) -> None:
+def measure(case: Case, *rows: Row, ends: str = "") -> None:
     """Keep rows as a bench would."""
-    path = predictions.BENCH / case.name / "rows.jsonl"
+    path = predictions.BENCH / f"{case.name}{ends}" / "rows.jsonl"
+    path.parent.mkdir(exist_ok=True)
     path.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
 
 
@@ -75,6 +77,29 @@ def test_a_case_is_predicted_anew_until_its_first_row_is_measured(case: Case) ->
 
     assert commits(case) == [2000.0]
     assert "| ours | 2000 / 1900 | +5.3% | 0.90 / 0.88 | +0.020 |" in predictions.PAGE.read_text("utf-8")
+
+
+def test_what_was_measured_without_best_static_is_compared_until_all_of_it_is(
+    case: Case, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A first answer is held against its prediction, and one on a disk in memory is not."""
+    suite = load_suite("disks")
+    (plan,) = [one for one in suite.plans if one.variant == "600 writes/s"]
+    predicted_rows = [predicted("ours", 1000.0, 0.9, plan_hash=suite.digest, variant=plan.variant)]
+    monkeypatch.setattr(predictions, "predict", lambda _: predicted_rows)
+    monkeypatch.setattr(predictions, "CASES", (one := case._replace(suite="disks"),))
+    commits(one)
+    first = {**real("ours", 800.0, 0.9, plan=without_best(suite).digest), "variant": plan.variant}
+    memory = {**first, "conditions": {"disk": {"in_memory": True}}}
+
+    measure(case, memory, ends="-first")
+    assert predictions.measured(one) == []
+    measure(case, first, memory, ends="-first")
+    assert [row["commits"] for row in predictions.measured(one)] == [800.0]
+    measure(
+        case, {**first, "plan_hash": suite.digest, "figures": {**first["figures"], "commits_mean": 900.0}}
+    )
+    assert [row["commits"] for row in predictions.measured(one)] == [900.0]
 
 
 def test_nothing_is_predicted_of_what_was_measured_before(case: Case) -> None:
