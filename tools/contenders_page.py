@@ -151,6 +151,7 @@ def _section(kept: Kept, group: Group) -> Iterator[str]:
     about = (
         conditions_short(group.conditions, refused=bool(group.not_limited)),
         f"buffer pool {written(group.conditions.get('buffer_pool'), 'B')}",
+        *([f"indexes filled to {filled} %"] if (filled := group.conditions.get("fill_factor")) else []),
         f"{group.conditions.get('processors', 'unknown')} processors",
         f"InnoBrim {', '.join(dict.fromkeys(_revision(row) for row in rows))}",
         f"{len(group.blocks)} of {max(int(row.plan.get('blocks', 0)) for row in group.rows)} blocks",

@@ -42,6 +42,9 @@ from tuner.cli.wording import counted
 ORDER = Path(__file__).with_suffix(".toml")
 
 
+SPLITTING = ("write_only", "update_index", "read_write")
+"""Loads that change an index which was built at once; see ``FILL_FACTOR`` of ``lab.workloads.sysbench``."""
+
 WITHOUT_BEST = "without best static"
 
 
@@ -85,7 +88,7 @@ class State(NamedTuple):
         elif self.age:
             why = f"{counted(self.age, 'change')} of the policy ago"
         elif not self.same:
-            why = "by another plan than the suite has today"
+            why = "in another way than today"
         else:
             return f"begun {self.when}; {in_words(self.left)} left"
         return f"older: {self.when}, {why}; {in_words(self.left)}"
@@ -166,7 +169,7 @@ class Progress:
         """Return how far a plan is in one directory."""
         rows = found.of(plan.variant)
         age, today = age_of(rows, self._since), msgspec.json.decode(msgspec.json.encode(plan))
-        same = all(row.plan == today for row in rows)
+        same = all(row.plan == today and _worn(row, plan) for row in rows)
         counts = [{"variant": row.variant, "stage": row.stage} for row in rows if age == 0 and same]
         when = max((row.when for row in rows), default="")[:10]
         return State(when, age, same, Remaining([plan], counts).seconds())
@@ -183,6 +186,11 @@ class Progress:
             return msgspec.convert(found.asked, Asked).suite.digest == suite.digest
         except msgspec.ValidationError:
             return False
+
+
+def _worn(row: Row, plan: Plan) -> bool:
+    """Return whether a row's indexes were filled as they are after long use, where its load splits them."""
+    return plan.load.kind not in SPLITTING or "fill_factor" in row.conditions
 
 
 def _contenders(found: Kept, variant: str) -> tuple[str, ...]:

@@ -156,6 +156,7 @@ class Rig:
         version: what the server says it is.
         default: C and M that it has by itself.
         not_limited: sentences about what of the disk could not be limited.
+        filled: percent of a page that the tables' indexes fill; None where nobody knows.
         events: monotonic time and words of what was changed while it ran.
         sampler: the readings, one a second.
         load: what is at work.
@@ -172,6 +173,7 @@ class Rig:
         self.plan = plan
         self.events: list[tuple[float, str]] = []
         self.not_limited: tuple[str, ...] = ()
+        self.filled: int | None = None
         self._say = say
         self._extra = tuple(extra)
         self._rate = plan.load.rate
@@ -189,7 +191,7 @@ class Rig:
             load = self._load()
             self._say(f"{self.product} {self.version}; filling the tables of {load.kind}")
             self.server.set_capacity(FILL.io_capacity, FILL.io_capacity_max)
-            prepare(self.server, load, seconds=fill_seconds(load))
+            self.filled = prepare(self.server, load, seconds=fill_seconds(load))
             self.server.set_capacity(self.default.io_capacity, self.default.io_capacity_max)
             self.limit_as_planned()
             self.sampler = stack.enter_context(Sampler(self.server))
@@ -387,7 +389,7 @@ class Rig:
             "not_limited": list(self.not_limited),
             "load": load,
             "processors": os.cpu_count(),
-        }
+        } | ({} if self.filled is None else {"fill_factor": self.filled})
 
     def _load(self) -> Load:
         return self.plan.load.load(self._rate)

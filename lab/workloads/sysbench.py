@@ -27,6 +27,13 @@ SCRIPTS = Path(__file__).parent
 ZIPF_EXPONENT = 0.8
 """The default of ``--rand-zipfian-exp`` in sysbench after 1.0, so that its numbers can be compared."""
 
+FILL_FACTOR = 70
+"""Percent of a page that an index which is built at once may fill, about what random changes leave (ln 2;
+Yao, On random 2-3 trees, 1978). With the default, pages filled whole, nearly every page splits in the first
+hour: on MySQL 8.0.31 a commit of ``write_only`` wrote 22 kB of redo then, 6 kB after three minutes, and
+2.3 kB after some hours; with 70 % it is 1.7 to 2.5 kB at once (docs/lab/bench.md, Loads)."""
+
+_FACTOR = "innodb_fill_factor"
 _QUOTES = ('"', "'")
 
 
@@ -108,17 +115,34 @@ def _keys(load: Load) -> list[str]:
 DROP_SECONDS = 60.0
 
 
-def prepare(server: LabServer, load: Load, *, seconds: float = 300.0) -> None:
+def prepare(server: LabServer, load: Load, *, seconds: float = 300.0) -> int | None:
     """Create and fill the load's tables, in the place of any that are there; lift any disk limit before.
 
     One thread fills a table (``tpcc``: a warehouse).
+
+    Returns:
+        Percent of a page that indexes filled; None where the server cannot be told, as MySQL 5.6.
 
     Raises:
         LabServerError: sysbench failed or took longer than so many seconds.
     """
     discard(server, load)
     threads = 1 if load.kind == "many_indexes" else load.tables
-    _finish(server, load, "prepare", [f"--threads={threads}"], seconds)
+    with _worn(server) as factor:
+        _finish(server, load, "prepare", [f"--threads={threads}"], seconds)
+    return factor
+
+
+@contextlib.contextmanager
+def _worn(server: LabServer) -> Iterator[int | None]:
+    """Let the server build indexes as they are after long use, and set back what it had."""
+    found = server.query(f"SHOW GLOBAL VARIABLES LIKE '{_FACTOR}'")
+    if not found:
+        yield None
+        return
+    server.query(f"SET GLOBAL {_FACTOR} = {FILL_FACTOR}")
+    yield FILL_FACTOR
+    server.query(f"SET GLOBAL {_FACTOR} = {int(found[0][1])}")
 
 
 def discard(server: LabServer, load: Load, *, seconds: float = DROP_SECONDS) -> None:

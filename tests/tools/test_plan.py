@@ -130,7 +130,7 @@ def test_the_list_says_what_is_not_measured_begun_older_and_done(tmp_path: Path)
     ("change", "why"),
     [
         ((NEW, f"{NEW}-dirty"), "by code without a commit"),
-        (('"redo_capacity": 80', '"redo_capacity": 800'), "by another plan than the suite has today"),
+        (('"redo_capacity": 80', '"redo_capacity": 800'), "in another way than today"),
     ],
 )
 def test_rows_that_cannot_be_held_against_the_others_are_older(

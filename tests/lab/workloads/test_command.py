@@ -8,8 +8,9 @@ from pathlib import Path
 import pytest
 
 from lab.servers.spec import Account, LabServerError
+from lab.workloads import sysbench
 from lab.workloads.load import KINDS, Load
-from lab.workloads.sysbench import SCRIPTS, command, environment, password_option
+from lab.workloads.sysbench import SCRIPTS, command, environment, password_option, prepare
 from tests.lab.workloads.support import no_server
 
 
@@ -93,3 +94,31 @@ def test_a_password_that_sysbench_cannot_read_is_refused(password: str) -> None:
     ):
         pass
     assert password not in str(refused.value)
+
+
+class Asked:
+    """A server that notes what it is told to set; ``has`` is its own fill factor."""
+
+    def __init__(self, has: str | None) -> None:
+        self.has = has
+        self.done: list[str] = []
+
+    def query(self, statement: str) -> list[tuple[str, str]]:
+        if statement.startswith("SET"):
+            self.done.append(statement.rpartition(" = ")[2])
+        return [("innodb_fill_factor", self.has)] if self.has else []
+
+
+@pytest.mark.parametrize(
+    ("has", "factor", "done"), [("100", 70, ["70", "filled", "100"]), (None, None, ["filled"])]
+)
+def test_tables_are_filled_as_they_are_after_long_use(
+    monkeypatch: pytest.MonkeyPatch, has: str | None, factor: int | None, done: list[str]
+) -> None:
+    """Else the first hour measures pages that split; the server's own setting is back before the load."""
+    server = Asked(has)
+    monkeypatch.setattr(sysbench, "discard", lambda *_: None)
+    monkeypatch.setattr(sysbench, "_finish", lambda *_: server.done.append("filled"))
+
+    assert prepare(server, Load()) == factor  # type: ignore[arg-type] # all that is asked of one
+    assert server.done == done
