@@ -26,6 +26,9 @@ FIRST, FIRST_ENDS = ("default", "ours"), "-first"
 """Contenders of what is measured without best static, whose search takes longer than all of their rows; and
 how the names of its directories end."""
 
+SPLITTING = ("write_only", "update_index", "read_write")
+"""Loads that change an index which was built at once; see ``FILL_FACTOR`` of ``lab.workloads.sysbench``."""
+
 Since = Callable[[str], int | None]
 """Says how many changes of the policy are younger than a revision; None where that is no commit."""
 
@@ -155,3 +158,9 @@ def age_of(rows: Sequence[Row], since: Since) -> int | None:
     found = [since(revision) for revision in dict.fromkeys(row.revision for row in rows)]
     known = [age for age in found if age is not None]
     return max(known, default=0) if len(known) == len(found) else None
+
+
+def worn(row: Row) -> bool:
+    """Return whether a row's indexes were filled as they are after long use, where its load splits them."""
+    kind = row.conditions.get("load", {}).get("kind")
+    return kind not in SPLITTING or "fill_factor" in row.conditions

@@ -33,6 +33,7 @@ from tools.kept import (
     changes_since,
     in_force,
     without_best,
+    worn,
 )
 from tuner.cli.answer import UNFINISHED
 from tuner.cli.bench import WEEK, bench
@@ -41,9 +42,6 @@ from tuner.cli.wording import counted
 
 ORDER = Path(__file__).with_suffix(".toml")
 
-
-SPLITTING = ("write_only", "update_index", "read_write")
-"""Loads that change an index which was built at once; see ``FILL_FACTOR`` of ``lab.workloads.sysbench``."""
 
 WITHOUT_BEST = "without best static"
 
@@ -169,7 +167,7 @@ class Progress:
         """Return how far a plan is in one directory."""
         rows = found.of(plan.variant)
         age, today = age_of(rows, self._since), msgspec.json.decode(msgspec.json.encode(plan))
-        same = all(row.plan == today and _worn(row, plan) for row in rows)
+        same = all(row.plan == today and worn(row) for row in rows)
         counts = [{"variant": row.variant, "stage": row.stage} for row in rows if age == 0 and same]
         when = max((row.when for row in rows), default="")[:10]
         return State(when, age, same, Remaining([plan], counts).seconds())
@@ -186,11 +184,6 @@ class Progress:
             return msgspec.convert(found.asked, Asked).suite.digest == suite.digest
         except msgspec.ValidationError:
             return False
-
-
-def _worn(row: Row, plan: Plan) -> bool:
-    """Return whether a row's indexes were filled as they are after long use, where its load splits them."""
-    return plan.load.kind not in SPLITTING or "fill_factor" in row.conditions
 
 
 def _contenders(found: Kept, variant: str) -> tuple[str, ...]:

@@ -22,7 +22,7 @@ from lab.report.words import conditions_text, ratio_text
 from lab.scenarios.trace import starved_seconds
 from lab.statistics import FEWEST, Bounds
 from tools import contenders_page, predictions
-from tools.kept import BENCH, ROOT, Comparison, Since, all_kept, changes_since, in_force
+from tools.kept import BENCH, ROOT, Comparison, Since, all_kept, changes_since, in_force, worn
 from tools.markdown import PART, filled, table
 
 PAGE = ROOT / "docs/results/README.md"
@@ -83,7 +83,7 @@ SHORT = ("", "conditions", "untouched", "best static", "InnoBrim", "against unto
 
 SENTENCE = """\
 Commits/s, means of {blocks} paired blocks, {processors} processors. *Untouched* is the default,
-10000/20000 from MySQL 8.4 on and 200/2000 before. {older}: older than the newest change of the policy.
+10000/20000 from MySQL 8.4 on and 200/2000 before. {older}: older than today's policy or filling of tables.
 
 """
 
@@ -94,7 +94,7 @@ Real servers: each untouched, with the best static setting that a search found, 
 paired blocks, in an order drawn for each block. Three figures in a cell are untouched / best static / ours. A
 ratio has its 95 % bounds; where they include 1, no difference was shown. LOSES: ours has less than
 {untouched} of the commits/s of the untouched server, or less than {best} of best static's. {older}: the rows
-are older than the policy in force.
+are older than the policy in force, or than how tables are filled today.
 """
 DETAILS = """\
 ## Everything
@@ -121,7 +121,7 @@ class Line(NamedTuple):
         untouched: the server's default.
         best: the best static setting; None where none was searched for, or none kept the rules.
         ours: the daemon.
-        since: changes of the policy after the oldest of its rows.
+        since: changes of the policy, or of how tables are filled, after the oldest of its rows.
     """
 
     directory: Path
@@ -178,7 +178,8 @@ def judged(directory: Path, group: Group, since: Since) -> Line | Refused:
         if age is None:
             return Refused(name, f"rows of {revision}, which is no commit")
         ages.append(age)
-    return Line(directory, group, untouched, best, ours, max(ages))
+    older = max(ages) + (not all(worn(row) for row in compared))
+    return Line(directory, group, untouched, best, ours, older)
 
 
 def judged_all(place: Path, since: Since) -> tuple[list[Line], list[Refused]]:
@@ -387,7 +388,7 @@ def page(lines: Sequence[Line], refused: Sequence[Refused], commit: str) -> str:
     old = sum(line.since > 0 for line in lines)
     counted = (
         f"{len(lines)} comparisons: in {gaining} ours gains over the untouched server, in {losing} it LOSES\n"
-        f"to one of the others. {old} are older than the policy in force. {len(refused)} are\n"
+        f"to one of the others. {old} are older than today's policy or filling. {len(refused)} are\n"
         "[not shown](#not-shown-because).\n"
     )
     return "\n".join(

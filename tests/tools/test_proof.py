@@ -10,6 +10,7 @@ import pytest
 
 from lab.bench.revision import git
 from lab.report.rows import ReportError
+from tests.lab.report.factory import CONDITIONS
 from tests.tools.keeping import keep, known, measured
 from tools import kept, proof
 from tools.proof import Line, Refused, judged_all, page, verdict
@@ -132,6 +133,16 @@ def test_rows_that_are_older_than_the_policy_are_marked(tmp_path: Path) -> None:
 
     assert "12345678 †" in page(lines, refused, "1234567890")
     assert "12345678 †" not in page(*judged_all(tmp_path, known), "1234567890")
+
+
+@pytest.mark.parametrize(("kind", "mark"), [("write_only", True), ("update_non_index", False)])
+def test_rows_of_tables_that_were_just_filled_are_marked(tmp_path: Path, kind: str, *, mark: bool) -> None:
+    """Where the load splits an index that was built at once, they are of another table than today's."""
+    conditions = CONDITIONS | {"load": CONDITIONS["load"] | {"kind": kind}}
+    old = only(keep(tmp_path, measured(conditions=conditions)))
+    new = only(keep(tmp_path / "mine", measured(conditions=conditions | {"fill_factor": 70})))
+
+    assert (bool(old.since), bool(new.since)) == (mark, False)
 
 
 def test_a_row_is_old_by_what_changed_in_the_policy_alone(
