@@ -30,8 +30,8 @@ ZIPF_EXPONENT = 0.8
 FILL_FACTOR = 70
 """Percent of a page that an index which is built at once may fill, about what random changes leave (ln 2;
 Yao, On random 2-3 trees, 1978). With the default, pages filled whole, nearly every page splits in the first
-hour: on MySQL 8.0.31 a commit of ``write_only`` wrote 22 kB of redo then, 6 kB after three minutes, and
-2.3 kB after some hours; with 70 % it is 1.7 to 2.5 kB at once (docs/lab/bench.md, Loads)."""
+hour: on MySQL 8.0.31 a commit of ``write_only`` wrote 6.1 kB of redo at first and 2.2 kB two hours later;
+with 70 % it is 1.7 and 1.4 kB (docs/lab/bench.md, Loads)."""
 
 _FACTOR = "innodb_fill_factor"
 _QUOTES = ('"', "'")
