@@ -173,12 +173,12 @@ class Progress:
         return State(when, age, same, Remaining([plan], counts).seconds())
 
     def _goes_on(self, found: Kept, suite: Suite, plan: Plan) -> bool:
-        """Tell whether further rows may go to a directory: it has the suite of today, and no older rows.
+        """Tell whether further rows may go to a directory: of today's suite and filling, and no older rows.
 
         Where it has some of this plan those of others may be older.
         """
         rows: Sequence[Row] = found.of(plan.variant) or found.rows
-        if age_of(rows, self._since) != 0:
+        if age_of(rows, self._since) != 0 or not all(worn(row) for row in rows):
             return False
         try:
             return msgspec.convert(found.asked, Asked).suite.digest == suite.digest

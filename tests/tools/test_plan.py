@@ -207,6 +207,19 @@ def test_what_was_begun_with_another_plan_does_not_go_on(tmp_path: Path) -> None
     assert "--output" in words(tmp_path)
 
 
+@pytest.mark.parametrize("blocks", [1, 2])
+def test_rows_of_tables_that_were_just_filled_do_not_go_on(tmp_path: Path, blocks: int) -> None:
+    """All of them are measured again, in a directory of their own, also where none is missing."""
+    where = keep(tmp_path, blocks=blocks, name="quick-8.0.31")
+    rows = [msgspec.json.decode(one) for one in (where / "rows.jsonl").read_bytes().splitlines()]
+    for one in rows:
+        one["conditions"]["load"]["kind"] = "write_only"
+    write_rows(where / "rows.jsonl", rows)
+
+    assert "older: 2026-11-28, in another way than today; about " in line(tmp_path)
+    assert words(tmp_path)[-1] == str(tmp_path / "quick-8.0.31-712c7904")
+
+
 def test_what_is_done_is_repeated_in_a_directory_of_its_own(tmp_path: Path) -> None:
     """Whoever doubts a figure measures it again beside it."""
     keep(tmp_path, blocks=2, name="quick-8.0.31")
