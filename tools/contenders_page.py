@@ -18,7 +18,7 @@ from lab.report.figures import UNKNOWN, Unit, plain, span, written
 from lab.report.rows import ReportError, Row
 from lab.report.summary import SEARCH, SEARCHED, ContenderSummary, Group, groups, winner_sentences
 from lab.report.words import conditions_short, idle_text, lacking, ratio_text, verdict_sentences
-from tools.kept import BENCH, Comparison, Kept
+from tools.kept import BENCH, UNTOUCHED, Comparison, Kept
 from tools.markdown import table
 from tuner.settings import Settings
 
@@ -28,7 +28,6 @@ NOTES = BENCH / "notes.toml"
 Notes = Mapping[str, Mapping[str, tuple[str, ...]]]
 """Sentences by directory and variant; those of the variant "" are of the whole directory."""
 
-UNTOUCHED = "default"
 CAP = Settings().max_checkpoint_age_ratio
 
 FIGURES: tuple[tuple[str, Unit], ...] = (
@@ -205,7 +204,7 @@ def _cells(one: ContenderSummary) -> Iterator[str]:
 
 
 def _ratio(value: float | None) -> str:
-    return "–" if value is None else f"{value:.2f}"
+    return UNKNOWN if value is None else f"{value:.2f}"
 
 
 def _known(group: Group, search: Sequence[Row]) -> Iterator[str]:

@@ -22,7 +22,8 @@ DECIDING = tuple(f"tests/golden/runs/{kind}-*" for kind in ("scenario", "server"
 """What the loop decides in runs that are kept: rows of before the newest change of one are older than the
 policy in force. A change of its code or its words that changes no decision makes no row older."""
 
-FIRST, FIRST_ENDS = ("default", "ours"), "-first"
+UNTOUCHED, OURS = "default", "ours"
+FIRST, FIRST_ENDS = (UNTOUCHED, OURS), "-first"
 """Contenders of what is measured without best static, whose search takes longer than all of their rows; and
 how the names of its directories end."""
 

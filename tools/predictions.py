@@ -244,7 +244,7 @@ def measured(case: Case) -> list[Row]:
 def _real(case: Case, name: str, plans: set[str]) -> list[Row]:
     """Return the rows of one directory that are on a disk, which is what a prediction is of."""
     path = BENCH / name / store.ROWS
-    rows = [_short(row) for row in store.read_rows(path) if "figures" in row and not _in_memory(row)]
+    rows = [_short(row) for row in store.read_rows(path) if "figures" in row and not store.in_memory(row)]
     if rows and not case.file.exists():
         raise click.ClickException(f"{path}: measured before {case.file.name} was predicted; no prediction")
     if other := {row["plan_hash"] for row in rows} - plans:
@@ -253,10 +253,6 @@ def _real(case: Case, name: str, plans: set[str]) -> list[Row]:
             f" {', '.join(plans) or 'another'}; measure with the suite that was predicted"
         )
     return rows
-
-
-def _in_memory(row: Row) -> bool:
-    return bool(row.get("conditions", {}).get("disk", {}).get("in_memory"))
 
 
 class Compared(NamedTuple):

@@ -22,13 +22,23 @@ from lab.report.words import conditions_text, ratio_text
 from lab.scenarios.trace import starved_seconds
 from lab.statistics import FEWEST, Bounds
 from tools import contenders_page, predictions
-from tools.kept import BENCH, ROOT, Comparison, Since, all_kept, changes_since, in_force, worn
+from tools.kept import (
+    BENCH,
+    OURS,
+    ROOT,
+    UNTOUCHED,
+    Comparison,
+    Since,
+    all_kept,
+    changes_since,
+    in_force,
+    worn,
+)
 from tools.markdown import PART, filled, table
 
 PAGE = ROOT / "docs/results/README.md"
 README = ROOT / "README.md"
 
-OURS, UNTOUCHED = "ours", "default"
 OF_UNTOUCHED, OF_BEST = 0.99, 0.98
 """Shares of the commits/s of the others below which ours loses."""
 

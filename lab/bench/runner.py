@@ -15,7 +15,7 @@ import msgspec
 import pymysql
 from msgspec import UNSET
 
-from lab.bench import search
+from lab.bench import search, store
 from lab.bench.plan import BEST, DEFAULT, Contender, Plan, Suite, parse_contender
 from lab.bench.progress import Remaining
 from lab.bench.revision import revision
@@ -140,7 +140,7 @@ class Bench:
     def _same_disk(self, plan: Plan, *, in_memory: bool) -> None:
         """Refuse to go on with rows whose disk was memory where this one is none, and the other way round."""
         mine = (row for row in self._ledger.rows if row["variant"] == plan.variant)
-        if all(_in_memory(row) == in_memory for row in mine):
+        if all(store.in_memory(row) == in_memory for row in mine):
             return
         now, were = ("in memory", "on a disk") if in_memory else ("on a disk", "in memory")
         raise LabServerError(
@@ -187,10 +187,6 @@ class Bench:
         else:
             self._say(f"{whole['contender']} is left out: {whole['why']}")
         return whole
-
-
-def _in_memory(row: Row) -> bool:
-    return bool(row.get("conditions", {}).get("disk", {}).get("in_memory"))
 
 
 def in_a_line(row: Row) -> str:

@@ -21,6 +21,11 @@ ASKED = "bench.json"
 Row = dict[str, Any]
 
 
+def in_memory(row: Row) -> bool:
+    """Return whether a row was measured on a disk that is memory."""
+    return bool(row.get("conditions", {}).get("disk", {}).get("in_memory"))
+
+
 class PlanError(Exception):
     """A plan that cannot be run; the message names the key, the value and what would be right."""
 
