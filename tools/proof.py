@@ -107,7 +107,7 @@ ratio has its 95 % bounds; where they include 1, no difference was shown. LOSES:
 are older than the policy in force, or than how tables are filled today.
 """
 DETAILS = """\
-## Everything
+## Rows of the policy in force
 
 Sorted by what people run: a synced binary log first, then a redo log of 1 GiB and more, then by server. A
 starved second has less than half of the commits of the untouched server's median second in the same block. In
@@ -371,11 +371,14 @@ def _cells(line: Line) -> dict[str, str]:
 
 
 def asked_first(lines: Sequence[Line]) -> Iterator[tuple[str, Line]]:
-    """Yield the usual line, the one that gains most, and the one under a closed load that gains least."""
+    """Yield the usual line, the one that gains most, and the one under a closed load that gains least.
+
+    The first two are of the policy in force where there are such; what an older one lost is not left out.
+    """
     left = list(lines)
     picks: tuple[tuple[str, Callable[[list[Line]], Line]], ...] = (
-        ("usual", lambda found: found[0]),
-        ("gains most", lambda found: max(found, key=lambda one: one.ratio.low or 0.0)),
+        ("usual", lambda found: min(found, key=lambda one: one.since > 0)),
+        ("gains most", lambda found: max(found, key=lambda one: (not one.since, one.ratio.low or 0.0))),
         ("gains least", lambda found: min(found, key=lambda one: (bool(_rate(one)), one.ratio.mean))),
     )
     for name, pick in picks:
@@ -395,11 +398,12 @@ def page(lines: Sequence[Line], refused: Sequence[Refused], commit: str) -> str:
     first = [{"": f"**{name}**", **_cells(line)} for name, line in asked_first(lines)]
     losing = sum("LOSES" in one["verdict"] for one in cells)
     gaining = sum(one["verdict"].startswith("gains") for one in cells)
-    old = sum(line.since > 0 for line in lines)
+    old = [one for line, one in zip(lines, cells, strict=True) if line.since]
+    new = [one for one in cells if one not in old]
     counted = (
         f"{len(lines)} comparisons: in {gaining} ours gains over the untouched server, in {losing} it LOSES\n"
-        f"to one of the others. {old} are older than today's policy or filling. {len(refused)} are\n"
-        "[not shown](#not-shown-because).\n"
+        f"to one of the others. {len(old)} are [older](#older-rows) than today's policy or filling.\n"
+        f"{len(refused)} are [not shown](#not-shown-because).\n"
     )
     return "\n".join(
         (
@@ -408,7 +412,9 @@ def page(lines: Sequence[Line], refused: Sequence[Refused], commit: str) -> str:
             table(FIRST, [[one[head] for head in FIRST] for one in first]) + "\n",
             ABOUT.format(commit=commit),
             DETAILS,
-            table(HEAD, [[one[head] for head in HEAD] for one in cells]) + "\n",
+            table(HEAD, [[one[head] for head in HEAD] for one in new]) + "\n",
+            f"## Older rows\n\nThe same, {OLDER}; `python -m tools.plan` says what is older about each.\n",
+            table(HEAD, [[one[head] for head in HEAD] for one in old]) + "\n",
             "## Not shown, because\n",
             "".join(f"- {one.name}: {one.why}\n" for one in refused),
         )

@@ -25,7 +25,7 @@ def measured(ours: float = 1.0, blocks: int = 3, **changes: Any) -> list[dict[st
 
 def keep(place: Path, rows: list[dict[str, Any]], name: str = "mine", *, to_do: tuple[str, ...] = ()) -> Path:
     """Keep rows as a bench does, and return where."""
-    (place / name).mkdir()
+    (place / name).mkdir(parents=True)
     write_rows(place / name / "rows.jsonl", rows)
     plans = [{"variant": ""}, *({"variant": one} for one in to_do)]
     asked = {"name": "quick", "server": "mysql-8.0.31", "seed": 7, "plans": plans}

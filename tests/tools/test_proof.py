@@ -127,12 +127,26 @@ def test_the_table_of_the_readme_says_what_is_old_and_what_is_not_known(tmp_path
 
 
 def test_rows_that_are_older_than_the_policy_are_marked(tmp_path: Path) -> None:
-    """The page marks them, and no others."""
+    """The page marks them, has them in a table of their own, and no others there."""
     keep(tmp_path, measured())
     lines, refused = judged_all(tmp_path, lambda _: 3)
 
-    assert "12345678 †" in page(lines, refused, "1234567890")
+    made = page(lines, refused, "1234567890")
+    assert made.index("## Older rows") < made.index("12345678 †")
     assert "12345678 †" not in page(*judged_all(tmp_path, known), "1234567890")
+
+
+def test_the_first_lines_are_of_the_policy_in_force_but_no_loss_is_left_out(tmp_path: Path) -> None:
+    """A reader wants to know what today's program does, and the least that it ever gained."""
+    shares = {"old-best": (4.0, 2), "new": (1.5, 0), "new-best": (2.0, 0), "old-worst": (0.5, 2)}
+    lines = [
+        only(keep(tmp_path / name, measured(ours=share)))._replace(directory=Path(name), since=since)
+        for name, (share, since) in shares.items()
+    ]
+
+    picked = {name: line.directory.name for name, line in proof.asked_first(lines)}
+
+    assert picked == {"usual": "new", "gains most": "new-best", "gains least": "old-worst"}
 
 
 @pytest.mark.parametrize(("kind", "mark"), [("write_only", True), ("update_non_index", False)])
