@@ -71,7 +71,6 @@ def parameters(like: Scenario, plan: Plan) -> PlantParameters:
     for key, value, known in (
         ("load.kind", plan.load.kind, ("update_non_index", "write_only")),
         ("load.distribution", plan.load.distribution, ("uniform",)),
-        ("load.knee_share", plan.load.knee_share, (None,)),
         ("disk.alternate_iops", plan.disk.alternate_iops, (None,)),
         ("crash", plan.crash, (False,)),
     ):
@@ -130,8 +129,8 @@ class _Load(Reports):
     def running(self) -> bool:
         return True
 
-    def note(self, at: float, commits: float) -> None:
-        self._seconds.append(Second(at, commits, None, 0.0, buckets=NO_LATENCY))
+    def note(self, at: float, commits: float, queue: int) -> None:
+        self._seconds.append(Second(at, commits, None, 0.0, queue=queue, buckets=NO_LATENCY))
 
 
 class SimulatedRig(Rig):
@@ -180,11 +179,14 @@ class SimulatedRig(Rig):
             self._beside.turn()
         sample = self._simulated.read()
         self.sampler.add(Reading(self.now(), sample, 0.0))
-        self._work.note(self.now(), (sample.commits - self._commits) / seconds)
+        queue = int(self._simulated.engine.load.backlog)
+        self._work.note(self.now(), (sample.commits - self._commits) / seconds, queue)
         self._commits = sample.commits
 
     def start_load(self) -> None:
-        """Leave the load at work: it has no queue of an earlier contender's."""
+        """Put a new run of the load in the place of the one at work; its queue is gone."""
+        for rate in (None, self._rate or None):  # a closed load leaves no queue
+            self._simulated.change_load(LoadChange(0.0, self.plan.load.threads, rate=rate))
 
     def daemon(self, policy: PolicyName) -> DaemonProcess:
         """Return the daemon's loop for this server; it parks at its end."""

@@ -131,7 +131,7 @@ class Engine:
         self.space = Space(self.redo, self.flush_list, self.cleaner, self.disk, self.load)
         self._own = parameters.load
         self.redo_per_commit = 0.0
-        self._change(parameters.load.timeline[0])
+        self.change_load(parameters.load.timeline[0])
         self._commit_bytes = parameters.load.commit_bytes
         self._timeline = self._planned(parameters)
         self._second = 0.0
@@ -143,14 +143,15 @@ class Engine:
     def _planned(self, parameters: PlantParameters) -> Timeline:
         found = Timeline()
         disk, load, server = parameters.disk, parameters.load, parameters.server
-        found.add(((one.at, partial(self._change, one)) for one in load.timeline), repeat=load.repeat)
+        found.add(((one.at, partial(self.change_load, one)) for one in load.timeline), repeat=load.repeat)
         found.add(
             ((one.at, partial(self.disk.limit, one.write_iops)) for one in disk.timeline), repeat=disk.repeat
         )
         found.add((one.at, partial(self.redo.resize, one.redo_capacity)) for one in server.resizes)
         return found
 
-    def _change(self, now: LoadChange) -> None:
+    def change_load(self, now: LoadChange) -> None:
+        """Go on with another load; its ``at`` counts for nothing."""
         own = self._own
         self.load.change(now)
         new = own.appended_pages if now.appended_pages is None else now.appended_pages

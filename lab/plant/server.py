@@ -11,6 +11,7 @@ from lab.plant.flavour import Sync
 from tuner.records import LOW_WATER_MARK, MILLIONTHS, Capacity, Facts, Receipt, Sample
 
 if TYPE_CHECKING:
+    from lab.plant.load import LoadChange
     from lab.plant.parameters import PlantParameters
     from tuner.system.clock import Clock
 
@@ -192,6 +193,11 @@ class SimulatedServer:
             ("innodb_io_capacity", pair.io_capacity),
         )
         self.apply(steps, pair)
+
+    def change_load(self, load: LoadChange) -> None:
+        """Go on with another load from now on; its ``at`` counts for nothing."""
+        self._settle()
+        self.engine.change_load(load)
 
     def close(self) -> None:
         """Do nothing: there is no connection to give back."""

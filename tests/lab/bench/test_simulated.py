@@ -106,6 +106,19 @@ def test_sizes_and_pages_are_those_of_the_plan() -> None:
     assert made.server.flush_neighbors
 
 
+def test_a_share_of_what_the_default_sustains_is_offered(tmp_path: Path) -> None:
+    """A prediction of an open load has its commits/s, and fewer pages for them with ours."""
+    plan = replace(PLAN, contenders=("default", "ours"), load=LoadPlan(knee_share=0.5))
+
+    found = rows(tmp_path, plan)
+
+    (offered,) = {row["conditions"]["load"]["rate"] for row in found.values()}
+    for row in found.values():
+        assert row["figures"]["commits_mean"] == pytest.approx(offered, rel=0.01)
+    pages = {name: row["figures"]["pages_per_commit"] for name, row in found.items()}
+    assert pages["ours"] < 0.6 * pages["default"]
+
+
 def test_a_binary_log_is_part_of_what_a_commit_costs() -> None:
     """Its variables ask nothing of the simulated server: the parameters say what its writes cost."""
     synced = ServerPlan(set={"log_bin": "binlog", "sync_binlog": 1})
