@@ -28,8 +28,10 @@ if TYPE_CHECKING:
 
 ContenderKind = Literal["default", "static", "best static", "policy"]
 
+LOWEST = 100
+"""The least that every server takes for C and M, pages/s; it raises what is lower."""
+
 _PAIR = re.compile(r"(\d+)/(\d+)")
-_LOWEST = 100
 _RAISED = (8, 4)
 
 
@@ -78,8 +80,8 @@ def parse_contender(word: str) -> Contender:
     found = _PAIR.fullmatch(word)
     if found is not None:
         pair = Capacity(int(found[1]), int(found[2]))
-        if not _LOWEST <= pair.io_capacity <= pair.io_capacity_max:
-            raise ContenderError(f"{word}: C must be at least {_LOWEST} and at most M, such as 2000/4000")
+        if not LOWEST <= pair.io_capacity <= pair.io_capacity_max:
+            raise ContenderError(f"{word}: C must be at least {LOWEST} and at most M, such as 2000/4000")
         return Contender(str(pair), "static", pair)
     if word in _NAMED:
         return _NAMED[word]

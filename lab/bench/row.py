@@ -11,7 +11,7 @@ import pymysql
 from msgspec import UNSET
 
 from lab.bench.figures import figures, predicted, series
-from lab.bench.plan import RESET_RATIO, DiskPlan
+from lab.bench.plan import LOWEST, RESET_RATIO, DiskPlan
 from lab.bench.rig import FILL, quiet
 from lab.bench.store import Row
 from lab.servers.spec import LabServerError
@@ -32,9 +32,6 @@ AT_ITS_OWN = 30.0
 NEAR_SECONDS = 5.0
 NEAR_RATIO = 0.02
 """No approach brings an age nearer than this to the one that is expected."""
-
-LOWEST = 100
-"""What every server takes for C and M, pages/s."""
 
 LOOKS, LOOK_SECONDS = 4, 45.0
 """How often it is looked whether an age rests, and for how many seconds."""

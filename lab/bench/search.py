@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
+from lab.bench.plan import LOWEST
 from lab.bench.store import Row
 from policies.flushlaw import LEGACY
 from tuner.settings import Settings
@@ -37,7 +38,6 @@ HIGHEST_GUESS = 0.85
 HIGH_AGE = 0.5
 """Age ratio from which on uneven throughput may come from the flushing."""
 
-LOWEST = 100
 MOST_ROWS = 14
 OURS = Settings()
 """What ours keeps: alarm cap, recovery and shutdown budget."""

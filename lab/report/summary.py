@@ -8,6 +8,7 @@ from typing import Any, Literal
 import msgspec
 from msgspec import Struct
 
+from lab.bench.plan import LOWEST
 from lab.bench.search import alternating, anything, best, kept, steady, untried
 from lab.report.figures import COMPARED, COUNTED, TABLES, THROUGHPUT, Figure, plain, written
 from lab.report.rows import Row
@@ -205,7 +206,11 @@ def _contender(name: str, rows: list[Row], references: dict[str, dict[int, Row]]
         for kind, others in references.items()
         if (ratio := ratio_bounds(_pairs(THROUGHPUT, mine, others))) is not None
     }
-    set_to = {f"{row.io_capacity}/{row.io_capacity_max}" for row in rows if row.io_capacity_max is not None}
+    set_to = {
+        f"{max(LOWEST, row.io_capacity)}/{row.io_capacity_max}"
+        for row in rows
+        if row.io_capacity is not None and row.io_capacity_max is not None
+    }
     return ContenderSummary(
         name=name,
         kind=rows[0].kind,

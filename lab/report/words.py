@@ -65,7 +65,7 @@ def _disk(disk: Mapping[str, Any]) -> str:
     rest = {key: one for key, one in disk.items() if key not in {*_DISK, "in_memory"} and one is not None}
     limits += [_pairs(rest)] if rest else []
     words = "limited to " + ", ".join(limits) if limits else "not limited"
-    return words + (", in memory" if disk.get("in_memory") else "")
+    return words + (", a file in memory" if disk.get("in_memory") else "")
 
 
 def _load(load: Mapping[str, Any]) -> str:

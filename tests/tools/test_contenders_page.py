@@ -96,7 +96,10 @@ def test_rows_under_two_conditions_stand_apart_and_are_no_second_measurement(tmp
     place = keep(tmp_path, rows)
 
     assert lines_of(place, "###") == ["### mysql-8.0.31, v"] * 2
-    assert len([line for line in lines_of(place, "MySQL 9.7.4") if "1200 writes/s, in memory;" in line]) == 1
+    assert (
+        len([line for line in lines_of(place, "MySQL 9.7.4") if "1200 writes/s, a file in memory;" in line])
+        == 1
+    )
     assert len(lines_of(place, "- mind", {"mine": {"v": ("mind.",)}})) == 1
 
 

@@ -13,7 +13,8 @@ from lab.report.rows import ReportError
 from tests.lab.report.factory import CONDITIONS
 from tests.tools.keeping import keep, known, measured
 from tools import kept, proof
-from tools.proof import Line, Refused, judged_all, page, verdict
+from tools.comparisons import Line, Refused, judged_all, verdict
+from tools.proof import page
 
 
 def only(place: Path) -> Line:
@@ -70,6 +71,19 @@ def test_a_revision_that_is_no_commit_is_refused(tmp_path: Path) -> None:
 def test_a_line_says_where_ours_loses(tmp_path: Path, ours: float, words: str) -> None:
     """Below 0.98 of best static and below 0.99 of untouched, also where it gains over the other."""
     assert re.search(words, verdict(only(keep(tmp_path, measured(ours)))))
+
+
+def test_a_line_of_an_open_load_says_who_writes_fewest_pages(tmp_path: Path) -> None:
+    """Everybody serves what is offered there, so that pages alone tell them apart."""
+    rows = measured(conditions=CONDITIONS | {"load": CONDITIONS["load"] | {"rate": 500}})
+    pages = {"default": 0.6, "best static": 0.1, "ours": 0.2}
+    for at, row in enumerate(rows):
+        row["figures"]["pages_per_commit"] = pages[row["contender"]] * (1.0 + 0.01 * at)
+        row["figures"]["commits_mean"] = 500.0 + at % 2
+
+    said = verdict(only(keep(tmp_path, rows)))
+
+    assert said.startswith("fewer pages for the same work, more of them than best static")
 
 
 def test_a_second_without_half_of_the_untouched_servers_commits_is_starved(tmp_path: Path) -> None:
@@ -133,15 +147,23 @@ def test_rows_that_are_older_than_the_policy_are_marked(tmp_path: Path) -> None:
 
     made = page(lines, refused, "1234567890")
     assert made.index("## Older rows") < made.index("12345678 †")
+    assert "Of the policy in force: 0 comparisons" in made
     assert "12345678 †" not in page(*judged_all(tmp_path, known), "1234567890")
 
 
 def test_the_first_lines_are_of_the_policy_in_force_but_no_loss_is_left_out(tmp_path: Path) -> None:
-    """A reader wants to know what today's program does, and the least that it ever gained."""
-    shares = {"old-best": (4.0, 2), "new": (1.5, 0), "new-best": (2.0, 0), "old-worst": (0.5, 2)}
+    """A reader wants to know what today's program does on a disk, and the least that it ever gained."""
+    memory = CONDITIONS | {"disk": {"in_memory": True}}
+    found = {
+        "old-best": (measured(ours=4.0), 2),
+        "in-memory": (measured(ours=1.4, conditions=memory), 0),
+        "new": (measured(ours=1.5), 0),
+        "new-best": (measured(ours=2.0), 0),
+        "old-worst": (measured(ours=0.5), 2),
+    }
     lines = [
-        only(keep(tmp_path / name, measured(ours=share)))._replace(directory=Path(name), since=since)
-        for name, (share, since) in shares.items()
+        only(keep(tmp_path / name, rows))._replace(directory=Path(name), since=since)
+        for name, (rows, since) in found.items()
     ]
 
     picked = {name: line.directory.name for name, line in proof.asked_first(lines)}

@@ -67,6 +67,15 @@ def test_ratios_are_of_the_blocks_that_both_have() -> None:
     assert any("default has no row yet in block 3" in one for one in lacking(found))
 
 
+def test_a_setting_is_named_as_the_server_has_it() -> None:
+    """Somebody will set what stands there; no server has a C below 100."""
+    rows = [row("best static", block, io_capacity=53, io_capacity_max=106) for block in (1, 2)]
+
+    group = one_group(rows)
+
+    assert [one.setting for one in group.contenders] == ["100/106"]
+
+
 def test_a_block_taken_again_counts_once() -> None:
     """A resumed bench that measured a block twice keeps the newest."""
     rows = [row("cascade", 1, figures={"commits_mean": commits}) for commits in (100.0, 300.0)]
