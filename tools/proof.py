@@ -190,19 +190,21 @@ def asked_first(lines: Sequence[Line]) -> Iterator[tuple[str, Line]]:
     """Yield the usual line, the one that gains most, and the one under a closed load that gains least.
 
     The first two are of the policy in force where there are such, and the usual one of a disk that is none
-    in memory; what an older policy lost is not left out.
+    in memory; what an older policy lost is not left out. The usual one is no other at the same time.
     """
     left = list(lines)
-    picks: tuple[tuple[str, Callable[[list[Line]], Line]], ...] = (
-        ("usual", lambda found: min(found, key=lambda one: (one.since > 0, one.in_memory))),
-        ("gains most", lambda found: max(found, key=lambda one: (not one.since, one.ratio.low or 0.0))),
-        ("gains least", lambda found: min(found, key=lambda one: (bool(one.offered), one.ratio.mean))),
-    )
-    for name, pick in picks:
-        if left:
-            found = pick(left)
-            left.remove(found)
-            yield name, found
+    picks: dict[str, Callable[[Line], tuple[object, ...]]] = {
+        "gains least": lambda one: (bool(one.offered), one.ratio.mean),
+        "gains most": lambda one: (one.since > 0, -(one.ratio.low or 0.0)),
+        "usual": lambda one: (one.since > 0, one.in_memory),
+    }
+    found: list[tuple[str, Line]] = []
+    for name, by in picks.items():
+        if len(left) > (name != "usual"):
+            picked = min(left, key=by)
+            left.remove(picked)
+            found.append((name, picked))
+    yield from reversed(found)
 
 
 def page(lines: Sequence[Line], refused: Sequence[Refused], commit: str) -> str:
