@@ -9,8 +9,9 @@ from typing import Any
 
 import click
 import pytest
+from msgspec.structs import replace
 
-from lab.bench.plan import load_suite
+from lab.bench.plan import LoadPlan, load_suite
 from lab.bench.runner import chosen
 from lab.bench.store import Row
 from tools import predictions
@@ -82,7 +83,7 @@ def test_a_case_is_predicted_anew_until_its_first_row_is_measured(case: Case) ->
 def test_what_was_measured_without_best_static_is_compared_until_all_of_it_is(
     case: Case, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A first answer is held against its prediction, and one on a disk in memory is not."""
+    """A first answer is held against its prediction, and one in memory against one of such a disk."""
     suite = load_suite("disks")
     (plan,) = [one for one in suite.plans if one.variant == "600 writes/s"]
     predicted_rows = [predicted("ours", 1000.0, 0.9, plan_hash=suite.digest, variant=plan.variant)]
@@ -90,16 +91,60 @@ def test_what_was_measured_without_best_static_is_compared_until_all_of_it_is(
     monkeypatch.setattr(predictions, "CASES", (one := case._replace(suite="disks"),))
     commits(one)
     first = {**real("ours", 800.0, 0.9, plan=without_best(suite).digest), "variant": plan.variant}
-    memory = {**first, "conditions": {"disk": {"in_memory": True}}}
+    quick = {**first["figures"], "commits_mean": 1300.0}
+    memory = {**first, "figures": quick, "conditions": {"disk": {"in_memory": True}}}
 
     measure(case, memory, ends="-first")
     assert predictions.measured(one) == []
     measure(case, first, memory, ends="-first")
     assert [row["commits"] for row in predictions.measured(one)] == [800.0]
+    of_memory = one._replace(in_memory=True)
+    assert [row["commits"] for row in predictions.measured(of_memory)] == [1300.0]
     measure(
         case, {**first, "plan_hash": suite.digest, "figures": {**first["figures"], "commits_mean": 900.0}}
     )
     assert [row["commits"] for row in predictions.measured(one)] == [900.0]
+
+
+def test_rows_are_held_against_a_prediction_of_such_tables(
+    case: Case, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Tables that were just filled are another load; of what was measured twice the newer rows count."""
+    monkeypatch.setattr(predictions, "CASES", (one := case._replace(rows=("here*",), filled=70),))
+    commits(one)
+
+    def row(rate: float, when: str, filled: int | None) -> Row:
+        return {**real("ours", rate, 0.9), "when": when, "conditions": {"fill_factor": filled}}
+
+    measure(case, row(700.0, "2026-11-30", None))
+    measure(case, row(800.0, "2026-11-28", 70), ends="-first")
+    measure(case, row(900.0, "2026-11-29", 70), ends="-first-12345678")
+
+    assert [found["commits"] for found in predictions.measured(one)] == [900.0]
+
+
+def test_what_was_fitted_to_its_rows_is_called_so(case: Case, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is made anew whenever somebody asks, and a reader must not take it for a prediction."""
+    commits(case)
+    monkeypatch.setattr(predictions, "CASES", (one := case._replace(fitted=True),))
+    measure(case, real("ours", 2900.0, 0.9))
+
+    assert [commits(one), commits(one)] == [[2000.0], [3000.0]]
+    assert "Fitted to these rows; within the bounds: 1 of 1." in predictions.PAGE.read_text("utf-8")
+
+
+def test_a_ladder_of_an_open_load_is_offered_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Best static under it is judged by a rung, which must not be one of a closed load."""
+    suite = load_suite("quick")
+    open_plan = replace(suite.plans[0], contenders=("default", "best-static"), load=LoadPlan(knee_share=0.5))
+    monkeypatch.setattr(predictions, "load_suite", lambda _: replace(suite, plans=(open_plan,)))
+    monkeypatch.setattr(predictions, "LADDER", (600, 300))
+
+    rows = predictions.predict(Case("here", "quick", "mysql-8.0.31"))
+
+    (knee,) = [row["commits"] for row in rows if row["stage"] == "knee"]
+    rungs = [row["commits"] for row in rows if row["stage"] == "ladder"]
+    assert rungs == pytest.approx([0.5 * knee] * 2, rel=0.02)
 
 
 def test_nothing_is_predicted_of_what_was_measured_before(case: Case) -> None:
