@@ -92,7 +92,8 @@ Sorted by what people run: a synced binary log first, then a redo log of 1 GiB a
 starved second has less than half of the commits of the untouched server's median second in the same block. In
 a stalled second a writer waited for redo space. Both are sums over the blocks; the other figures are means.
 
-- M: `innodb_io_capacity_max` in force, pages/s. Age ratio: modified age over the flush limit.
+- M: `innodb_io_capacity_max` in force, pages/s. Changes are those of it or of `innodb_io_capacity` while a
+  row was counted. Age ratio: modified age over the flush limit.
 - Recovery after a kill at this age: the daemon's model at its worst, and the time where a suite kills.
 - At rest: blocks in which the age had stopped moving before it was counted. Processors idle: of the two.
   Below 0.1 they, and not the disk, may have been the limit.
