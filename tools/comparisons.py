@@ -7,6 +7,7 @@ import statistics
 from pathlib import Path
 from typing import NamedTuple
 
+from lab.bench import store
 from lab.report.rows import Row
 from lab.report.summary import BLOCK, SEARCHED, ContenderSummary, Group, groups
 from lab.scenarios.trace import starved_seconds
@@ -76,7 +77,7 @@ class Line(NamedTuple):
     @property
     def in_memory(self) -> bool:
         """Return whether the disk is a file in memory."""
-        return bool(self.group.conditions["disk"].get("in_memory"))
+        return store.in_memory({"conditions": self.group.conditions})
 
     @property
     def whens(self) -> list[str]:

@@ -15,17 +15,16 @@ from typing import NamedTuple
 import click
 
 from lab.bench import store
-from lab.bench.plan import BEST, LOWEST, Contender, Plan, load_suite
+from lab.bench.plan import BEST, Contender, Plan, load_suite
 from lab.bench.row import measure
 from lab.bench.runner import Bench, chosen
 from lab.bench.search import between, expected_ratio
 from lab.bench.simulated import SimulatedRig
 from lab.bench.store import Ledger, Row
-from lab.scenarios import Scenario, load_scenario
+from lab.scenarios import Scenario, load_scenario, static
 from lab.workloads.sysbench import FILL_FACTOR
 from tools.kept import FIRST_ENDS, without_best
 from tools.markdown import table
-from tuner.records import Capacity
 
 ROOT = Path(__file__).parents[1]
 FOLDER = ROOT / "docs/results/predictions"
@@ -100,7 +99,7 @@ SIZES = (
 OPEN = tuple(f"1 GiB, 1200 writes/s, write_only, open, {share} %" for share in (50, 90))
 """Further ones that can be predicted; a disk without writes/s, a kill, reads and TPC-C cannot."""
 
-ONE = (*(name for name in SIZES if name.startswith("1 GiB")), *OPEN)
+ONE_GIB = (*(name for name in SIZES if name.startswith("1 GiB")), *OPEN)
 """Those of 1 GiB, which are measured before those of 4."""
 
 CASES = (
@@ -150,7 +149,7 @@ CASES = (
             "sizes",
             f"{server}-binlog-mended",
             rows=(f"sizes-{server}*",),
-            variants=ONE,
+            variants=ONE_GIB,
             others=(("write_only", f"{server}-binlog-write-only-worn"),),
             filled=FILL_FACTOR,
         )
@@ -161,7 +160,7 @@ CASES = (
         "sizes",
         "8.0.31-memory-write-only",
         rows=("sizes-8.0.31*",),
-        variants=tuple(name for name in ONE if "update_non_index" not in name),
+        variants=tuple(name for name in ONE_GIB if "update_non_index" not in name),
         in_memory=True,
         filled=FILL_FACTOR,
     ),
@@ -277,8 +276,8 @@ def _ladder(like: Scenario, plan: Plan, offered: int | None) -> list[Row]:
             rig.offer(offered)
             rig.start_load()
         for m in LADDER:
-            name, pair = f"M = {m}", Capacity(max(LOWEST, m // 2), m)
-            row = measure(rig, Contender(name, "static"), pair, expected_ratio(rows, m))
+            name = f"M = {m}"
+            row = measure(rig, Contender(name, "static"), static.pair(m), expected_ratio(rows, m))
             rows.append({**row, "contender": name, "io_capacity_max": m})
     return rows
 
@@ -305,31 +304,29 @@ def measured(case: Case) -> list[Row]:
     Raises:
         ClickException: they are of another plan than was predicted, or were there before a prediction.
     """
-    names = case.rows or (case.name, f"{case.name}{FIRST_ENDS}")
-    paths = {path for name in names for path in BENCH.glob(f"{name}/{store.ROWS}")}
     suite = load_suite(case.suite)
     plans = {row["plan_hash"] for row in store.read_rows(case.file)} if case.file.exists() else set()
     first = {without_best(suite).digest} if suite.digest in plans else set()
-    for path in sorted(paths):
-        _check(case, path, plans | first)
+    names = case.rows or (case.name, f"{case.name}{FIRST_ENDS}")
+    files = {path: _real(case, path) for name in names for path in sorted(BENCH.glob(f"{name}/{store.ROWS}"))}
+    for path, rows in files.items():
+        _check(case, path, rows, plans | first)
+    newest_first = sorted(files.values(), key=lambda rows: max(map(_when, rows), default=""), reverse=True)
     found: list[Row] = []
-    for hashes, path in itertools.product((plans, first), sorted(paths, key=_newest, reverse=True)):
+    for hashes, rows in itertools.product((plans, first), newest_first):
         seen = {row["variant"] for row in found}
-        found += [
-            row for row in _real(case, path) if row["plan_hash"] in hashes and row["variant"] not in seen
-        ]
+        found += [_short(row) for row in rows if row["plan_hash"] in hashes and row["variant"] not in seen]
     return found
 
 
-def _newest(path: Path) -> str:
-    """Return when the newest row of a file was measured."""
-    return max((str(row.get("when", "")) for row in store.read_rows(path)), default="")
+def _when(row: Row) -> str:
+    return str(row.get("when", ""))
 
 
 def _real(case: Case, path: Path) -> list[Row]:
-    """Return what is compared of the rows in one file: those of a disk and tables as predicted."""
+    """Return the rows of one file that are compared: those of a disk and tables as predicted."""
     return [
-        _short(row)
+        row
         for row in store.read_rows(path)
         if "figures" in row
         and store.in_memory(row) == case.in_memory
@@ -338,9 +335,8 @@ def _real(case: Case, path: Path) -> list[Row]:
     ]
 
 
-def _check(case: Case, path: Path, plans: set[str]) -> None:
+def _check(case: Case, path: Path, rows: list[Row], plans: set[str]) -> None:
     """Raise where rows were there before their prediction, or are of another plan."""
-    rows = _real(case, path)
     if rows and not case.file.exists():
         raise click.ClickException(f"{path}: measured before {case.file.name} was predicted; no prediction")
     if other := {row["plan_hash"] for row in rows} - plans:

@@ -16,12 +16,13 @@ import pymysql
 from msgspec import UNSET
 
 from lab.bench import search, store
-from lab.bench.plan import BEST, DEFAULT, LOWEST, Contender, Plan, Suite, parse_contender
+from lab.bench.plan import BEST, DEFAULT, Contender, Plan, Suite, parse_contender
 from lab.bench.progress import Remaining
 from lab.bench.revision import revision
 from lab.bench.rig import Rig
 from lab.bench.row import End, measure
 from lab.bench.store import Ledger, PlanError, Row
+from lab.scenarios import static
 from lab.servers.spec import LabServerError
 from tuner.records import Capacity
 from tuner.system.version import program_version
@@ -237,7 +238,7 @@ class _Stages:
                 return False
             contender = Contender(f"M = {value}", "static")
             expected = search.expected_ratio(rows, value)
-            self._row(contender, Capacity(max(LOWEST, value // 2), value), stage="search", expected=expected)
+            self._row(contender, static.pair(value), stage="search", expected=expected)
 
     def _first(self) -> int:
         """Return where the search begins: a little above what the server flushes at its default, pages/s."""
