@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from lab.bench.daemon import DaemonProcess
     from lab.scenarios.schema import Scenario
     from lab.servers.base import LabServer
+    from lab.servers.disk import DiskLimit
     from lab.workloads.sysbench import SysbenchRun
     from tuner.core.state import State
     from tuner.records import TickRecord
@@ -53,6 +54,10 @@ BINARY_LOG = frozenset({"log_bin", "sync_binlog", "max_binlog_size", "binlog_exp
 
 DOUBLEWRITE_PAGES = "innodb_doublewrite_pages"
 FLUSH_NEIGHBORS = "innodb_flush_neighbors"
+DIRTY_LWM = "innodb_max_dirty_pages_pct_lwm"
+KNOWN = frozenset({DOUBLEWRITE_PAGES, FLUSH_NEIGHBORS, DIRTY_LWM})
+"""Variables of mysqld in a plan that the simulated server has."""
+
 NO_LATENCY = "0;1;"
 """A second of the load without a latency, as sysbench would report it."""
 
@@ -71,14 +76,13 @@ def parameters(like: Scenario, plan: Plan) -> PlantParameters:
     for key, value, known in (
         ("load.kind", plan.load.kind, ("update_non_index", "write_only")),
         ("load.distribution", plan.load.distribution, ("uniform",)),
-        ("disk.alternate_iops", plan.disk.alternate_iops, (None,)),
         ("crash", plan.crash, (False,)),
     ):
         if value not in known:
             raise PlanError(f"{key}: {value}: cannot be predicted; only {known[0]} can")
     if plan.disk.write_iops is None:
         raise PlanError("disk.write_iops: without a limit the disk is not known")
-    if other := set(plan.server.set) - UNKNOWN - BINARY_LOG - {DOUBLEWRITE_PAGES, FLUSH_NEIGHBORS}:
+    if other := set(plan.server.set) - UNKNOWN - BINARY_LOG - KNOWN:
         raise PlanError(f"server.set.{min(other)}: the simulated server has nothing of it")
     server = replace(
         like.server,
@@ -89,6 +93,8 @@ def parameters(like: Scenario, plan: Plan) -> PlantParameters:
         server = replace(server, doublewrite_pages=int(plan.server.set[DOUBLEWRITE_PAGES]))
     if FLUSH_NEIGHBORS in plan.server.set:
         server = replace(server, flush_neighbors=bool(int(plan.server.set[FLUSH_NEIGHBORS])))
+    if DIRTY_LWM in plan.server.set:
+        server = replace(server, max_dirty_pages_pct_lwm=float(plan.server.set[DIRTY_LWM]))
     change = LoadChange(0.0, plan.load.threads, rate=plan.load.rate or None)
     pages = like.load.hot_pages * plan.load.tables * plan.load.rows / ROWS
     return PlantParameters(
@@ -109,6 +115,10 @@ class _Stand:
 
     def set_capacity(self, io_capacity: int, io_capacity_max: int) -> None:
         self._simulated.set_capacity(Capacity(io_capacity, io_capacity_max))
+
+    def limit_disk(self, limit: DiskLimit) -> tuple[str, ...]:
+        self._simulated.limit_disk(DiskChange(0.0, float(cast("int", limit.write_iops))))
+        return ()
 
     def disk_in_memory(self) -> bool:
         return False  # its disk has the waits of one

@@ -11,6 +11,7 @@ from lab.plant.flavour import Sync
 from tuner.records import LOW_WATER_MARK, MILLIONTHS, Capacity, Facts, Receipt, Sample
 
 if TYPE_CHECKING:
+    from lab.plant.disk import DiskChange
     from lab.plant.load import LoadChange
     from lab.plant.parameters import PlantParameters
     from tuner.system.clock import Clock
@@ -198,6 +199,11 @@ class SimulatedServer:
         """Go on with another load from now on; its ``at`` counts for nothing."""
         self._settle()
         self.engine.change_load(load)
+
+    def limit_disk(self, limit: DiskChange) -> None:
+        """Go on with another limit of the disk from now on; its ``at`` counts for nothing."""
+        self._settle()
+        self.engine.disk.limit(limit.write_iops)
 
     def close(self) -> None:
         """Do nothing: there is no connection to give back."""

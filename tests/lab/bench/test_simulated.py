@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import statistics
 import threading
 from typing import TYPE_CHECKING, Any
 
@@ -73,7 +74,6 @@ def test_the_same_suite_is_predicted_the_same_again(tmp_path: Path) -> None:
         ({"disk": DiskPlan()}, "disk.write_iops"),
         ({"load": LoadPlan(kind="tpcc")}, "load.kind: tpcc"),
         ({"load": LoadPlan(distribution="zipf")}, "load.distribution: zipf"),
-        ({"disk": DiskPlan(write_iops=2400, alternate_iops=800)}, "disk.alternate_iops: 800"),
         ({"crash": True}, "crash: True"),
         ({"server": ServerPlan(set={"innodb_lru_scan_depth": 100})}, "server.set.innodb_lru_scan_depth"),
     ],
@@ -91,7 +91,11 @@ def test_sizes_and_pages_are_those_of_the_plan() -> None:
         server=ServerPlan(
             redo_capacity=1024,
             buffer_pool=700,
-            set={"innodb_doublewrite_pages": 4, "innodb_flush_neighbors": 1},
+            set={
+                "innodb_doublewrite_pages": 4,
+                "innodb_flush_neighbors": 1,
+                "innodb_max_dirty_pages_pct_lwm": "0.001",
+            },
         ),
         load=LoadPlan(rows=800_000, threads=8),
     )
@@ -104,6 +108,7 @@ def test_sizes_and_pages_are_those_of_the_plan() -> None:
     assert made.server.buffer_pool_pages * 16_384 == 700 * 1024**2
     assert made.server.doublewrite_pages == 4
     assert made.server.flush_neighbors
+    assert made.server.max_dirty_pages_pct_lwm == 0.001
 
 
 def test_a_share_of_what_the_default_sustains_is_offered(tmp_path: Path) -> None:
@@ -117,6 +122,22 @@ def test_a_share_of_what_the_default_sustains_is_offered(tmp_path: Path) -> None
         assert row["figures"]["commits_mean"] == pytest.approx(offered, rel=0.01)
     pages = {name: row["figures"]["pages_per_commit"] for name, row in found.items()}
     assert pages["ours"] < 0.6 * pages["default"]
+
+
+def test_a_limit_moves_as_the_plan_says(tmp_path: Path) -> None:
+    """Every contender settles on the faster disk, and is counted on the slower one first."""
+    disk = DiskPlan(write_iops=2400, alternate_iops=600, alternate_seconds=60)
+    timing = Timing(reset=30.0, settle_least=60.0, settle_most=60.0, counted=120.0)
+
+    found = rows(tmp_path, replace(PLAN, disk=disk, contenders=("default", "200/400"), timing=timing))
+
+    for row in found.values():
+        moves = [words for _, words in row["events"] if words.startswith("disk limited")]
+        assert moves == ["disk limited to 600 writes/s", "disk limited to 2400 writes/s"]
+        kept = row["series"]
+        pairs = zip(kept["at"], kept["commits"], strict=True)
+        counted = [commits for at, commits in pairs if at >= kept["counted_from"]]
+        assert statistics.fmean(counted[60:]) > 2.0 * statistics.fmean(counted[:60])
 
 
 def test_a_binary_log_is_part_of_what_a_commit_costs() -> None:
