@@ -23,6 +23,8 @@ LARGE = 1 << 30
 SERVERS = ("MySQL 8.0", "MySQL 8.4", "MySQL 9", "MySQL 5.7", "MySQL 5.6", "MariaDB")
 """Servers in the order in which a reader would ask for them."""
 
+PAGES = "pages_per_commit"
+
 USUAL = "write_only"
 """The load that a reader asks for first."""
 
@@ -84,9 +86,9 @@ class Line(NamedTuple):
         """Return when each of its rows was measured."""
         return [row.when for row in self.group.rows]
 
-    def pages(self, other: ContenderSummary) -> Bounds | None:
-        """Return ours over another contender, pages per commit."""
-        wanted = (OURS, other.name, "pages_per_commit")
+    def of(self, figure: str, other: ContenderSummary) -> Bounds | None:
+        """Return ours over another contender, in a figure of the rows."""
+        wanted = (OURS, other.name, figure)
         found = (
             one.ratio for one in self.group.verdicts if (one.contender, one.reference, one.name) == wanted
         )
@@ -201,7 +203,7 @@ def _rates(row: Row) -> list[float]:
 
 
 def verdict(line: Line) -> str:
-    """Return what a line says in a few words: whether ours loses, or is starved or stalled for longer."""
+    """Return what a line says in a few words: whether ours gains or loses, or waits for longer."""
     said: list[str] = []
     for name, ratio, least in (
         ("untouched", line.ratio, OF_UNTOUCHED),
@@ -215,9 +217,12 @@ def verdict(line: Line) -> str:
     ):
         if found[1] > found[0]:
             said.append(f"{name} for longer than untouched")
+    latency = line.of("latency_p99", line.untouched)
+    if latency is not None and (latency.low or 0.0) > 1.0:
+        said.append("p99 longer than untouched's")
     low, high = line.ratio.low or 0.0, line.ratio.high or 0.0
-    pages = line.pages(line.untouched)
-    more = None if line.best is None else line.pages(line.best)
+    pages = line.of(PAGES, line.untouched)
+    more = None if line.best is None else line.of(PAGES, line.best)
     if line.offered and more is not None and (more.low or 0.0) > 1.0:
         said.insert(0, "more of them than best static")
     if low > 1.0:

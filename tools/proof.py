@@ -16,7 +16,7 @@ from lab.report.files import replace_text
 from lab.report.rows import ReportError
 from lab.report.words import conditions_text, ratio_text
 from tools import contenders_page, predictions
-from tools.comparisons import OF_BEST, OF_UNTOUCHED, Line, Refused, judged_all, starved, verdict
+from tools.comparisons import OF_BEST, OF_UNTOUCHED, PAGES, Line, Refused, judged_all, starved, verdict
 from tools.kept import BENCH, ROOT, Since, all_kept, changes_since, in_force
 from tools.markdown import PART, filled, table
 
@@ -172,8 +172,8 @@ def _cells(line: Line) -> dict[str, str]:
         "starved s": " / ".join(
             UNKNOWN if one is None else str(starved(line, one.name)) for one in line.contenders
         ),
-        "pages per commit": _three(line, "pages_per_commit"),
-        "the same, ours / untouched": ratio_text(line.pages(line.untouched)),
+        "pages per commit": _three(line, PAGES),
+        "the same, ours / untouched": ratio_text(line.of(PAGES, line.untouched)),
         "device writes per commit": _three(line, "device_writes_per_commit"),
         "M": _three(line, "io_capacity_max_mean"),
         "age ratio": _three(line, "age_ratio_mean"),

@@ -86,6 +86,15 @@ def test_a_line_of_an_open_load_says_who_writes_fewest_pages(tmp_path: Path) -> 
     assert said.startswith("fewer pages for the same work, more of them than best static")
 
 
+def test_a_line_says_where_ours_waits_longer(tmp_path: Path) -> None:
+    """A gain in commits/s does not hide that the slowest of them took longer, beyond the bounds."""
+    rows = measured()
+    for at, row in enumerate(rows):
+        row["figures"]["latency_p99"] = (0.2 if row["contender"] == "ours" else 0.1) * (1.0 + 0.01 * at)
+
+    assert verdict(only(keep(tmp_path, rows))) == "gains, p99 longer than untouched's"
+
+
 def test_a_second_without_half_of_the_untouched_servers_commits_is_starved(tmp_path: Path) -> None:
     """Whoever is as slow as that in one second of each block is starved for three."""
     line = only(keep(tmp_path, measured()))
