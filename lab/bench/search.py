@@ -38,6 +38,9 @@ HIGHEST_GUESS = 0.85
 HIGH_AGE = 0.5
 """Age ratio from which on uneven throughput may come from the flushing."""
 
+FREE = 4.0
+"""An M so many times what is flushed limits no flushing: rules that it breaks are kept by no higher one."""
+
 MOST_ROWS = 14
 OURS = Settings()
 """What ours keeps: alarm cap, recovery and shutdown budget."""
@@ -138,7 +141,8 @@ def next_value(rows: Sequence[Row], first: int) -> int | None:
 def untried(rows: Sequence[Row]) -> int | None:
     """Return the M, pages/s, that is still to try before the best of these rows is known for the best.
 
-    Downwards in coarse steps until a row is not acceptable, or to the lowest M there is; then the middle, on
+    Upwards while nothing is acceptable and M may be what limits the flushing; downwards in coarse steps until
+    a row is not acceptable, or to the lowest M there is; then the middle, on
     logarithms, between the lowest acceptable value and the highest unacceptable one below it until they are
     ``FINE`` apart, or ``FINE_COARSE``; then the sides of the winner until it beats a neighbour on both.
 
@@ -149,7 +153,7 @@ def untried(rows: Sequence[Row]) -> int | None:
     bad = sorted(int(row["io_capacity_max"]) for row in rows if too_low(row))
     good = sorted(int(row["io_capacity_max"]) for row in rows if not too_low(row))
     if not good:
-        return bad[-1] * 2
+        return None if _free(rows, bad[-1]) else bad[-1] * 2
     below = [value for value in bad if value < good[0]]
     if not below:
         lower = max(LOWEST, _even(good[0] * _step(rows, good[0])))
@@ -167,6 +171,12 @@ def _step(rows: Sequence[Row], value: int) -> float:
     ratio = next(row["figures"]["age_ratio_mean"] for row in rows if row["io_capacity_max"] == value)
     by_law = math.pow(max(0.0, ratio) / AIM, LEGACY.exponent)
     return min(LEAST_STEP, max(MOST_STEP, by_law))
+
+
+def _free(rows: Sequence[Row], value: int) -> bool:
+    """Return whether a value that was tried is far above what was flushed with it."""
+    flushed = next(row["figures"]["pages_per_second"] for row in rows if row["io_capacity_max"] == value)
+    return value > FREE * float(flushed) > 0.0
 
 
 def _neighbour(rows: Sequence[Row], fine: float) -> int | None:

@@ -29,6 +29,7 @@ def row(value: int, *, edge: float, rate: int = 0, disk: Row = STILL, lifted: fl
             "commits_p1": 1800.0 if fits else 400.0,
             "commits_mean": 3000.0 * (edge / value) ** 0.3,
             "pages_per_commit": 0.1 * (value / edge) ** 0.3,
+            "pages_per_second": 0.7 * edge,
             "checkpoint_ratio_max": 0.7 if fits else 0.9,
             "age_ratio_mean": min(1.0, 0.85 * (edge / value) ** 0.66),
         },
@@ -115,12 +116,17 @@ def test_a_setting_outside_our_budgets_is_no_equal(monkeypatch: pytest.MonkeyPat
 
 
 def test_where_nothing_keeps_the_rules_there_is_no_winner() -> None:
-    """A server that flushes in sync at every setting has no best static one, and the search ends."""
-    rows: list[Row] = []
-    while (value := search.next_value(rows, 400)) is not None:
-        rows.append(row(value, edge=1e12))
-    assert search.best(rows) is None
-    assert len(rows) == search.MOST_ROWS
+    """A server that flushes in sync at every setting has no best static one, and the search ends.
+
+    Where M is far above what is flushed it ends at once, as M decides nothing there.
+    """
+    for flushed, tried in ((1e12, search.MOST_ROWS), (350.0, 3)):
+        rows: list[Row] = []
+        while (value := search.next_value(rows, 400)) is not None:
+            rows.append(row(value, edge=1e12))
+            rows[-1]["figures"]["pages_per_second"] = flushed
+        assert search.best(rows) is None
+        assert len(rows) == tried
 
 
 @given(peak=st.floats(100.0, 4000.0), factor=st.floats(0.6, 8.0), edge=st.sampled_from([10.0, 150.0]))
