@@ -175,14 +175,9 @@ CASES = (
             ("claims", ("offered, 70 %",)),
         )
     ),
-    Case("mariadb-11.8", "mariadb", "mariadb-11.8", rows=("mariadb-11.8*",), filled=FILL_FACTOR),
-    Case(
-        "mariadb-10.11",
-        "mariadb",
-        "mariadb-11.8",
-        rows=("mariadb-10.11*",),
-        variants=("innodb_max_dirty_pages_pct_lwm 0.001",),
-        filled=FILL_FACTOR,
+    *(
+        Case(name, "mariadb", "mariadb-11.8", rows=(f"{name}*", f"mariadb-{name}*"), filled=FILL_FACTOR)
+        for name in ("mariadb-11.8", "mariadb-10.11")
     ),
     *(Case(f"binary-log-{server}", "binary-log", f"{server}-binlog") for server in ("8.0.31", "9.7")),
     *(
@@ -262,8 +257,7 @@ from the start.
 The cases of 9.7 that follow have 100 MiB and no binary log: `contenders-9.7`, `alternating-9.7`, `disks-9.7`,
 `open-9.7`, `nothing-to-gain-9.7` and `claims-9.7`. Their parameters, and those of `mariadb-11.8` and
 `mariadb-10.11`, are fits to rows of an older policy, of tables that were just filled; the rows to come are of
-today's. Not predicted: a disk without a limit, a load bound by processors, a buffer pool of 64 MiB, and 10.11
-with a low-water mark of 0, whose rows had begun.
+today's. Not predicted: a disk without a limit, a load bound by processors, and a buffer pool of 64 MiB.
 """
 HEAD = ("contender", "commits/s", "error", "age ratio", "error", "pages/commit", "sync pages/s", "M", "kept")
 
