@@ -18,7 +18,7 @@ from lab.bench import store
 from lab.bench.store import Ledger, PlanError
 from lab.keys import problems
 from lab.workloads.load import Load
-from tuner.records import Capacity
+from tuner.records import CAPACITY_MINIMUM, Capacity
 from tuner.settings import PolicyName, Settings
 from tuner.system.files import read_whole
 
@@ -27,9 +27,6 @@ if TYPE_CHECKING:
 
 
 ContenderKind = Literal["default", "static", "best static", "policy"]
-
-LOWEST = 100
-"""The least that every server takes for C and M, pages/s; it raises what is lower."""
 
 _PAIR = re.compile(r"(\d+)/(\d+)")
 _RAISED = (8, 4)
@@ -80,8 +77,10 @@ def parse_contender(word: str) -> Contender:
     found = _PAIR.fullmatch(word)
     if found is not None:
         pair = Capacity(int(found[1]), int(found[2]))
-        if not LOWEST <= pair.io_capacity <= pair.io_capacity_max:
-            raise ContenderError(f"{word}: C must be at least {LOWEST} and at most M, such as 2000/4000")
+        if not CAPACITY_MINIMUM <= pair.io_capacity <= pair.io_capacity_max:
+            raise ContenderError(
+                f"{word}: C must be at least {CAPACITY_MINIMUM} and at most M, such as 2000/4000"
+            )
         return Contender(str(pair), "static", pair)
     if word in _NAMED:
         return _NAMED[word]

@@ -11,12 +11,12 @@ import pymysql
 from msgspec import UNSET
 
 from lab.bench.figures import figures, predicted, series
-from lab.bench.plan import LOWEST, RESET_RATIO, DiskPlan
+from lab.bench.plan import RESET_RATIO, DiskPlan
 from lab.bench.rig import FILL, quiet
 from lab.bench.store import Row
 from lab.servers.spec import LabServerError
 from lab.statistics import slope
-from tuner.records import Capacity
+from tuner.records import CAPACITY_MINIMUM, Capacity
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -169,10 +169,10 @@ def approach(rig: Rig, pair: Capacity, expected: float, most: float) -> None:
     """Bring the age near where a setting settles, by a setting beyond it, for at most so many seconds."""
     end = rig.now() + most
     rising = _ratio(rig) < expected
-    helper = max(LOWEST, int(pair.io_capacity_max * (0.6 if rising else 1.4)) // 2 * 2)
+    helper = max(CAPACITY_MINIMUM, int(pair.io_capacity_max * (0.6 if rising else 1.4)) // 2 * 2)
     if helper == pair.io_capacity_max or abs(_ratio(rig) - expected) <= NEAR_RATIO:
         return
-    rig.server.set_capacity(max(LOWEST, helper // 2), helper)
+    rig.server.set_capacity(max(CAPACITY_MINIMUM, helper // 2), helper)
     while rig.now() < end and rising == (_ratio(rig) < expected):
         rig.watch(1.0)
         if abs(_ratio(rig) - expected) <= NEAR_RATIO:
@@ -249,7 +249,7 @@ def _bring(rig: Rig, goal: float, most: float) -> None:
     if abs(_ratio(rig) - goal) <= NEAR_RATIO:
         return
     with rig.lifted():
-        rig.set(Capacity(LOWEST, LOWEST) if rising else FILL)
+        rig.set(Capacity(CAPACITY_MINIMUM, CAPACITY_MINIMUM) if rising else FILL)
         while rig.now() < end and rising == (_ratio(rig) < goal):
             if abs(_ratio(rig) - goal) <= NEAR_RATIO:
                 return

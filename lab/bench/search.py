@@ -5,9 +5,9 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
-from lab.bench.plan import LOWEST
 from lab.bench.store import Row
 from policies.flushlaw import LEGACY
+from tuner.records import CAPACITY_MINIMUM
 from tuner.settings import Settings
 
 if TYPE_CHECKING:
@@ -156,7 +156,7 @@ def untried(rows: Sequence[Row]) -> int | None:
         return None if _free(rows, bad[-1]) else bad[-1] * 2
     below = [value for value in bad if value < good[0]]
     if not below:
-        lower = max(LOWEST, _even(good[0] * _step(rows, good[0])))
+        lower = max(CAPACITY_MINIMUM, _even(good[0] * _step(rows, good[0])))
         if lower / good[0] < FINE:
             return lower
     elif below[-1] / good[0] < fine:
@@ -190,14 +190,14 @@ def _neighbour(rows: Sequence[Row], fine: float) -> int | None:
     near = 1.0 + (1.0 - fine) / 2.0  # so much farther away than one fine step, a neighbour is one still
     if not any(place < value <= above * near for value in tried):
         return above
-    if below >= LOWEST and not any(below / near <= value < place for value in tried):
+    if below >= CAPACITY_MINIMUM and not any(below / near <= value < place for value in tried):
         return below
     return None
 
 
 def first(flushed: float) -> int:
     """Return where the search begins, pages/s: a little above what is flushed at the default, at low ages."""
-    return max(2 * LOWEST, _even(1.2 * flushed))
+    return max(2 * CAPACITY_MINIMUM, _even(1.2 * flushed))
 
 
 def expected_ratio(rows: Sequence[Row], value: int) -> float | None:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from lab.plant.cleaner import Batch
 from lab.plant.engine import Engine
 from lab.plant.flavour import Sync
-from tuner.records import LOW_WATER_MARK, MILLIONTHS, Capacity, Facts, Receipt, Sample
+from tuner.records import CAPACITY_MINIMUM, LOW_WATER_MARK, MILLIONTHS, Capacity, Facts, Receipt, Sample
 
 if TYPE_CHECKING:
     from lab.plant.disk import DiskChange
@@ -16,7 +16,6 @@ if TYPE_CHECKING:
     from lab.plant.parameters import PlantParameters
     from tuner.system.clock import Clock
 
-CAPACITY_MINIMUM = 100
 PAGE_SIZE = 16_384
 NO_LAW = "soft-limit"
 """The flush law of a MariaDB whose page cleaner sleeps until the flush limit."""

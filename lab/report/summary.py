@@ -8,11 +8,11 @@ from typing import Any, Literal
 import msgspec
 from msgspec import Struct
 
-from lab.bench.plan import LOWEST
 from lab.bench.search import alternating, anything, best, kept, steady, untried
 from lab.report.figures import COMPARED, COUNTED, TABLES, THROUGHPUT, Figure, plain, written
 from lab.report.rows import Row
 from lab.statistics import FEWEST, Bounds, mean_bounds, ratio_bounds
+from tuner.records import CAPACITY_MINIMUM
 
 BLOCK, SEARCH, KNEE, LEFT_OUT = "block", "search", "knee", "left out"
 MEASURED = (BLOCK, SEARCH)
@@ -207,7 +207,7 @@ def _contender(name: str, rows: list[Row], references: dict[str, dict[int, Row]]
         if (ratio := ratio_bounds(_pairs(THROUGHPUT, mine, others))) is not None
     }
     set_to = {
-        f"{max(LOWEST, row.io_capacity)}/{row.io_capacity_max}"
+        f"{max(CAPACITY_MINIMUM, row.io_capacity)}/{row.io_capacity_max}"
         for row in rows
         if row.io_capacity is not None and row.io_capacity_max is not None
     }

@@ -22,6 +22,7 @@ from lab.scenarios.progress import OnProgress, Progress, silent
 from lab.scenarios.schema import Scenario
 from lab.scenarios.static import pair, run_pair, run_static, starting_pair
 from lab.scenarios.trace import Outcome
+from tuner.records import CAPACITY_MINIMUM
 from tuner.settings import Settings
 
 
@@ -115,13 +116,12 @@ def throughput(outcomes: Sequence[Outcome]) -> float:
     return statistics.fmean(one.throughput_mean for one in outcomes)
 
 
-LOWEST = 100
 HIGHEST = 20_000
 COARSE_FACTOR = 1.25
 FINEST_STEP = 0.005
 """Relative distance of two values of M below which looking closer is not worth a run."""
 
-STEPS = math.ceil(math.log(HIGHEST / LOWEST) / math.log(COARSE_FACTOR))
+STEPS = math.ceil(math.log(HIGHEST / CAPACITY_MINIMUM) / math.log(COARSE_FACTOR))
 
 FALLS = 3
 """So many coarse steps in a row that each lower the throughput are no accident: M has doubled by then."""
@@ -132,7 +132,10 @@ PLAINLY = 0.05
 
 def coarse(ratio: int) -> list[int]:
     """Return values of M from lowest to highest, pages/s, each by a factor above the one before."""
-    return [_rounded(LOWEST * (HIGHEST / LOWEST) ** (i / STEPS), ratio) for i in range(STEPS + 1)]
+    return [
+        _rounded(CAPACITY_MINIMUM * (HIGHEST / CAPACITY_MINIMUM) ** (i / STEPS), ratio)
+        for i in range(STEPS + 1)
+    ]
 
 
 def past_the_best(throughputs: Sequence[float], winners: Collection[float | None]) -> bool:
@@ -165,7 +168,7 @@ def halfway(tried: Collection[int], winners: Collection[int | None], ratio: int)
 
 def _rounded(value: float, ratio: int) -> int:
     """Return the next M that is a whole multiple of the ratio, where C leaves room for one."""
-    return max(LOWEST, round(value / ratio) * ratio)
+    return max(CAPACITY_MINIMUM, round(value / ratio) * ratio)
 
 
 def climb(

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from lab.plant.clock import SimClock
-from lab.plant.server import CAPACITY_MINIMUM, SimulatedServer
+from lab.plant.server import SimulatedServer
 from lab.scenarios.schema import Scenario
 from lab.scenarios.trace import Outcome, Trace
-from tuner.records import Capacity
+from tuner.records import CAPACITY_MINIMUM, Capacity
 
 RATIO = 2
 """k of a static setting, where nobody asks for another one."""

@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lab.bench import search
+from tuner.records import CAPACITY_MINIMUM
 from tuner.settings import Settings
 
 Row = dict[str, Any]
@@ -57,7 +58,7 @@ def searched(edge: float, start: int, **conditions: Any) -> list[Row]:  # noqa: 
 @given(edge=st.floats(150.0, 3000.0), factor=st.floats(0.6, 8.0))
 def test_the_search_comes_near_the_edge(conditions: Row, fine: float, edge: float, factor: float) -> None:
     """Wherever it begins, the winner is hardly above the lowest M that keeps the rules."""
-    rows = searched(edge, max(search.LOWEST * 2, 2 * round(edge * factor / 2)), **conditions)
+    rows = searched(edge, max(CAPACITY_MINIMUM * 2, 2 * round(edge * factor / 2)), **conditions)
     winner = search.best(rows)
     assert winner is not None
     assert edge <= winner["io_capacity_max"] <= edge / fine + 4
@@ -135,14 +136,14 @@ def test_a_winner_beats_what_lies_beside_it_or_the_search_is_open(
 ) -> None:
     """Also where every setting down to the lowest keeps the rules, and the best of them lies above it."""
     rows: list[Row] = []
-    start = max(search.LOWEST * 2, 2 * round(peak * factor / 2))
+    start = max(CAPACITY_MINIMUM * 2, 2 * round(peak * factor / 2))
     while (value := search.next_value(rows, start)) is not None:
         rows.append(row(value, edge=edge))
         rows[-1]["figures"]["commits_mean"] = 3000.0 * min(value / peak, peak / value)
     winner = search.best(rows)
     assert winner is not None
     if search.untried(rows) is None:
-        best = max(peak, search.LOWEST, edge)
+        best = max(peak, CAPACITY_MINIMUM, edge)
         assert best * 0.95 - 2 <= winner["io_capacity_max"] <= best * 1.05 + 2
     else:
         assert len(rows) == search.MOST_ROWS
