@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import statistics
+from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
@@ -203,7 +204,7 @@ def _rates(row: Row) -> list[float]:
 
 
 def verdict(line: Line) -> str:
-    """Return what a line says in a few words: whether ours gains or loses, or waits for longer."""
+    """Return what a line says in a few words: whether ours gains or loses, and how steady it is."""
     said: list[str] = []
     for name, ratio, least in (
         ("untouched", line.ratio, OF_UNTOUCHED),
@@ -211,15 +212,6 @@ def verdict(line: Line) -> str:
     ):
         if ratio is not None and ratio.mean < least:
             said.append(f"**LOSES**: {ratio.mean:.3f} × {name}")
-    for name, found in (
-        ("stalled", [one.figures.get("stall_seconds") or 0.0 for one in (line.untouched, line.ours)]),
-        ("starved", [float(starved(line, one.name)) for one in (line.untouched, line.ours)]),
-    ):
-        if found[1] > found[0]:
-            said.append(f"{name} for longer than untouched")
-    latency = line.of("latency_p99", line.untouched)
-    if latency is not None and (latency.low or 0.0) > 1.0:
-        said.append("p99 longer than untouched's")
     low, high = line.ratio.low or 0.0, line.ratio.high or 0.0
     pages = line.of(PAGES, line.untouched)
     more = None if line.best is None else line.of(PAGES, line.best)
@@ -231,4 +223,22 @@ def verdict(line: Line) -> str:
         said.insert(0, "fewer pages for the same work")
     elif high >= 1.0:
         said.insert(0, "no difference to untouched shown")
-    return ", ".join(said)
+    return ", ".join([*said, *_slowest(line)])
+
+
+def _slowest(line: Line) -> Iterator[str]:
+    """Yield how ours compares with the untouched server in its slowest seconds and commits."""
+    first = line.of("commits_p1", line.untouched)
+    latency = line.of("latency_p99", line.untouched)
+    if first is not None and (first.low or 0.0) > 1.0:
+        yield "steadier"
+    if first is not None and (first.high or 1.0) < 1.0:
+        yield "1st percentile lower than untouched's"
+    if latency is not None and (latency.low or 0.0) > 1.0:
+        yield "p99 longer than untouched's"
+    for name, found in (
+        ("stalled", [one.figures.get("stall_seconds") or 0.0 for one in (line.untouched, line.ours)]),
+        ("starved", [float(starved(line, one.name)) for one in (line.untouched, line.ours)]),
+    ):
+        if found[1] > found[0]:
+            yield f"{name} for longer than untouched"
