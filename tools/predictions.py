@@ -13,9 +13,10 @@ from pathlib import Path
 from typing import NamedTuple
 
 import click
+from msgspec.structs import replace
 
 from lab.bench import store
-from lab.bench.plan import BEST, Contender, Plan, load_suite
+from lab.bench.plan import BEST, Contender, Plan, Suite, load_suite
 from lab.bench.row import measure
 from lab.bench.runner import Bench, chosen
 from lab.bench.search import between, expected_ratio
@@ -96,8 +97,11 @@ SIZES = (
 )
 """Variants of the suite ``sizes`` that were predicted first, on tables that were just filled."""
 
+KILLED = ("1 GiB, 1200 writes/s, write_only, killed",)
+"""That whose rows end in a kill, predicted up to there."""
+
 OPEN = tuple(f"1 GiB, 1200 writes/s, write_only, open, {share} %" for share in (50, 90))
-"""Further ones that can be predicted; a disk without writes/s, a kill, reads and TPC-C cannot."""
+"""Further ones that can be predicted; a disk without writes/s, reads and TPC-C cannot."""
 
 ONE_GIB = (*(name for name in SIZES if name.startswith("1 GiB")), *OPEN)
 """Those of 1 GiB, which are measured before those of 4."""
@@ -179,6 +183,22 @@ CASES = (
         Case(name, "mariadb", "mariadb-11.8", rows=(f"{name}*", f"mariadb-{name}*"), filled=FILL_FACTOR)
         for name in ("mariadb-11.8", "mariadb-10.11")
     ),
+    *(
+        Case(
+            f"sizes-{server}-killed{place}",
+            "sizes",
+            f"{server}-{like}",
+            rows=(f"sizes-{server}*",),
+            variants=KILLED,
+            in_memory=bool(place),
+            filled=FILL_FACTOR,
+        )
+        for server, place, like in (
+            ("8.0.31", "", "binlog-write-only-worn"),
+            ("8.0.31", "-memory", "memory-write-only"),
+            ("9.7", "", "binlog-write-only-worn"),
+        )
+    ),
     *(Case(f"binary-log-{server}", "binary-log", f"{server}-binlog") for server in ("8.0.31", "9.7")),
     *(
         Case(
@@ -227,10 +247,9 @@ is a saw there. `mysql-5.7.22-mended` is the same rows with what a commit costs 
 
 `sizes-8.0.31` and `sizes-9.7` are the variants with a synced binary log of which the simulated server has
 everything: `write_only` and `update_non_index` at a limit of writes/s. TPC-C, reads, bytes/s and a disk
-without a limit are not predicted; rows that end in a kill are those of the same variant without one. What a
-commit of `write_only` costs with a binary log is read off one run of 8.0.31. The simulated age goes all of
-its way under the limit, which costs no time; a real one goes most of it [on a faster
-disk](../lab/bench.md#a-redo-log-that-takes-an-hour-to-fill).
+without a limit are not predicted. What a commit of `write_only` costs with a binary log is read off one run
+of 8.0.31. The simulated age goes all of its way under the limit, which costs no time; a real one goes most of
+it [on a faster disk](../lab/bench.md#a-redo-log-that-takes-an-hour-to-fill).
 
 `sizes-8.0.31-mended` is `write_only` with what the first block showed. In it the default was foretold 12 %
 too high, as a commit writes 2290 bytes of redo, and not the 1600 that were read off that run: an age is
@@ -258,13 +277,15 @@ The cases of 9.7 that follow have 100 MiB and no binary log: `contenders-9.7`, `
 `open-9.7`, `nothing-to-gain-9.7` and `claims-9.7`. Their parameters, and those of `mariadb-11.8` and
 `mariadb-10.11`, are fits to rows of an older policy, of tables that were just filled; the rows to come are of
 today's. Not predicted: a disk without a limit, a load bound by processors, and a buffer pool of 64 MiB.
+`sizes-8.0.31-killed`, `sizes-8.0.31-killed-memory` and `sizes-9.7-killed` are rows that end in a kill or a
+shutdown, predicted up to there.
 """
 HEAD = ("contender", "commits/s", "error", "age ratio", "error", "pages/commit", "sync pages/s", "M", "kept")
 
 
 def predict(case: Case) -> list[Row]:
     """Return the rows of a case on the simulated server, with what is compared of each."""
-    suite = load_suite(case.suite)
+    digest, suite = load_suite(case.suite).digest, _without_ends(load_suite(case.suite))
 
     def rig(plan: Plan, say: Callable[[str], None]) -> SimulatedRig:
         return SimulatedRig(case.parameters(plan), plan, say)
@@ -272,14 +293,19 @@ def predict(case: Case) -> list[Row]:
     with tempfile.TemporaryDirectory() as place:
         ledger = Ledger(Path(place) / store.ROWS)
         Bench(suite, ledger, rig, _quiet, seed=SEED, variants=case.variants).run()
-    rows = [_short(row) for row in ledger.rows if "figures" in row]
+    rows = [_short(row) | {"plan_hash": digest} for row in ledger.rows if "figures" in row]
     for plan in chosen(suite, case.variants):
         if "best-static" in plan.contenders:
-            keys = {"variant": plan.variant, "plan_hash": suite.digest, "stage": "ladder", "block": 0}
+            keys = {"variant": plan.variant, "plan_hash": digest, "stage": "ladder", "block": 0}
             knee = [row for row in rows if (row["stage"], row["variant"]) == ("knee", plan.variant)]
             offered = round((plan.load.knee_share or 0.0) * knee[0]["commits"]) if knee else None
             rows += [_short({**row, **keys}) for row in _ladder(case.parameters(plan), plan, offered)]
     return rows
+
+
+def _without_ends(suite: Suite) -> Suite:
+    """Return a suite whose rows end as they are; the simulated server is not killed."""
+    return replace(suite, plans=tuple(replace(plan, crash=False) for plan in suite.plans))
 
 
 def _ladder(like: Scenario, plan: Plan, offered: int | None) -> list[Row]:
