@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from lab.bench import store
+from lab.bench.search import SERVED
 from lab.report.rows import Row
 from lab.report.summary import BLOCK, SEARCHED, ContenderSummary, Group, groups
 from lab.scenarios.trace import starved_seconds
@@ -25,6 +26,9 @@ SERVERS = ("MySQL 8.0", "MySQL 8.4", "MySQL 9", "MySQL 5.7", "MySQL 5.6", "Maria
 """Servers in the order in which a reader would ask for them."""
 
 PAGES = "pages_per_commit"
+
+BUCKETS = 1.04
+"""Two buckets of the load's histogram of latencies: a percentile that is longer by less may be the same."""
 
 USUAL = "write_only"
 """The load that a reader asks for first."""
@@ -205,36 +209,44 @@ def _rates(row: Row) -> list[float]:
 
 def verdict(line: Line) -> str:
     """Return what a line says in a few words: whether ours gains or loses, and how steady it is."""
-    said: list[str] = []
+    said = [_headline(line)]
+    more = None if line.best is None else line.of(PAGES, line.best)
+    if line.offered and more is not None and (more.low or 0.0) > 1.0:
+        said.append("more of them than best static")
     for name, ratio, least in (
         ("untouched", line.ratio, OF_UNTOUCHED),
         ("best static", line.to_best, OF_BEST),
     ):
         if ratio is not None and ratio.mean < least:
             said.append(f"**LOSES**: {ratio.mean:.3f} × {name}")
+    return ", ".join([*filter(None, said), *_slowest(line)])
+
+
+def _headline(line: Line) -> str:
+    """Return what ours brings over the untouched server; nothing where it only loses."""
     low, high = line.ratio.low or 0.0, line.ratio.high or 0.0
     pages = line.of(PAGES, line.untouched)
-    more = None if line.best is None else line.of(PAGES, line.best)
-    if line.offered and more is not None and (more.low or 0.0) > 1.0:
-        said.insert(0, "more of them than best static")
+    theirs, mine = (one.figures.get("commits_mean") or 0.0 for one in (line.untouched, line.ours))
     if low > 1.0:
-        said.insert(0, "gains")
-    elif line.offered and pages is not None and (pages.high or 1.0) < 1.0:
-        said.insert(0, "fewer pages for the same work")
-    elif high >= 1.0:
-        said.insert(0, "no difference to untouched shown")
-    return ", ".join([*said, *_slowest(line)])
+        return "gains"
+    if theirs < SERVED * line.offered <= mine:
+        return "serves what the untouched server does not"
+    if line.offered and pages is not None and (pages.high or 1.0) < 1.0:
+        return "fewer pages for the same work"
+    if high >= 1.0:
+        return "no difference to untouched shown"
+    return "a little less than untouched" if line.ratio.mean >= OF_UNTOUCHED else ""
 
 
 def _slowest(line: Line) -> Iterator[str]:
     """Yield how ours compares with the untouched server in its slowest seconds and commits."""
     first = line.of("commits_p1", line.untouched)
-    latency = line.of("latency_p99", line.untouched)
-    if first is not None and (first.low or 0.0) > 1.0:
-        yield "steadier"
-    if first is not None and (first.high or 1.0) < 1.0:
+    if first is not None and (first.low or 0.0) > 1.0 >= (line.ratio.low or 0.0):
+        yield "1st percentile higher than untouched's"
+    if _stopped(line, line.ours) > _stopped(line, line.untouched) or (first and (first.high or 1.0) < 1.0):
         yield "1st percentile lower than untouched's"
-    if latency is not None and (latency.low or 0.0) > 1.0:
+    latency = line.of("latency_p99", line.untouched)
+    if latency is not None and (latency.low or 0.0) > BUCKETS:
         yield "p99 longer than untouched's"
     for name, found in (
         ("stalled", [one.figures.get("stall_seconds") or 0.0 for one in (line.untouched, line.ours)]),
@@ -242,3 +254,8 @@ def _slowest(line: Line) -> Iterator[str]:
     ):
         if found[1] > found[0]:
             yield f"{name} for longer than untouched"
+
+
+def _stopped(line: Line, one: ContenderSummary) -> int:
+    """Return in how many blocks a contender's first percentile is no commit at all, which has no ratio."""
+    return sum(row.contender == one.name and row.figure("commits_p1") == 0.0 for row in line.group.rows)

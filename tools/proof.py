@@ -82,8 +82,7 @@ Real servers: each untouched, with the best static setting that a search found, 
 paired blocks, in an order drawn for each block. Three figures in a cell are untouched / best static / ours. A
 ratio has its 95 % bounds; where they include 1, no difference was shown. LOSES: in the mean, whatever the
 bounds, ours has less than {untouched} of the commits/s of the untouched server, or less than {best} of best
-static's. Steadier: the first percentile of commits/s is higher than the untouched server's, beyond the
-bounds. {older}: the rows are older than the policy in force, or than how tables are filled today. Of the
+static's. {older}: the rows are older than the policy in force, or than how tables are filled today. Of the
 first three lines the last is the least that rows of any age show for a closed load.
 """
 DETAILS = """\

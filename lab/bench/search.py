@@ -39,7 +39,7 @@ HIGH_AGE = 0.5
 """Age ratio from which on uneven throughput may come from the flushing."""
 
 FREE = 4.0
-"""An M so many times what is flushed limits no flushing: rules that it breaks are kept by no higher one."""
+"""Where M moves the age, an M this many times what is flushed leaves it low."""
 
 MOST_ROWS = 14
 OURS = Settings()
@@ -96,15 +96,20 @@ def _within(predicted: float | None, allowed: float | None) -> bool:
 def too_low(row: Row) -> bool:
     """Return whether a row is not acceptable because its M lets the age grow too far.
 
-    One that is uneven at a low age is so for another reason, and a lower M is still worth trying.
+    One that is uneven or does not serve its rate at a low age is so for another reason: a lower M, which
+    writes fewer pages, is still worth trying.
     """
-    return not kept(row) and (not steady_but_uneven(row) or row["figures"]["age_ratio_mean"] >= HIGH_AGE)
+    return not kept(row) and (not _only_slow(row) or row["figures"]["age_ratio_mean"] >= HIGH_AGE)
 
 
-def steady_but_uneven(row: Row) -> bool:
-    """Return whether nothing but its first percentile keeps a row from being acceptable."""
-    even = {**row, "figures": {**row["figures"], "commits_p1": row["figures"]["commits_median"]}}
-    return kept(even)
+def _only_slow(row: Row) -> bool:
+    """Return whether nothing but its first percentile or its rate keeps a row from being acceptable."""
+    conditions, figures = row["conditions"], row["figures"]
+    return kept(
+        row
+        | {"conditions": conditions | {"load": conditions["load"] | {"rate": 0}}}
+        | {"figures": figures | {"commits_p1": figures["commits_median"]}}
+    )
 
 
 def anything(row: Row) -> bool:
@@ -174,9 +179,10 @@ def _step(rows: Sequence[Row], value: int) -> float:
 
 
 def _free(rows: Sequence[Row], value: int) -> bool:
-    """Return whether a value that was tried is far above what was flushed with it."""
-    flushed = next(row["figures"]["pages_per_second"] for row in rows if row["io_capacity_max"] == value)
-    return value > FREE * float(flushed) > 0.0
+    """Return whether the age was high with a value far above what was flushed: no M moves it there."""
+    figures = next(row["figures"] for row in rows if row["io_capacity_max"] == value)
+    flushed = float(figures["pages_per_second"])
+    return value > FREE * flushed > 0.0 and bool(figures["age_ratio_mean"] >= HIGH_AGE)
 
 
 def _neighbour(rows: Sequence[Row], fine: float) -> int | None:

@@ -23,7 +23,7 @@ from lab.servers.spec import LabServerError, ServerSpec
 from lab.workloads.reports import Reports, Second
 from tuner.core.step import start
 from tuner.loop import drive
-from tuner.records import Capacity, Command
+from tuner.records import LOW_WATER_MARK, Capacity, Command
 from tuner.settings import Mode, Settings
 
 if TYPE_CHECKING:
@@ -54,8 +54,7 @@ BINARY_LOG = frozenset({"log_bin", "sync_binlog", "max_binlog_size", "binlog_exp
 
 DOUBLEWRITE_PAGES = "innodb_doublewrite_pages"
 FLUSH_NEIGHBORS = "innodb_flush_neighbors"
-DIRTY_LWM = "innodb_max_dirty_pages_pct_lwm"
-KNOWN = frozenset({DOUBLEWRITE_PAGES, FLUSH_NEIGHBORS, DIRTY_LWM})
+KNOWN = frozenset({DOUBLEWRITE_PAGES, FLUSH_NEIGHBORS, LOW_WATER_MARK})
 """Variables of mysqld in a plan that the simulated server has."""
 
 NO_LATENCY = "0;1;"
@@ -93,8 +92,8 @@ def parameters(like: Scenario, plan: Plan) -> PlantParameters:
         server = replace(server, doublewrite_pages=int(plan.server.set[DOUBLEWRITE_PAGES]))
     if FLUSH_NEIGHBORS in plan.server.set:
         server = replace(server, flush_neighbors=bool(int(plan.server.set[FLUSH_NEIGHBORS])))
-    if DIRTY_LWM in plan.server.set:
-        server = replace(server, max_dirty_pages_pct_lwm=float(plan.server.set[DIRTY_LWM]))
+    if LOW_WATER_MARK in plan.server.set:
+        server = replace(server, max_dirty_pages_pct_lwm=float(plan.server.set[LOW_WATER_MARK]))
     change = LoadChange(0.0, plan.load.threads, rate=plan.load.rate or None)
     pages = like.load.hot_pages * plan.load.tables * plan.load.rows / ROWS
     return PlantParameters(
@@ -117,7 +116,8 @@ class _Stand:
         self._simulated.set_capacity(Capacity(io_capacity, io_capacity_max))
 
     def limit_disk(self, limit: DiskLimit) -> tuple[str, ...]:
-        self._simulated.limit_disk(DiskChange(0.0, float(cast("int", limit.write_iops))))
+        if limit.write_iops is not None:  # a plan without a limit is refused
+            self._simulated.limit_disk(limit.write_iops)
         return ()
 
     def disk_in_memory(self) -> bool:

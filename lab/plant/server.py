@@ -11,7 +11,6 @@ from lab.plant.flavour import Sync
 from tuner.records import CAPACITY_MINIMUM, LOW_WATER_MARK, MILLIONTHS, Capacity, Facts, Receipt, Sample
 
 if TYPE_CHECKING:
-    from lab.plant.disk import DiskChange
     from lab.plant.load import LoadChange
     from lab.plant.parameters import PlantParameters
     from tuner.system.clock import Clock
@@ -199,10 +198,10 @@ class SimulatedServer:
         self._settle()
         self.engine.change_load(load)
 
-    def limit_disk(self, limit: DiskChange) -> None:
-        """Go on with another limit of the disk from now on; its ``at`` counts for nothing."""
+    def limit_disk(self, write_iops: float) -> None:
+        """Go on with another limit of the disk, write operations/s, from now on."""
         self._settle()
-        self.engine.disk.limit(limit.write_iops)
+        self.engine.disk.limit(write_iops)
 
     def close(self) -> None:
         """Do nothing: there is no connection to give back."""

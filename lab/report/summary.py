@@ -271,7 +271,15 @@ def _by_count(figure: Figure, ours: float, theirs: float) -> Outcome:
     return "better, no bounds" if (ours > theirs) == (figure.better == "higher") else "worse, no bounds"
 
 
-NEEDED = {"commits_mean", "commits_median", "commits_p1", "sync_pages", "checkpoint_ratio_max"}
+NEEDED = {
+    "commits_mean",
+    "commits_median",
+    "commits_p1",
+    "sync_pages",
+    "checkpoint_ratio_max",
+    "age_ratio_mean",
+    "pages_per_second",
+}
 """Figures without which a row of the search cannot be judged."""
 
 

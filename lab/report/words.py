@@ -211,8 +211,8 @@ def lacking(group: Group) -> list[str]:
         if (count := row.figure("missed_readings") or 0.0) > 0
     ]
     found += [
-        f"the default sustains {plain(row.figure('commits_mean') or 0.0)} commits/s here, "
-        "of which a share is offered"
+        f"the default sustains {plain(row.figure('commits_mean') or 0.0)} commits/s here"
+        f"{'' if row.settled else ', its age not at rest yet'}; a share of it is offered"
         for row in group.knee
     ]
     wanted = set(group.blocks)

@@ -116,18 +116,38 @@ def test_a_setting_outside_our_budgets_is_no_equal(monkeypatch: pytest.MonkeyPat
         assert search.best([fast, slow]) is fast, "what is not known judges nobody"
 
 
-def test_where_nothing_keeps_the_rules_there_is_no_winner() -> None:
+@pytest.mark.parametrize(
+    ("figures", "tried"),
+    [
+        ({"pages_per_second": 1e12}, search.MOST_ROWS),
+        ({"pages_per_second": 350.0}, 3),
+        ({"pages_per_second": 350.0, "age_ratio_mean": 0.45}, search.MOST_ROWS),
+        ({"pages_per_second": 0.0}, search.MOST_ROWS),
+    ],
+    ids=["M may be too low", "no M moves the age", "M moves the age", "nothing is flushed"],
+)
+def test_where_nothing_keeps_the_rules_there_is_no_winner(figures: dict[str, float], tried: int) -> None:
     """A server that flushes in sync at every setting has no best static one, and the search ends.
 
-    Where M is far above what is flushed it ends at once, as M decides nothing there.
+    It ends soon where the age is high at an M far above what is flushed: no higher one is any better there.
     """
-    for flushed, tried in ((1e12, search.MOST_ROWS), (350.0, 3)):
-        rows: list[Row] = []
-        while (value := search.next_value(rows, 400)) is not None:
-            rows.append(row(value, edge=1e12))
-            rows[-1]["figures"]["pages_per_second"] = flushed
-        assert search.best(rows) is None
-        assert len(rows) == tried
+    rows: list[Row] = []
+    while (value := search.next_value(rows, 400)) is not None:
+        rows.append(row(value, edge=1e12))
+        rows[-1]["figures"] |= figures
+    assert search.best(rows) is None
+    assert len(rows) == tried
+
+
+def test_a_rate_that_is_not_served_at_a_low_age_asks_for_a_lower_m() -> None:
+    """Its M is too high: pages are written again and again, and take the disk from the commits."""
+    unserved = row(2000, edge=1500.0, rate=441)
+    unserved["figures"] |= {"commits_mean": 404.0, "age_ratio_mean": 0.17}
+
+    assert search.next_value([unserved], 2000) < 2000
+
+    unserved["figures"] |= {"age_ratio_mean": 0.95}
+    assert search.next_value([unserved], 2000) > 2000
 
 
 @given(peak=st.floats(100.0, 4000.0), factor=st.floats(0.6, 8.0), edge=st.sampled_from([10.0, 150.0]))
