@@ -86,6 +86,26 @@ def test_a_line_of_an_open_load_says_who_writes_fewest_pages(tmp_path: Path) -> 
     assert said.startswith("fewer pages for the same work, more of them than best static")
 
 
+def test_a_rate_that_only_ours_serves_is_told(tmp_path: Path) -> None:
+    """Fewer pages are not for the same work there, and the bounds of commits/s do not show it."""
+    rows = measured(conditions=CONDITIONS | {"load": CONDITIONS["load"] | {"rate": 500}})
+    commits = {"default": (500.0, 500.0, 440.0), "best static": (500.0,) * 3, "ours": (500.0,) * 3}
+    for row in rows:
+        row["figures"]["commits_mean"] = commits[row["contender"]][row["block"] - 1]
+
+    assert verdict(only(keep(tmp_path, rows))).startswith("serves what the untouched server does not")
+
+
+def test_a_little_less_than_untouched_is_told(tmp_path: Path) -> None:
+    """It is no loss by the rule, and no equal either where the bounds exclude that."""
+    rows = measured()
+    for row in rows:
+        share = 0.993 if row["contender"] == "ours" else 1.0
+        row["figures"]["commits_mean"] = 1000.0 * share * (1.0 + 0.0001 * row["block"])
+
+    assert verdict(only(keep(tmp_path, rows))).startswith("a little less than untouched")
+
+
 @pytest.mark.parametrize(
     ("share", "figure", "ours", "words"),
     [
