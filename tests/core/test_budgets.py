@@ -81,13 +81,15 @@ def test_predictions_bend_with_write_combining(low: float, other: float, b: floa
     assert shutdown < recovery.shutdown_at(1.2 * other * A, b) <= 1.2 * shutdown * 1.000001
 
 
-def test_recovery_reads_as_fast_as_the_device_was_seen_to_write() -> None:
-    """A device that wrote ten times the prior's rate is taken to read as many pages; a slow one is not."""
+def test_recovery_is_as_fast_as_the_device() -> None:
+    """It reads what was seen to be written where that is much, and no more than D where that is known."""
     reading, redo = at(0.5, 0.01), START_SECONDS + 0.5 * A / SCAN_RATE
+    unknown = Recovery().see(reading, flush_rate=300.0, limited=0.0, elapsed=1.0)
     fast = taught(reading, taught(reading), flush_rate=10_000.0)
 
-    assert taught(reading).recovery_at(0.5 * A, 0.5) - redo == pytest.approx(0.005 * A / READ_RATE, rel=1e-3)
-    assert fast.recovery_at(0.5 * A, 0.5) - redo == pytest.approx(0.005 * A / 10_000.0, rel=1e-3)
+    for recovery, rate in ((unknown, READ_RATE), (taught(reading), 300.0), (fast, 10_000.0)):
+        took = recovery.recovery_at(0.5 * A, 0.5) - redo
+        assert took == pytest.approx(0.005 * A / rate, rel=1e-3)
 
 
 @given(allowed=st.floats(1.0, 1000.0), baseline=st.floats(0.0, 1.2))

@@ -3,7 +3,8 @@
 Recovery (storage/innobase/log/log0recv.cc, MySQL 8.0 to 9.7): ``recv_recovery_begin`` reads and parses
 all redo from the checkpoint LSN on; then the pages it names are read and the records applied, page by
 page (``recv_read_in_area``, ``recv_recover_page``), pages among them that had been flushed since the
-checkpoint, because only reading one shows its LSN. So::
+checkpoint, because only reading one shows its LSN. A recovery of 8.0.31 took no less time than a shutdown
+from the same ages, so none is taken to be faster than the device writes::
 
     recovery = factor * (START + checkpoint age / SCAN_RATE + pages / READ_RATE)
     pages = dirty pages * checkpoint age / modified age
@@ -27,7 +28,7 @@ SCAN_RATE = 100.0 * 1024 * 1024  # Redo read and parsed, by one thread, bytes/s:
 
 READ_RATE = 1000.0
 """Pages read and applied, pages/s: a random read each, on a volume of little more IOPS. A device that was
-seen to write more pages than that is taken to read as many."""
+seen to write more pages than that is taken to read as many, and none more than it is known to write."""
 
 FLUSH_RATE = 500.0
 """Pages flushed at shutdown where nothing is known yet, pages/s: modest for a volume of 1000 IOPS,
@@ -109,8 +110,12 @@ class Recovery(Struct, frozen=True):
 
     @property
     def read_rate(self) -> float:
-        """Return the pages/s that a recovery reads: what the device was seen to write, the prior at least."""
-        return max(READ_RATE, self.fastest)
+        """Return the pages/s that a recovery reads: what the device was seen to write, the prior at least.
+
+        Where D is known it is no more than a shutdown flushes.
+        """
+        most = self.flush_rate if self.limited > 0.0 else math.inf
+        return min(max(READ_RATE, self.fastest), most)
 
     def shutdown_seconds(self, sample: Sample) -> float:
         """Return how long InnoDB would flush if mysqld were shut down now."""
