@@ -14,9 +14,10 @@ from msgspec.structs import replace
 from lab.bench.plan import LoadPlan, load_suite
 from lab.bench.runner import chosen
 from lab.bench.store import Row
-from tools import predictions
+from tools import cases, predictions
+from tools.cases import CASES, Case, Setting
 from tools.kept import without_best
-from tools.predictions import CASES, Case, Setting, compared, page
+from tools.predictions import compared, page
 
 
 def predicted(contender: str, commits: float, age: float, **changes: Any) -> Row:  # noqa: ANN401 - any column
@@ -47,8 +48,8 @@ def real(contender: str, commits: float, age: float, plan: str = "1", m: int | N
 @pytest.fixture
 def case(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Case:
     """Return the only case, whose files are in directories of its own and whose runs are made up."""
-    for name in ("FOLDER", "BENCH", "ROOT"):
-        monkeypatch.setattr(predictions, name, tmp_path)
+    for module, name in ((cases, "FOLDER"), (predictions, "BENCH"), (predictions, "ROOT")):
+        monkeypatch.setattr(module, name, tmp_path)
     monkeypatch.setattr(predictions, "PAGE", tmp_path / "README.md")
     runs = itertools.count(1)
     monkeypatch.setattr(predictions, "predict", lambda _: [predicted("ours", 1000.0 * next(runs), 0.9)])
