@@ -293,27 +293,42 @@ def test_what_spoils_each_pair_does_not_have_the_values_go_to_and_fro() -> None:
     assert 2 <= ways <= 1 + seconds / running.block_seconds
 
 
-def outside(bench: Bench) -> None:
+def outside(bench: Bench, limit: int = 5000) -> None:
     """Set a limit below the originals."""
-    bench.turn(command("overlay", overlay={"max_io_capacity_max": 5000}, reason="a noisy neighbour"))
+    bench.turn(command("overlay", overlay={"max_io_capacity_max": limit}, reason="a noisy neighbour"))
 
 
-def test_originals_outside_the_limits_are_never_written_by_a_trial() -> None:
-    """A limit that leaves the originals out refuses a trial, and ends one that is under way."""
+def test_a_limit_that_leaves_the_originals_out_refuses_a_trial() -> None:
+    """What a trial could not write it does not begin."""
     bench = at_work()
     outside(bench)
     accepted, why = bench.answer(TRIAL)
     assert not accepted
     assert "limits" in why
 
-    bench = under_way(1)
-    outside(bench)
-    since = len(bench.records)
+
+@pytest.mark.parametrize("ticks", range(13))
+@pytest.mark.parametrize("limit", [5000, 700])
+def test_originals_outside_the_limits_are_never_written_by_a_trial(limit: int, ticks: int) -> None:
+    """A limit that leaves the originals out ends a trial under way, whenever it comes between two steps."""
+    bench = under_way(ticks)
+    before = len(bench.server.applied)
+    outside(bench, limit)
     bench.turns(600)
     assert bench.state.proof.running is None
-    assert all(
-        pair.io_capacity_max <= 5000 for _, pair, _ in bench.server.applied[-len(bench.wrote(since=since)) :]
-    )
+    assert all(pair.io_capacity_max <= limit for _, pair, _ in bench.server.applied[before:])
+
+
+@pytest.mark.parametrize("ticks", range(8))
+def test_no_step_towards_originals_inside_the_limits_is_outside_them(ticks: int) -> None:
+    """A limit that leaves out what is in force counts at once, and the trial goes on with its originals."""
+    bench = under_way(ticks, Capacity(150, 300))
+    before = len(bench.server.applied)
+    outside(bench, 400)
+    bench.turns(60)
+    assert bench.state.proof.running is not None
+    assert bench.m == 300
+    assert all(pair.io_capacity_max <= 400 for _, pair, _ in bench.server.applied[before:])
 
 
 def test_an_emergency_that_can_raise_nothing_ends_it_as_well() -> None:

@@ -121,9 +121,11 @@ def stop(state: State, context: CommandContext) -> Outcome:
 def asked_for(state: State, sample: Sample, estimate: Estimate | None) -> Capacity | None:
     """Return the pair that the trial needs in force; None where the loop chooses for itself."""
     pair = state.proof.asks_for(sample.capacity)
-    if pair is None or state.proof.at_baseline:
+    if pair is None or not _allowed(state, pair):
+        return None
+    if state.proof.at_baseline:
         return pair
-    if estimate is None or not _allowed(state, pair):
+    if estimate is None:
         return None
     needed = trajectory.holding(state, sample, estimate)
     return pair if needed <= OUTGROWN * pair.io_capacity_max else None
@@ -150,7 +152,10 @@ def write(state: State, sample: Sample, *, now: float) -> tuple[State, Decision]
         fresh = state.pace is None or state.pace.begun < running.way_begun
         pace = RestorePace(begun=now) if fresh or state.pace is None else state.pace
         state = transitions.pace_restore(state, see(pace, sample))
-        return restore.step_back(state, current, target, base, kind=DecisionKind.TRIAL, now=now)
+        limits = bounds(state)
+        return restore.step_back(
+            state, current, target, base, kind=DecisionKind.TRIAL, now=now, limits=limits
+        )
     state = written(state, target, now=now, counts=False)
     state = replace(state, policy=wishes.policy_of(state).wrote(state.policy, target.io_capacity_max))
     return state, replace(base, kind=DecisionKind.TRIAL, target=target, steps=plan(current, target))

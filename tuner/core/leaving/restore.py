@@ -98,11 +98,13 @@ def step_back(
     kind: DecisionKind,
     now: float,
     needed: Needed | None = None,
+    limits: tuple[int, int] | None = None,
 ) -> tuple[State, Decision]:
     """Go one step back to the originals where the server bears it, by the pace that was seen at this tick.
 
     Args:
         needed: what an emergency needs; the step waits for nothing then, and goes so far at least.
+        limits: least and most M of a step, pages/s, between which the originals are; None where none count.
     """
     pace, last, what = state.pace or restore_pace.RestorePace(begun=now), state.writes.last, base.detail
     verdict = restore_pace.judge(pace, now=now, hidden=restore_pace.HIDDEN in state.facts.unseen)
@@ -115,6 +117,8 @@ def step_back(
     target = originals if state.writes.adjusted else restore_step(current, originals)
     if needed is not None and target.io_capacity_max < needed.pair.io_capacity_max:
         target = needed.pair if needed.pair.io_capacity_max < originals.io_capacity_max else originals
+    if limits is not None:
+        target = _within(target, *limits)
     if target == state.writes.adjusted:
         return state, replace(
             base, reason=Reason.ADJUSTED, detail=f"{what}: the server changed the value that was written"
@@ -124,6 +128,13 @@ def step_back(
     return state, replace(
         base, kind=kind, detail=f"{what}: {verdict.why}", target=target, steps=plan(current, target)
     )
+
+
+def _within(pair: Capacity, least: int, most: int) -> Capacity:
+    """Return a pair with its M brought to the nearest of the limits, and C in the same ratio to it."""
+    m = min(max(pair.io_capacity_max, least), most)
+    c = pair.io_capacity * m // pair.io_capacity_max
+    return Capacity(min(m, max(CAPACITY_MINIMUM, c)), m)
 
 
 def progress(state: State, sample: Sample | None, *, now: float) -> RestoreProgress | None:
