@@ -65,11 +65,11 @@ SIZES = (
 )
 """Variants of the suite ``sizes`` that were predicted first, on tables that were just filled."""
 
-KILLED = ("1 GiB, 1200 writes/s, write_only, killed",)
-"""That whose rows end in a kill, predicted up to there."""
-
 OPEN = tuple(f"1 GiB, 1200 writes/s, write_only, open, {share} %" for share in (50, 90))
 """Further ones that can be predicted; a disk without writes/s, reads and TPC-C cannot."""
+
+KILLED = ("1 GiB, 1200 writes/s, write_only, killed",)
+"""That whose rows end in a kill, predicted up to there."""
 
 ONE_GIB = (*(name for name in SIZES if name.startswith("1 GiB")), *OPEN)
 """Those of 1 GiB, which are measured before those of 4."""
