@@ -173,14 +173,18 @@ def untried(rows: Sequence[Row]) -> int | None:
 
 def _step(rows: Sequence[Row], value: int) -> float:
     """Return the factor of the coarse step down from a value that was tried."""
-    ratio = next(row["figures"]["age_ratio_mean"] for row in rows if row["io_capacity_max"] == value)
-    by_law = math.pow(max(0.0, ratio) / AIM, LEGACY.exponent)
+    by_law = math.pow(max(0.0, _figures(rows, value)["age_ratio_mean"]) / AIM, LEGACY.exponent)
     return min(LEAST_STEP, max(MOST_STEP, by_law))
+
+
+def _figures(rows: Sequence[Row], value: int) -> Row:
+    """Return the figures of a value that was tried."""
+    return next(row["figures"] for row in rows if row["io_capacity_max"] == value)
 
 
 def _free(rows: Sequence[Row], value: int) -> bool:
     """Return whether the age was high with a value far above what was flushed: no M moves it there."""
-    figures = next(row["figures"] for row in rows if row["io_capacity_max"] == value)
+    figures = _figures(rows, value)
     flushed = float(figures["pages_per_second"])
     return value > FREE * flushed > 0.0 and bool(figures["age_ratio_mean"] >= HIGH_AGE)
 

@@ -12,7 +12,7 @@ from tuner.core.ownership import transitions
 from tuner.core.ownership.transitions import kept, written
 from tuner.core.state import State
 from tuner.core.writes import restore_pace
-from tuner.core.writes.plan import plan
+from tuner.core.writes.plan import near, plan
 from tuner.records import CAPACITY_MINIMUM, Capacity, Decision, DecisionKind, Reason, RestoreProgress, Sample
 
 RESTORE_FACTOR = 1.25  # Restoring moves M by no more than this in a step; ``restore_pace`` says how often
@@ -117,8 +117,14 @@ def step_back(
     target = originals if state.writes.adjusted else restore_step(current, originals)
     if needed is not None and target.io_capacity_max < needed.pair.io_capacity_max:
         target = needed.pair if needed.pair.io_capacity_max < originals.io_capacity_max else originals
-    if limits is not None:
-        target = _within(target, *limits)
+    if limits is not None and not limits[0] <= target.io_capacity_max <= limits[1]:
+        target = near(
+            target.io_capacity_max,
+            home=target.io_capacity,
+            ratio=None,
+            lowest=limits[0],
+            highest=limits[1],
+        )
     if target == state.writes.adjusted:
         return state, replace(
             base, reason=Reason.ADJUSTED, detail=f"{what}: the server changed the value that was written"
@@ -128,13 +134,6 @@ def step_back(
     return state, replace(
         base, kind=kind, detail=f"{what}: {verdict.why}", target=target, steps=plan(current, target)
     )
-
-
-def _within(pair: Capacity, least: int, most: int) -> Capacity:
-    """Return a pair with its M brought to the nearest of the limits, and C in the same ratio to it."""
-    m = min(max(pair.io_capacity_max, least), most)
-    c = pair.io_capacity * m // pair.io_capacity_max
-    return Capacity(min(m, max(CAPACITY_MINIMUM, c)), m)
 
 
 def progress(state: State, sample: Sample | None, *, now: float) -> RestoreProgress | None:
